@@ -54,7 +54,7 @@ constexpr GroupFloor kGroupFloors[] = {
     {"network", "network faults", 100, sim::Power::links},
     {"ttl", "ttl faults", 20, sim::Power::locks},
     {"majority", "majority faults", 15, sim::Power::members},
-    {"errors", "errors faults", 20, sim::Power::fail_points},
+    {"errors", "errors faults", 15, sim::Power::fail_points},
     {"administrator", "administrator faults", 10, sim::Power::locks},
     {"clock", "clock-jump", 15, sim::Power::members},
 };

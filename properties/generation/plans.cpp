@@ -37,6 +37,7 @@ std::vector<Change> zeros(const Plan& plan) {
       changes.emplace_back([i, field](Plan& p) { p.processes[i].*field = 0; });
     }
     changes.emplace_back([i](Plan& p) { p.processes[i].drift_ppm = 0; });
+    changes.emplace_back([i](Plan& p) { p.processes[i].permits = 0; });
   }
   return changes;
 }

@@ -401,7 +401,7 @@ TEST_F(Shows, AHostThatIsNoMemberOfTheSetSaysWhatItIs) {
 /// One sentence with the cause, and no line of the driver's own.
 TEST_F(Shows, WhatIsWrongWithTheEncryptionIsSaidByEachSubcommand) {
   const std::pair<const char*, const char*> wrong[]{
-      {"tls=true&tlsAllowInvalidCertificates=true", "TLS handshake failed"},
+      {"tls=true&tlsAllowInvalidCertificates=true", "TLS"},
       {"tls=true&tlsCAFile=/nowhere", "Cannot load Certificate Authorities from '/nowhere'"}};
   for (const auto& [option, cause] : wrong) {
     const auto options = std::string(option) + "&serverSelectionTimeoutMS=500";

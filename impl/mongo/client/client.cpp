@@ -77,6 +77,15 @@ bool all_untrusted(const bson_error_t& error, std::size_t members) {
 
 }  // namespace
 
+void name_encryption(const mongoc_client_t* client, bson_error_t& error) {
+  const bool encrypts = mongoc_uri_get_tls(mongoc_client_get_uri(client));
+  const bool closed = std::strstr(error.message, "connection closed") != nullptr;
+  if (!encrypts || !closed || std::strstr(error.message, "TLS") != nullptr) return;
+  const std::string said = error.message;
+  bson_set_error(&error, error.domain, error.code,
+                 "the URI asks for TLS, and a server closed the connection: %s", said.c_str());
+}
+
 UriHandle parse_uri(const std::string& uri, bson_error_t& error) {
   const auto scheme = uri.find("://");
   const auto begin = scheme == std::string::npos ? 0 : scheme + 3;
@@ -144,7 +153,10 @@ bool run_on_primary(mongoc_client_t* client, Sockets& sockets, Underway& underwa
                     mongoc_client_session_t* session, const std::string& database,
                     const bson_t* command, ReplyBson& reply, bson_error_t& error) {
   const DescriptionHandle primary(mongoc_client_select_server(client, true, nullptr, &error));
-  if (!primary) return false;
+  if (!primary) {
+    name_encryption(client, error);
+    return false;
+  }
   const auto* host = mongoc_server_description_host(primary.get());
   if (!underway.begin(sockets, host->host_and_port, error)) return false;
   bson_t options = BSON_INITIALIZER;

@@ -54,6 +54,11 @@ class Underway {
   std::optional<core::CommandId> given_up_;
 };
 
+/// Has the error of a server that was not found say that the URI asks for TLS, if a server closed
+/// the connection. One without TLS does so amid the handshake; the driver then says that the
+/// handshake failed, or only that the connection was closed, by what it noticed first.
+void name_encryption(const mongoc_client_t* client, bson_error_t& error);
+
 /// A command on the primary. False: `error` says what the driver says, unless `reply` has an `ok`.
 /// `session` may be null.
 bool run_on_primary(mongoc_client_t* client, Sockets& sockets, Underway& underway,

@@ -229,6 +229,7 @@ void JsonClient::send(const std::string& database, const bson_t& command, std::u
                                                 member, reply.out(), &error);
   }
   if (bson_has_field(reply.get(), "ok")) return read(*reply.get());
+  name_encryption(client_.get(), error);
   throw NoReply(*error.message == '\0' ? "no member of the set was found" : error.message);
 }
 

@@ -54,7 +54,8 @@ std::size_t count(const bson_iter_t& first) {
 
 Value read(const bson_iter_t& at);
 
-Object read_fields(bson_iter_t at) {
+Object read_fields(const bson_iter_t& before) {
+  bson_iter_t at = before;
   Object object;
   // Two passes are cheaper than a vector that grows: every command is read by this.
   object.fields.reserve(count(at));
