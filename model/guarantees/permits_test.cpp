@@ -107,6 +107,9 @@ TEST(CheckPermits, AnAnswerWithoutACallIsNoHistory) {
   auto twice = slot_taken();
   twice.asks_permit(1'000, "b", 1, 1, 0).asks_permit(1'100, "b", 1, 1, 0);
   EXPECT_EQ(find(judge(twice.end(9'000), {}), Check::form).verdict, Verdict::unknown);
+  auto of_none = slot_taken();  // found by a fuzzer
+  of_none.asks_permit(1'000, "", 1, 1, 0);
+  EXPECT_EQ(find(judge(of_none.end(9'000), {}), Check::form).verdict, Verdict::unknown);
 }
 
 /// A call looks at first, and twice a second.

@@ -285,6 +285,7 @@ class Builder {
   }
 
   void add_permit_call(Index i, const Fact& e, const Event& said) {
+    if (e.process == kNoText) return;
     permit_calls_[{e.process, said.call}] = out_.permit_calls.size();
     PermitCall call{.asked = i};
     const auto& names = out_.facts.names;  // sorted

@@ -119,6 +119,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     const std::pair call{e.process, d_.at(i).call};
     const bool fits = e.kind == Kind::permit ? permit_calls_.emplace(call, true).second
                                              : std::exchange(permit_calls_[call], false);
+    if (e.process == kNoText) broken("a call for a permit of no process", {i});
     if (!fits) broken("a call for a permit appears twice, or an answer without one", {i});
   }
 

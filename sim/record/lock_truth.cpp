@@ -71,13 +71,16 @@ model::History LockTruth::queued(const std::string& id, const std::string& name,
     e.matched = static_cast<std::int64_t>(now.size());
     e.expires_at_ms = entry.until_ms;
   };
+  // One place an owner is kept: a queue that lists it twice has an entry that joins, and leaves.
+  const auto note_changed = [&note](const Queue& queue, std::set<std::string> kept, bool joins) {
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      const bool keeps = kept.erase(model::owner_of(queue[i].lock_id)) > 0;
+      if (!keeps) note(queue[i], joins ? i + 1 : 0);
+    }
+  };
   const auto kept = kept_places(before, now);
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    if (!kept.contains(model::owner_of(before[i].lock_id))) note(before[i], 0);
-  }
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    if (!kept.contains(model::owner_of(now[i].lock_id))) note(now[i], i + 1);
-  }
+  note_changed(before, kept, false);
+  note_changed(now, kept, true);
   if (now.empty()) {
     queues_.erase(id);
   } else {

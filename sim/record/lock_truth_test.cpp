@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace leasehold::sim {
 namespace {
 
@@ -75,6 +77,18 @@ TEST(LockTruth, SaysWhoJoinsTheQueueAndWhoLeavesIt) {
   EXPECT_EQ(after("b.1000.9" + c), "leaves, 1 stand: b.1000.9 until 1700000000300");
   EXPECT_EQ(after(""), "leaves, 0 stand: c.1000.6.host until 1700000000200");
   EXPECT_EQ(after("a.1000.3~nonsense~"), "") << "what is no entry does not stand there";
+}
+
+/// Found by a fuzzer: the second entry of an owner left although it had not joined.
+TEST(LockTruth, AnOwnerThatIsListedTwiceJoinsAndLeavesTwice) {
+  LockTruth truth;
+  int standing = 0;
+  for (const std::string queue : {"~7.1.2.b.1.1", "~7.1.2.b.1.1~7.1.2.b.1.1", "~7.1.2.b.1.1", ""}) {
+    for (const auto& e : truth.queued("l", "l", "a.1000.1" + queue, 1)) {
+      standing += e.count > 0 ? 1 : -1;
+    }
+    EXPECT_EQ(standing, std::count(queue.begin(), queue.end(), '~')) << queue;
+  }
 }
 
 }  // namespace
