@@ -182,7 +182,11 @@ void check_reaches_a_user(const Digest& d, Finding& f, const SessionDigest& s) {
   for (const Index end : {s.release, s.lost}) {
     if (end != kNone) reached = std::min(reached, d.fact(end).at_ns);
   }
-  if (!d.ran_throughout(s.process, {granted, latest})) return excuse(f, Excuse::pause);
+  // A killed process loses what it has not written down.
+  const bool lost_answers = reached == kNever && d.process_of[s.process]->crash != kNone;
+  if (lost_answers || !d.ran_throughout(s.process, {granted, latest})) {
+    return excuse(f, Excuse::pause);
+  }
   check_bound(d, f, {granted, latest, reached, kNever, Needs::machine},
               [&] {
                 return "lock '" + d.at(s.granted).name + "': it was granted to " +

@@ -20,7 +20,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   (void)with_option(uri, "appName=x");
   const auto shown = without_password(uri);
   const auto password = uri.find(":s3cret@");
-  const bool plain = uri.find_first_of("/?", uri.find("://") + 3) > password;
+  // Nowhere else, such as at the end of a user's name.
+  const bool once = uri.find("s3cret@") == password + 1 && uri.rfind("s3cret@") == password + 1;
+  const bool plain = once && uri.find_first_of("/?", uri.find("://") + 3) > password;
   if (made && password != std::string::npos && plain) {
     fuzz::must(shown.find("s3cret@") == std::string::npos, "a password is not shown");
   }

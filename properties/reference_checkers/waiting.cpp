@@ -62,6 +62,8 @@ bool reaches_no_user(const Questions& q, const Event& ask) {
     if (!same_session(*e, ask)) continue;
     reached = std::min(reached, static_cast<double>(first_asked_ns(*e)));
   }
+  const bool killed = q.known_alive_until(ask.process) < kForever;
+  if (killed && reached == kForever) return false;  // its answers may be lost with it
   return q.broken({at(granted), latest, reached, kForever, false});
 }
 

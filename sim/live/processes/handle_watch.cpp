@@ -46,6 +46,8 @@ HandleWatch::Watched::Watched(HandleWatch& watch, const LockHandle& handle, std:
                [&watch, &handle, session] { watch.notified(session, handle.name()); }) {
   const std::lock_guard lock(watch_.mutex_);
   ask_once();
+  // At once, because a kill must not hide that the handle got to its user.
+  answers_.flush(watch_.clock_->true_ns(), watch_.emit_);
   if (silent) return;
   watch_.watched_.push_back(this);
   watch_.changed_.notify_all();
