@@ -24,10 +24,6 @@ std::string told(const Digest& d, const Call& call) {
          d.process_name(call.ask->process);
 }
 
-std::int64_t at_most(const Digest& d, const Asked& ask, std::int64_t own_ms) {
-  return by_our_clock(d, ask, own_ms * kMs) + d.allowed.lateness_ns;
-}
-
 Call call_of(const Digest& d, const PermitCall& events) {
   const Asked& ask = d.asked(events);
   const auto ended = events.ended == kNone ? d.finished_ns : d.fact(events.ended).at_ns;
@@ -66,7 +62,7 @@ void check_served_when_healed(const Digest& d, Finding& f, const Call& call) {
           {call.events->asked, call.events->ended});
 }
 
-/// When a slot was free, for long; sorted.
+/// When a slot was free, for long.
 struct Free : Span {
   Index from_event = kNone, to_event = kNone;
 };

@@ -15,11 +15,6 @@ Span waiting(const Digest& d, const SessionDigest& s) {
   return span;
 }
 
-/// How long this time on the caller's clock takes at most.
-std::int64_t at_most(const Digest& d, const Asked& ask, std::int64_t own_ms) {
-  return by_our_clock(d, ask, own_ms * kMs) + d.allowed.lateness_ns;
-}
-
 /// How long a free lock may be left by a call that waits for it.
 std::int64_t attempts(const Digest& d, const Asked& ask) {
   return at_most(d, ask, ask.longest_pause_ms + 2 * ask.operation_timeout_ms);

@@ -14,6 +14,11 @@ namespace leasehold::model {
   return ask.max_drift_ppm * ask.expiry_ms * 2 + ask.expiry_ms * kMs / 1'000;
 }
 
+/// How long this time on the asking process's clock takes at most, and it may be late.
+[[nodiscard]] inline std::int64_t at_most(const Digest& d, const Asked& ask, std::int64_t own_ms) {
+  return by_our_clock(d, ask, own_ms * kMs) + d.allowed.lateness_ns;
+}
+
 /// An attempt without an answer, until its process gave it up: at its operation timeout plus the
 /// allowed lateness. Or a time in which commands of the process waited for a worker.
 struct Unanswered {
