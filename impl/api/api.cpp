@@ -9,6 +9,7 @@
 
 #include "api/access.hpp"
 #include "api/cancellation.hpp"
+#include "api/mailbox.hpp"
 #include "core/document/lock_queue.hpp"
 #include "core/document/utf8.hpp"
 #include "core/limits.hpp"
@@ -16,27 +17,6 @@
 
 namespace leasehold {
 namespace {
-
-/// Where a blocking acquire waits for its result.
-class Mailbox {
- public:
-  using Content = Result<std::shared_ptr<runtime::HandleState>>;
-  void put(Content result) {
-    const std::lock_guard lock(mutex_);
-    result_ = std::move(result);
-    filled_.notify_all();
-  }
-  Content take() {
-    std::unique_lock lock(mutex_);
-    filled_.wait(lock, [this] { return result_.has_value(); });
-    return std::move(*result_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable filled_;
-  std::optional<Content> result_;
-};
 
 using detail::Access;
 
@@ -49,12 +29,12 @@ Result<LockHandle> acquire_blocking(const Lock& lock,
     return Error{ErrorKind::cancelled, 0, "lock '" + lock.name() + "': cancelled"};
   }
   const auto driver = Access::driver(lock);
-  // Shared: the driver may still be inside `put` when the waiter has what it wants.
-  const auto mailbox = std::make_shared<Mailbox>();
+  using State = Result<std::shared_ptr<runtime::HandleState>>;
+  const auto mailbox = std::make_shared<runtime::Mailbox<State>>();
   const auto session = driver->acquire(lock.name(), lock.options(), timeout,
                                        [mailbox](auto result) { mailbox->put(std::move(result)); });
   const std::stop_callback cancel(stop, [&driver, session] { driver->cancel(session); });
-  auto state = mailbox->take();
+  auto state = mailbox->take(*driver);
   if (!state) return state.error();
   return Access::handle({driver, std::move(state).value()});
 }
@@ -147,13 +127,14 @@ Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
   if (twice != order.end()) {
     return detail::bad_option("locks has '" + name(*twice) + "' twice: each must be there once");
   }
-  const auto clock = runtime::boottime_clock();
-  const auto end = clock->now() + std::clamp(timeout, milliseconds(0), kLongestDuration);
+  if (locks.empty()) return std::vector<LockHandle>();
+  const auto driver = Access::driver(locks.front());  // for its clock
+  const auto end = driver->now() + std::clamp(timeout, milliseconds(0), kLongestDuration);
   // What is held by then is let go all at once, not one time-out after the other.
   AllOrNothing taken(locks.size());
   auto& handles = taken.handles;
   for (const auto i : order) {
-    const auto left = std::chrono::ceil<milliseconds>(end - clock->now());
+    const auto left = std::chrono::ceil<milliseconds>(end - driver->now());
     const bool once = timeout <= milliseconds(0);
     auto handle =
         locks[i].try_acquire(once ? milliseconds(0) : std::max(left, milliseconds(1)), stop);

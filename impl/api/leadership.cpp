@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "api/access.hpp"
-#include "runtime/threads/clock.hpp"
 
 namespace leasehold {
 namespace {
@@ -73,10 +72,10 @@ struct Leadership::State {
   const Lock lock;
   const Work work;
   LeadershipOptions options;
-  const std::shared_ptr<const runtime::Clock> clock = runtime::boottime_clock();
+  const std::shared_ptr<runtime::Driver> driver = detail::Access::driver(lock);
 
   std::mutex mutex;  // protects the rest
-  std::condition_variable_any changed;
+  std::condition_variable changed;
   bool running = false;
   const Underway* now = nullptr;
   std::uint64_t terms_over = 0;
@@ -98,10 +97,10 @@ void Leadership::State::call_work(Term& term, const Underway& underway,
   std::atomic<std::int64_t> lost_at = 0;
   const auto ask = [&] { underway.stop.request_stop(); };
   const auto lose = [&] {
-    lost_at = clock->now().time_since_epoch().count();
+    lost_at = driver->now().time_since_epoch().count();
     ask();
   };
-  const auto began = clock->now();
+  const auto began = driver->now();
   {
     const std::stop_callback on_lost(underway.handle.lost(), lose);
     const std::stop_callback on_stop(stop, ask);
@@ -111,7 +110,7 @@ void Leadership::State::call_work(Term& term, const Underway& underway,
       term.failure = std::current_exception();
     }
   }
-  const auto ended = clock->now();
+  const auto ended = driver->now();
   term.lasted = ended - began;
   term.lost = !underway.handle.held();
   if (lost_at == 0) return;
@@ -142,8 +141,13 @@ void Leadership::State::stand_back(const Term& term, const std::stop_token& stop
   if (term.lost && !term.failure) return;
   auto pause = options.pause;
   for (int i = 1; i < failures_in_a_row && pause < options.longest_pause; ++i) pause *= 2;
+  const std::stop_callback ends(stop, [this] {
+    const std::lock_guard guard(mutex);
+    changed.notify_all();
+  });
   std::unique_lock guard(mutex);
-  changed.wait_for(guard, stop, std::min(pause, options.longest_pause), [] { return false; });
+  driver->executor().wait(guard, changed, std::min(pause, options.longest_pause),
+                          [&stop] { return stop.stop_requested(); });
 }
 
 Leadership::Leadership(Lock lock, Work work, LeadershipOptions options)
@@ -182,8 +186,9 @@ bool Leadership::resign(milliseconds timeout) {
   stop.request_stop();
   if (own) return false;
   guard.lock();
-  return state_->changed.wait_for(guard, std::clamp(timeout, milliseconds(0), kLongestDuration),
-                                  [&] { return state_->terms_over != over; });
+  return state_->driver->executor().wait(guard, state_->changed,
+                                         std::clamp(timeout, milliseconds(0), kLongestDuration),
+                                         [&] { return state_->terms_over != over; });
 }
 
 }  // namespace leasehold

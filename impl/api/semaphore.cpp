@@ -1,8 +1,8 @@
-#include <future>
 #include <leasehold/semaphore.hpp>
 
 #include "api/access.hpp"
 #include "api/cancellation.hpp"
+#include "api/mailbox.hpp"
 #include "api/permit_call.hpp"
 
 namespace leasehold {
@@ -34,14 +34,11 @@ std::shared_ptr<runtime::PermitCall> start(const std::string& name, const std::v
 Result<Permit> acquire_blocking(const std::string& name, const std::vector<Lock>& slots,
                                 std::optional<milliseconds> timeout, const std::stop_token& stop) {
   if (stop.stop_requested()) return named(name, {ErrorKind::cancelled, 0, "cancelled"});
-  // Shared: the call may still be inside `set_value` when the waiter has what it wants.
-  const auto answer = std::make_shared<std::promise<Result<Permit>>>();
-  auto answered = answer->get_future();
-  const auto call = start(name, slots, timeout, true, [answer](Result<Permit> permit) {
-    answer->set_value(std::move(permit));
-  });
+  const auto mailbox = std::make_shared<runtime::Mailbox<Result<Permit>>>();
+  const auto call = start(name, slots, timeout, true,
+                          [mailbox](Result<Permit> permit) { mailbox->put(std::move(permit)); });
   const std::stop_callback cancel(stop, [&call] { call->cancel(); });
-  return answered.get();
+  return mailbox->take(*Access::driver(slots.front()));
 }
 
 }  // namespace

@@ -145,6 +145,8 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   void close();
 
   [[nodiscard]] core::LocalInstant now() const { return clock_->now(); }
+  /// For calls that wait.
+  [[nodiscard]] Executor& executor() const { return *executor_; }
 
  private:
   explicit Driver(DriverParts parts);

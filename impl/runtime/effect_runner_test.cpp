@@ -80,7 +80,7 @@ TEST(EffectRunner, AReleaseAnswersAllWhoWaitForIt) {
   EXPECT_TRUE(handle->ask_release([answered](ReleaseResult r) { answered->set_value(r); }));
   w.run(core::Released{7, "lock", FencingToken(42), ReleaseResult::not_owner});
   EXPECT_EQ(answered->get_future().get(), ReleaseResult::not_owner);
-  EXPECT_EQ(handle->wait_for_release(), ReleaseResult::not_owner);
+  EXPECT_EQ(handle->wait_for_release(*w.executor), ReleaseResult::not_owner);
 }
 
 TEST(EffectRunner, AWarningIsGivenAsCallbacksAre) {

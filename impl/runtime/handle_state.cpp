@@ -61,10 +61,10 @@ std::vector<HandleState::Released> HandleState::answer_release(ReleaseResult res
   return std::exchange(then_, {});
 }
 
-ReleaseResult HandleState::wait_for_release() {
+ReleaseResult HandleState::wait_for_release(Executor& executor) {
   std::unique_lock lock(mutex_);
-  answered_.wait(lock, [this] { return result_.has_value(); });
-  return *result_;
+  executor.wait(lock, answered_, core::Duration::max(), [this] { return result_.has_value(); });
+  return result_.value_or(ReleaseResult::unknown);
 }
 
 std::chrono::nanoseconds Handle::remaining() const {
@@ -102,7 +102,7 @@ void Handle::begin_release(HandleState::Released then) const {
 ReleaseResult Handle::release() const {
   if (driver_->forked()) return ReleaseResult::not_owner;
   begin_release();
-  return state_->wait_for_release();
+  return state_->wait_for_release(driver_->executor());
 }
 
 void Handle::release_async(HandleState::Released done) const {

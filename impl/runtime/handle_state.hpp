@@ -14,6 +14,7 @@
 
 #include "core/protocol.hpp"
 #include "core/time.hpp"
+#include "runtime/threads/executor.hpp"
 
 namespace leasehold::detail {
 
@@ -72,7 +73,7 @@ class HandleState {
   [[nodiscard]] std::optional<ReleaseResult> when_released(Released& then);
   /// Returns the functions to call; every thread that waits for the answer gets it too.
   [[nodiscard]] std::vector<Released> answer_release(ReleaseResult result);
-  ReleaseResult wait_for_release();
+  ReleaseResult wait_for_release(Executor& executor);
 
   /// From here on the destruction of the handle does not wait for the release.
   void end_in_background() { ends_in_background_.store(true); }

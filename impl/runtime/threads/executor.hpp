@@ -45,8 +45,8 @@ class Executor {
   virtual bool run_apart(Job job) = 0;
 
   /// Waits until `met` says true, which is asked with `lock` held, whenever `changed` was notified;
-  /// at most for `limit`. Returns what it said last. With one thread only, no other can make it
-  /// true: then it is asked once.
+  /// at most for `limit`. Returns what it said last. Where no other thread runs that could make it
+  /// true it is asked once.
   virtual bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
                     core::Duration limit, const std::function<bool()>& met) = 0;
 
