@@ -20,6 +20,9 @@ struct Access {
   static Lock lock(const LockProvider& provider, std::string name, LockOptions options) {
     return Lock(provider.engine_, std::move(name), std::move(options));
   }
+  static Lock lock(std::shared_ptr<runtime::Driver> driver, std::string name, LockOptions options) {
+    return Lock(std::move(driver), std::move(name), std::move(options));
+  }
   /// The same lock, by other options.
   static Lock lock(const Lock& lock, LockOptions options) {
     return Lock(lock.engine_, lock.name(), std::move(options));
@@ -31,6 +34,10 @@ struct Access {
       handle.let_go();
       throw;
     }
+  }
+  /// What is inside it, which nothing releases by its end any more.
+  static runtime::Handle take(LockHandle handle) {
+    return static_cast<runtime::Handle&>(*std::exchange(handle.holding_, nullptr));
   }
   static std::shared_ptr<runtime::Driver> driver(const Lock& lock) {
     return std::static_pointer_cast<runtime::Driver>(lock.engine_);

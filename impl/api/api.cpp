@@ -39,11 +39,12 @@ Result<LockHandle> acquire_blocking(const Lock& lock,
   return Access::handle({driver, std::move(state).value()});
 }
 
-/// Handles of a call that may yet fail: then all are let go at the same time.
+/// Handles of a call that may yet fail: then all are let go, and the call does not wait for that,
+/// because its time may be over.
 struct AllOrNothing {
   explicit AllOrNothing(std::size_t count) : handles(count) {}
   ~AllOrNothing() {
-    for (auto& handle : handles) handle.begin_release();
+    for (auto& handle : handles) handle.release_async(nullptr);
   }
   AllOrNothing(const AllOrNothing&) = delete;
   AllOrNothing& operator=(const AllOrNothing&) = delete;
@@ -130,14 +131,16 @@ Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
   if (locks.empty()) return std::vector<LockHandle>();
   const auto driver = Access::driver(locks.front());  // for its clock
   const auto end = driver->now() + std::clamp(timeout, milliseconds(0), kLongestDuration);
-  // What is held by then is let go all at once, not one time-out after the other.
   AllOrNothing taken(locks.size());
   auto& handles = taken.handles;
   for (const auto i : order) {
-    const auto left = std::chrono::ceil<milliseconds>(end - driver->now());
     const bool once = timeout <= milliseconds(0);
-    auto handle =
-        locks[i].try_acquire(once ? milliseconds(0) : std::max(left, milliseconds(1)), stop);
+    const auto left = std::chrono::floor<milliseconds>(end - driver->now());
+    if (!once && left <= milliseconds(0)) {
+      return Error{ErrorKind::timed_out, 0,
+                   "lock '" + name(i) + "': timed out while others were waited for"};
+    }
+    auto handle = locks[i].try_acquire(once ? milliseconds(0) : left, stop);
     if (!handle) return handle.error();
     handles[i] = std::move(*handle);
   }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "model/guarantees/all_calls.hpp"
 #include "model/guarantees/permits.hpp"
 #include "model/queue/queue_turns.hpp"
 #include "model/verdict/waiters.hpp"
@@ -27,15 +28,27 @@ void check_on_time(const Digest& d, Finding& f, const SessionDigest& s) {
 }
 
 /// The longest that it takes to serve all calls for one name once faults are over: one turn for
-/// each call and one for a holder that died before. A turn is a lease and the attempts before it.
-std::int64_t all_turns(const Waiters& waiters) {
+/// each call and one for a holder that died before. A turn is a lease and the attempts before it;
+/// `longer`: what a holder may wait meanwhile for locks that it wants at once with this.
+std::int64_t all_turns(const Waiters& waiters, std::int64_t longer) {
   std::int64_t longest = 0, turns = 1;
   for (const Waiter& call : waiters.calls) {
     const Asked& ask = call.session->asked;
     if (ask.healed) ++turns;
-    longest = std::max(longest, ask.expiry_ms * kMs + drift_of(ask) + call.attempts_ns);
+    longest = std::max(longest, ask.expiry_ms * kMs + drift_of(ask) + call.attempts_ns + longer);
   }
   return turns * longest;
+}
+
+/// By id of the name. Calls for several locks take them in the order of their names.
+std::vector<std::int64_t> turns_by_name(const Digest& d, const std::vector<Waiters>& waiters) {
+  std::vector<std::int64_t> turns(waiters.size());
+  std::int64_t longer = 0;
+  for (std::size_t name = waiters.size(); name-- > 0;) {
+    turns[name] = all_turns(waiters[name], d.is_joint[name] ? longer : 0);
+    if (d.is_joint[name]) longer = std::min(longer + turns[name], d.finished_ns);
+  }
+  return turns;
 }
 
 /// A call that begins once faults are over gets the lock within `turns`. Only a shorter timeout may
@@ -172,10 +185,13 @@ std::vector<bool> processes_that_ask(const Digest& d) {
 }
 
 /// What was granted gets to a user, who asks whether it is held, or is given back.
-void check_reaches_a_user(const Digest& d, Finding& f, const SessionDigest& s) {
+void check_reaches_a_user(const Digest& d, Finding& f, const SessionDigest& s,
+                          const AllCallTimes& all_calls) {
   constexpr std::int64_t kSoon = 2'000 * kMs;  // users' functions before it may take their time
   if (s.granted == kNone) return;
-  const auto granted = d.fact(s.granted).at_ns;
+  const auto granted =
+      all_calls.user_has_from(s.process, d.fact(s.granted).name, d.fact(s.granted).at_ns);
+  if (granted == kNever) return;
   const auto latest = granted + kSoon + d.allowed.lateness_ns;
   if (latest >= d.finished_ns) return;
   auto reached = s.answers.first_ns;
@@ -295,17 +311,20 @@ Finding check_liveness(const Digest& d) {
   Finding f = finding(Check::G7);
   const auto waiters = waiters_by_name(d);
   const auto asks = processes_that_ask(d);
-  for (const Waiters& name : waiters) {
-    const auto turns = all_turns(name);
+  const auto turns = turns_by_name(d, waiters);
+  const AllCallTimes all_calls(d);
+  for (std::size_t id = 0; id < waiters.size(); ++id) {
+    const Waiters& name = waiters[id];
     for (const Waiter& call : name.calls) {
       check_on_time(d, f, *call.session);
       check_given_back(d, f, *call.session);
-      if (asks[call.session->process]) check_reaches_a_user(d, f, *call.session);
-      check_served_when_healed(d, f, call, name, turns);
+      if (asks[call.session->process]) check_reaches_a_user(d, f, *call.session, all_calls);
+      check_served_when_healed(d, f, call, name, turns[id]);
     }
   }
   check_queue_turns(d, f, waiters);
   check_permit_calls(d, f, waiters);
+  check_all_calls(d, f);
   check_recognised(d, f);
   for (const auto& [name, tenures] : d.tenures) {
     for (const Tenure& t : tenures) {

@@ -23,6 +23,7 @@ class Builder {
     out_.truth_of.resize(all.names.size());
     out_.places.resize(all.names.size());
     out_.is_slot.resize(all.names.size());
+    out_.is_joint.resize(all.names.size());
     out_.writers.resize(all.lock_ids.size());
     out_.by_administrator.resize(all.lock_ids.size());
     out_.replies.resize(all.commands.size(), kNone);
@@ -84,6 +85,19 @@ class Builder {
       case Kind::permit_end: {
         const auto call = permit_calls_.find({e.process, event(i).call});
         if (call != permit_calls_.end()) out_.permit_calls[call->second].ended = i;
+        break;
+      }
+      case Kind::all: {
+        const auto [call, is_new] =
+            all_calls_.emplace(std::pair(e.process, event(i).call), out_.all_calls.size());
+        if (is_new) out_.all_calls.emplace_back();
+        out_.all_calls[call->second].asked.push_back(i);
+        out_.is_joint[e.name] = true;
+        break;
+      }
+      case Kind::all_end: {
+        const auto call = all_calls_.find({e.process, event(i).call});
+        if (call != all_calls_.end()) out_.all_calls[call->second].ended.push_back(i);
         break;
       }
       case Kind::write: out_.writes.push_back(i); break;
@@ -341,6 +355,7 @@ class Builder {
   /// By kind and victim: the places in `disturbed_` of those that have not ended, oldest first.
   std::map<std::pair<std::string, std::string>, std::deque<std::size_t>> lasting_;
   std::map<std::pair<Id, std::int64_t>, std::size_t> permit_calls_;  ///< by process and number
+  std::map<std::pair<Id, std::int64_t>, std::size_t> all_calls_;     ///< likewise
   std::vector<Claim> claims_;
   std::vector<Span> stalls_, machine_stalls_;
   std::vector<Id> lock_of_;  ///< by command: the name of the lock that it was sent for

@@ -76,6 +76,11 @@ struct PermitCall {
   std::vector<Id> slots;  ///< the names of their locks, of those that the history names
 };
 
+/// One call for several locks at once: the events of each.
+struct AllCall {
+  std::vector<Index> asked, ended;
+};
+
 struct ProcessDigest {
   Index start = kNone, crash = kNone;
   std::int64_t last_ns = 0;            ///< its last own event
@@ -127,6 +132,8 @@ struct Digest {
   std::map<std::string, std::vector<Tenure>> tenures;
   std::vector<PermitCall> permit_calls;              ///< in the order of their begin
   std::vector<bool> is_slot;  ///< by id of the name: of a semaphore for which there were calls
+  std::vector<AllCall> all_calls;  ///< in the order of their begin
+  std::vector<bool> is_joint;      ///< by id of the name: there were calls for it and others at once
   /// By id of the name: the entries that joined its queue or left it, in the server's order.
   std::vector<std::vector<Index>> places;
   Many<Index> stored;                         ///< accepted writes, in the server's order
@@ -172,6 +179,9 @@ struct Digest {
   [[nodiscard]] const Dates& dates(const Fact& e) const { return facts.documents[e.place_beside]; }
   [[nodiscard]] const Asked& asked(const PermitCall& call) const {
     return facts.asks[fact(call.asked).place_beside];
+  }
+  [[nodiscard]] const Asked& asked(const AllCall& call) const {
+    return facts.asks[fact(call.asked.front()).place_beside];
   }
   [[nodiscard]] const SessionDigest& session_of(const Fact& e) const {
     return sessions[e.session];

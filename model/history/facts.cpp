@@ -88,6 +88,7 @@ class Numbering::Run {
     switch (e.kind) {
       case Kind::ask:
       case Kind::permit:
+      case Kind::all:
         f.place_beside = static_cast<Id>(out_.asks.size());
         out_.asks.push_back(asked(f, e));
         break;

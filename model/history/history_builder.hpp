@@ -312,6 +312,36 @@ class HistoryBuilder {
     return *this;
   }
 
+  /// A call for these locks at once, until `until` (0: it does not wait).
+  HistoryBuilder& asks_all(int at, const std::string& process, int call,
+                           const std::vector<std::string>& names, int until,
+                           bool healed = false) {
+    for (const auto& name : names) {
+      asks_permit(at, process, call, static_cast<int>(names.size()), until, name, healed);
+      history_.back().kind = Kind::all;
+    }
+    return *this;
+  }
+  /// Its answer: tokens of all, or the reason.
+  HistoryBuilder& gets_all(int at, const std::string& process, int call,
+                           const std::vector<std::string>& names,
+                           const std::vector<std::int64_t>& tokens) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      gets_permit(at, process, call, names[i]);
+      history_.back().kind = Kind::all_end;
+      history_.back().token = tokens[i];
+    }
+    return *this;
+  }
+  HistoryBuilder& gets_not_all(int at, const std::string& process, int call,
+                               const std::vector<std::string>& names, const std::string& reason) {
+    for (const auto& name : names) {
+      gets_no_permit(at, process, call, reason, name);
+      history_.back().kind = Kind::all_end;
+    }
+    return *this;
+  }
+
   HistoryBuilder& write(int at, int back, const std::string& process, int session,
                         const std::string& outcome, std::int64_t order = 0) {
     Event e = event(back, Kind::write, process, session);

@@ -39,6 +39,8 @@ enum class Kind : std::uint8_t {
   ended,
   permit,
   permit_end,
+  all,
+  all_end,
   write,
   wire,
   put,
@@ -97,6 +99,7 @@ struct Event {
   std::int64_t amount = 0;
   bool suspended = false;
   bool healed = false;
+  bool leads = false;
 
   RareText lock;
   bool live = false;
@@ -135,7 +138,8 @@ inline constexpr std::array kAboutFields{
     AboutField{&Event::session, "session",
                "an acquire call and the lock that it won; of a hand-over the one that receives"},
     AboutField{&Event::command, "command", "the number of a command, in its process"},
-    AboutField{&Event::call, "call", "the number of a call for a permit, in its process"},
+    AboutField{&Event::call, "call",
+               "the number of a call for a permit or for several locks, in its process"},
     AboutField{&Event::write_number, "write_number",
                "the number of a write to the resource, in its process"},
     AboutField{&Event::name, "name", "the name of the lock"},
@@ -182,7 +186,7 @@ inline constexpr std::array kAboutFields{
                "how many documents it found; of what asks for the lock 1 if the one seen is its "
                "own; of a queue how many stand in it then"},
     AboutField{&Event::count, "count",
-               "how many: answers, commands, entries or permits; of a call that joins a queue its "
+               "how many: answers, commands, entries, permits or locks; of a call that joins a queue its "
                "place, 1 is the first"},
     AboutField{&Event::exit_status, "exit_status", "the status that the process exited with"},
     AboutField{&Event::signal, "signal", "the signal that killed it"},
@@ -196,6 +200,7 @@ inline constexpr std::array kAboutFields{
     AboutField{&Event::amount, "amount", "how large the fault is, in the unit of its kind"},
     AboutField{&Event::suspended, "suspended", "with its machine, and its clocks too"},
     AboutField{&Event::healed, "healed", "the call was made when all faults were over"},
+    AboutField{&Event::leads, "leads", "its calls stand for election"},
     AboutField{&Event::lock, "lock", "which lock was run"},
     AboutField{&Event::live, "live", "in the live world; else in the virtual one"},
     AboutField{&Event::seed, "seed", "the seed of the plan", kBig},
@@ -256,7 +261,10 @@ inline constexpr std::array kAll{
               "the first line: what was run, and what its world allows",
               fields(&E::lock, &E::live, &E::seed, &E::lateness_ns, &E::truth_lag_ns,
                      &E::ttl_period_ms, &E::fault_echo_ms)},
-    AboutKind{Kind::start, "start", "a process began", fields(&E::process, &E::clock_drift_ppm)},
+    AboutKind{Kind::start,
+              "start",
+              "a process began",
+              fields(&E::process, &E::clock_drift_ppm, &E::leads)},
     AboutKind{Kind::crash,
               "crash",
               "it was killed: it holds nothing from here on",
@@ -359,6 +367,16 @@ inline constexpr std::array kAll{
               "permit-end",
               "its answer: `outcome` = granted, and `name` is the slot's lock, or the error's kind",
               fields(&E::process, &E::call, &E::name, &E::outcome)},
+    AboutKind{Kind::all,
+              "all",
+              "of each of the `count` locks for which one call asks at once, by acquire_all",
+              fields(&E::process, &E::call, &E::name, &E::count, &E::give_up_ns,
+                     &E::single_attempt, &E::healed, &E::expiry_ms, &E::longest_pause_ms,
+                     &E::operation_timeout_ms, &E::max_holding_ms, &E::max_drift_ppm)},
+    AboutKind{Kind::all_end,
+              "all-end",
+              "its answer, of each: `outcome` = granted, with this token, or the error's kind",
+              fields(&E::process, &E::call, &E::name, &E::token, &E::outcome)},
     AboutKind{Kind::write,
               "write",
               "to the fenced resource, until the event: `outcome` = accepted, refused or unknown",

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 
@@ -99,6 +100,10 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
       case Kind::permit_end:
         visit_permit(i, e);
         break;
+      case Kind::all:
+      case Kind::all_end:
+        visit_all(i, e);
+        break;
       case Kind::put:
       case Kind::gone:
       case Kind::stored:
@@ -121,6 +126,17 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
                                              : std::exchange(permit_calls_[call], false);
     if (e.process == kNoText) broken("a call for a permit of no process", {i});
     if (!fits) broken("a call for a permit appears twice, or an answer without one", {i});
+  }
+
+  /// Of each of its locks a call has one event, and one answer.
+  void visit_all(Index i, const Fact& e) {
+    const std::tuple lock{e.process, d_.at(i).call, e.name};
+    const bool fits = e.kind == Kind::all ? all_calls_.emplace(lock, true).second
+                                          : std::exchange(all_calls_[lock], false);
+    if (e.process == kNoText || e.name == kNoText) {
+      broken("a call for several locks of no process, or for no lock", {i});
+    }
+    if (!fits) broken("a call for several locks asks twice, or an answer is without one", {i});
   }
 
   /// Servers since 6.1 delete expired documents in batches: several locks with one time.
@@ -395,6 +411,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   std::int64_t batch_order_ = 0;  ///< the time of the last deletion ...
   std::set<Id> batch_;        ///< ... and its locks
   std::map<std::pair<Id, std::int64_t>, bool> permit_calls_;  ///< whether it has no answer yet
+  std::map<std::tuple<Id, std::int64_t, Id>, bool> all_calls_;  ///< likewise, by call and lock
   std::vector<Index> written_to_;  ///< by number of a write to the resource
 };
 

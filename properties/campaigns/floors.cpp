@@ -156,10 +156,13 @@ Totals activity_floors(const VerifyOptions& options) {
     const double asked = static_cast<double>(count) * seconds * options.floor_percent / 30'000;
     count = static_cast<std::int64_t>(asked);
   }
-  // In a run that is long enough every kind must have an effect, and some calls are for permits.
+  // In a run that is long enough every kind must have an effect, and some calls
+  // are for permits, for several locks, or to lead.
   if (options.foreign || seconds < kEveryKindFrom_s) return floors;
   const bool ours = !sim::lock_under_test(options.lock).is_published();
-  if (ours && options.faults.contains("process")) floors["permit_calls"] = 1;
+  if (ours && options.faults.contains("process")) {
+    for (const auto* what : {"permit_calls", "all_calls", "terms"}) floors[what] = 1;
+  }
   for (const auto kind : sim::fault_kinds(sim::Harm::none)) {
     const bool can = sim::power_of(kind) <= options.set.power;
     if (can && options.faults.contains(sim::group_of(kind))) {

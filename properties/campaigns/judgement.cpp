@@ -200,6 +200,7 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
   Totals totals{{"acquisitions", 0}, {"extensions", 0},   {"releases", 0},  {"fenced_writes", 0},
                 {"takeovers", 0},    {"stale_writes", 0}, {"hand_overs", 0}};
   std::map<std::string, std::int64_t> newest;  // by process: the newest write that it heard of
+  std::set<std::string> candidates;
   for (const auto& e : history) {
     if (e.kind == Kind::reply && e.outcome == "done") {
       auto& heard = newest[e.process];
@@ -208,7 +209,9 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
       heard = std::max(heard, e.order);
     }
     if (e.kind == Kind::reply && e.outcome == "duplicate_key") ++totals["duplicate_keys"];
+    if (e.kind == Kind::start && e.leads) candidates.insert(e.process);
     if (e.kind == Kind::granted) ++totals["acquisitions"];
+    if (e.kind == Kind::granted && candidates.contains(e.process)) ++totals["terms"];
     if (e.kind == Kind::extended) ++totals["extensions"];
     if (e.kind == Kind::released && e.outcome == "released") ++totals["releases"];
     if (e.kind == Kind::write && e.outcome == "accepted") ++totals["fenced_writes"];
@@ -238,7 +241,8 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     for (const char* key :
          {"stale_writes", "stale_writes_refused", "bounded_takeovers", "late_wins", "queue_turns",
           "queue_waits", "losses_by_server", "queue_news", "queue_offers", "queue_left",
-          "given_back", "permit_calls", "permit_waits", "healed_permits", "streams_read_on",
+          "given_back", "permit_calls", "permit_waits", "healed_permits", "all_calls",
+          "healed_all_calls", "lost_while_others_waited", "streams_read_on",
           "places_kept_by_extensions", "places_kept_by_grants"}) {
       if (f.counts.contains(key)) totals[key] += f.counts.at(key);
     }

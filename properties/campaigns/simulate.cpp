@@ -40,9 +40,9 @@ void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& 
   if (acquisitions < kFewAcquisitions) ++idle_runs;
   ++runs;
   if (has(plan, sim::waits_in_queue)) ++with_queues;
-  if (has(plan, [](const auto& process, const auto&) { return process.permits > 0; })) {
-    ++with_permits;
-  }
+  with_permits += has(plan, [](const auto& process, const auto&) { return process.permits > 0; });
+  with_together += has(plan, [](const auto& process, const auto&) { return process.together > 1; });
+  with_leaders += has(plan, [](const auto& process, const auto&) { return process.leads; });
   scripted = is_scripted(plan);
   virtual_s += static_cast<double>(one.run.elapsed_ns) * 1e-9;
   events += one.run.events;
@@ -72,6 +72,8 @@ void SimulateReport::add(const SimulateReport& other) {
   runs += other.runs;
   with_queues += other.with_queues;
   with_permits += other.with_permits;
+  with_together += other.with_together;
+  with_leaders += other.with_leaders;
   virtual_s += other.virtual_s;
   events += other.events;
   hash += other.hash;
@@ -123,7 +125,8 @@ std::string SimulateReport::happenings_shortfall() const {
       usual("queue_offers", with_queues), usual("queue_left", with_queues),
       usual("streams_read_on", with_queues), usual("places_kept_by_extensions", with_queues),
       usual("places_kept_by_grants", with_queues), usual("permit_calls", with_permits),
-      Floor{"permit_waits", with_permits, 100, 10},
+      Floor{"permit_waits", with_permits, 100, 10}, usual("all_calls", with_together),
+      usual("terms", with_leaders), Floor{"lost_while_others_waited", with_together, 100, 10},
       rare("bounded_takeovers", runs), rare("late_wins", runs),
       rare("denied_by_old_primaries", runs), rare("duplicate_keys", runs),
       rare("extended_together", runs), rare("resurrected", runs - with_queues),

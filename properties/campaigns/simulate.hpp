@@ -32,6 +32,8 @@ struct SimulateReport {
   std::int64_t idle_runs = 0;            ///< with too few of them to say much
   std::int64_t with_queues = 0;          ///< runs in which calls stand in a lock's queue
   std::int64_t with_permits = 0;         ///< runs in which processes call for permits
+  std::int64_t with_together = 0;        ///< likewise for several locks at once
+  std::int64_t with_leaders = 0;         ///< runs in which processes stand for election
   bool scripted = false;                 ///< the last run's acquires were written by a person
   sim::FaultCounts took_effect;
   std::map<std::string, std::int64_t> enabled, bit;  ///< by fault kind: in how many runs

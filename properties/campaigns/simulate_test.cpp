@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <cstdio>
+#include <functional>
 
 namespace leasehold::properties {
 namespace {
@@ -73,18 +74,27 @@ TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {
   }
 }
 
-/// Plans in which every process calls for one of so many permits.
-SimulateReport simulate_permits(std::uint64_t last, const std::string& lock, int permits) {
+/// Plans in which every process is changed so.
+SimulateReport simulate_changed(std::uint64_t last, const std::string& lock, int locks,
+                                const std::function<void(sim::ProcessPlan&)>& change) {
   PlanLimits limits;
   limits.lock = lock;
-  limits.locks = {1, 1};
+  limits.locks = {locks, locks};
   SimulateReport report;
   for (std::uint64_t seed = 1; seed <= last; ++seed) {
     auto plan = draw_plan(seed, limits);
-    for (auto& process : plan.processes) process.permits = permits;
+    for (auto& process : plan.processes) {
+      process.permits = process.together = 0;
+      process.leads = false;
+      change(process);
+    }
     report.add(seed, plan, simulate(plan), false);
   }
   return report;
+}
+
+SimulateReport simulate_permits(std::uint64_t last, const std::string& lock, int permits) {
+  return simulate_changed(last, lock, 1, [permits](auto& process) { process.permits = permits; });
 }
 
 TEST(Simulate, HoldsWhereProcessesCallForPermits) {
@@ -101,6 +111,27 @@ TEST(Simulate, HoldsWhereProcessesCallForPermits) {
 TEST(Simulate, APlantedErrorIsFoundWhereProcessesCallForPermits) {
   const auto report = simulate_permits(10, "canary", 2);
   EXPECT_FALSE(report.failed.empty());
+}
+
+TEST(Simulate, HoldsWhereProcessesCallForSeveralLocksAtOnce) {
+  const auto together = [](auto& process) { process.together = 2; };
+  const auto report = simulate_changed(60, "leasehold", 3, together);
+  for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
+  EXPECT_EQ(report.with_together, 60);
+  EXPECT_GT(report.totals.at("all_calls"), 5'000);
+  EXPECT_GT(report.totals.at("healed_all_calls"), 100);
+  EXPECT_GT(report.totals.at("lost_while_others_waited"), 20);
+  EXPECT_FALSE(simulate_changed(10, "canary", 3, together).failed.empty());
+}
+
+TEST(Simulate, HoldsWhereProcessesStandForElection) {
+  const auto leads = [](auto& process) { process.leads = true; };
+  const auto report = simulate_changed(60, "leasehold", 1, leads);
+  for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
+  EXPECT_EQ(report.with_leaders, 60);
+  EXPECT_GT(report.totals.at("terms"), 2'000);
+  EXPECT_GT(report.totals.at("lost_fired"), 50);
+  EXPECT_FALSE(simulate_changed(10, "canary", 1, leads).failed.empty());
 }
 
 TEST(Simulate, WhereNoCallQueuesNoStreamHasToBreak) {

@@ -121,6 +121,7 @@ class Generator {
   void read_healthy();
   void read_triggered();
   void read_permits();
+  void read_together_and_leads();
   template <typename Choice>
   std::vector<Choice> read_some(const std::vector<Choice>& all);
 
@@ -294,6 +295,21 @@ void Generator::read_permits() {
   }
 }
 
+/// Some of its processes want two locks or more at once, and some stand for election.
+void Generator::read_together_and_leads() {
+  const int one_in = limits_.manner == Manner::live ? 3 : 6;
+  const bool ours = !limits_.foreign && !sim::lock_under_test(plan_.lock).is_published();
+  if (!ours || !in_.share(1, one_in)) return;
+  plan_.locks = std::max(plan_.locks, static_cast<int>(in_.between(1, 3)));
+  for (auto& p : plan_.processes) {
+    const auto drawn = in_.between(0, 5);
+    const auto together = static_cast<int>(in_.between(2, 3));
+    if (p.permits > 0) continue;
+    if (drawn < 2 && plan_.locks > 1) p.together = std::min(together, plan_.locks);
+    if (drawn == 2 || drawn == 3) p.leads = true;
+  }
+}
+
 Plan Generator::read() {
   constexpr int kForeignLongHolds = 3;  ///< times as many
   // From here on kinds are read last, so that seeds keep their meaning.
@@ -321,6 +337,7 @@ Plan Generator::read() {
   const bool triggered = faulty && !healthy && limits_.manner == Manner::simulated;
   if (triggered && in_.chance(50)) read_triggered();
   read_permits();
+  read_together_and_leads();
   // Left out after they were drawn, so that the rest of the plan is the same on all servers.
   std::erase_if(plan_.faults,
                 [this](const FaultPlan& f) { return sim::power_of(f.kind) > limits_.power; });

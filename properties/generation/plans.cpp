@@ -38,6 +38,8 @@ std::vector<Change> zeros(const Plan& plan) {
     }
     changes.emplace_back([i](Plan& p) { p.processes[i].drift_ppm = 0; });
     changes.emplace_back([i](Plan& p) { p.processes[i].permits = 0; });
+    changes.emplace_back([i](Plan& p) { p.processes[i].together = 0; });
+    changes.emplace_back([i](Plan& p) { p.processes[i].leads = false; });
   }
   return changes;
 }

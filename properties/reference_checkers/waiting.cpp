@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
 
 #include "properties/reference_checkers/reference_checkers.hpp"
 #include "properties/reference_checkers/waiting_questions.hpp"
@@ -22,7 +25,31 @@ bool ends_late(const Questions& q, const Event& ask) {
   return q.broken({said, latest, ended, kForever, false});
 }
 
-/// Once faults are over each call is served in turn: as many turns as callers, one for the dead.
+bool is_joint(const Questions& q, const std::string& name) {
+  return q.first([&](const Event& e) { return e.kind == Kind::all && e.name == name; }) != nullptr;
+}
+
+/// As many turns as callers, one for the dead. A holder that wants others too, with names after
+/// this one's, may wait for all turns of those.
+double all_turns(const Questions& q, const std::string& name) {
+  double others = 0;
+  if (is_joint(q, name)) {
+    std::set<std::string, std::greater<>> after;
+    for (const Event* e : q.all(Kind::all)) {
+      if (e->name > name) after.insert(e->name);
+    }
+    for (const auto& one : after) others = std::min(others + all_turns(q, one), q.finish());
+  }
+  double turns = 1, longest = 0;
+  for (const Event* other : q.all(Kind::ask)) {
+    if (other->name != name) continue;
+    if (other->healed) ++turns;
+    longest = std::max(longest, lease_between_clocks(*other) + two_attempts(q, *other) + others);
+  }
+  return turns * longest;
+}
+
+/// Once faults are over each call is served in turn.
 /// A call for a permit ends those for its slots as it likes.
 bool unserved_when_healed(const Questions& q, const Event& ask) {
   const bool of_a_slot = q.first([&](const Event& e) {
@@ -35,17 +62,29 @@ bool unserved_when_healed(const Questions& q, const Event& ask) {
   if (!ask.healed || of_a_slot) return false;
   const Event* ended = q.of(ask, Kind::ended);
   if (ended != nullptr && ended->outcome != "timed_out") return true;
-  double turns = 1, longest = 0;
-  for (const Event* other : q.all(Kind::ask)) {
-    if (other->name != ask.name) continue;
-    if (other->healed) ++turns;
-    longest = std::max(longest, lease_between_clocks(*other) + two_attempts(q, *other));
-  }
-  const double latest = while_answered(q, ask, true, at(&ask), turns * longest);
+  const double latest = while_answered(q, ask, true, at(&ask), all_turns(q, ask.name));
   if (!q.ran(ask.process, at(&ask), latest)) return false;
   const double served = at(q.of(ask, Kind::granted));
   if (served == kForever && waits_until(q, ask) <= latest) return false;
   return q.broken({at(&ask), latest, served, waits_until(q, ask)});
+}
+
+const Event* answer_of(const Questions& q, const Event& of_a_lock) {
+  return q.first([&](const Event& e) {
+    return e.kind == Kind::all_end && e.process == of_a_lock.process && e.call == of_a_lock.call &&
+           e.name == of_a_lock.name;
+  });
+}
+
+/// A call for several locks keeps what it has from its user until it has all.
+double user_has_from(const Questions& q, const Event& granted) {
+  double from = at(&granted);
+  for (const Event* e : q.all(Kind::all)) {
+    const bool meant = e->process == granted.process && e->name == granted.name;
+    const double ended = at(answer_of(q, *e));
+    if (meant && at(e) <= at(&granted) && at(&granted) <= ended) from = std::max(from, ended);
+  }
+  return from;
 }
 
 /// What is granted gets to a user, or back; of a process whose users ask.
@@ -55,8 +94,9 @@ bool reaches_no_user(const Questions& q, const Event& ask) {
     return e.kind == Kind::held && e.process == ask.process && e.count > 0;
   }) != nullptr;
   if (granted == nullptr || !asks) return false;
-  const double latest = at(granted) + 2'000 * kMs + q.late();
-  if (latest >= q.finish() || !q.ran(ask.process, at(granted), latest)) return false;
+  const double from = user_has_from(q, *granted);
+  const double latest = from + 2'000 * kMs + q.late();
+  if (latest >= q.finish() || !q.ran(ask.process, from, latest)) return false;
   double reached = std::min(at(q.of(ask, Kind::release)), at(q.of(ask, Kind::lost)));
   for (const Event* e : q.all(Kind::held)) {
     if (!same_session(*e, ask)) continue;
@@ -64,7 +104,7 @@ bool reaches_no_user(const Questions& q, const Event& ask) {
   }
   const bool killed = q.known_alive_until(ask.process) < kForever;
   if (killed && reached == kForever) return false;  // its answers may be lost with it
-  return q.broken({at(granted), latest, reached, kForever, false});
+  return q.broken({from, latest, reached, kForever, false});
 }
 
 /// A longest holding ends with a delete, whatever the user does.
@@ -203,6 +243,48 @@ int slow_permit_calls(const Questions& q) {
   return found;
 }
 
+// Of calls for several locks: they end when they said, return nothing that was lost before, and get
+// all once faults are over.
+bool all_end_late(const Questions& q, const Event& call) {
+  if (!call.single_attempt && call.give_up_ns == 0) return false;
+  const auto count = static_cast<int>(q.all([&](const Event& e) {
+                                         return e.kind == Kind::all &&
+                                                e.process == call.process && e.call == call.call;
+                                       }).size());
+  const double latest = call.single_attempt ? at(&call) + commands(q, call, timeouts(call, count))
+                                            : static_cast<double>(call.give_up_ns) + q.late();
+  if (latest >= q.finish() || !q.ran(call.process, at(&call), latest)) return false;
+  return q.broken({at(&call), latest, at(answer_of(q, call)), kForever, false});
+}
+
+bool gets_not_all_when_healed(const Questions& q, const Event& call) {
+  const Event* end = answer_of(q, call);
+  if (!call.healed || end == nullptr || end->outcome == "granted") return false;
+  if (call.max_holding_ms > 0 && end->outcome == "unavailable") return false;
+  return q.ran(call.process, at(&call), at(end));
+}
+
+bool returns_a_lost_lock(const Questions& q, const Event& end) {
+  if (end.outcome != "granted") return false;
+  const Event* granted = q.first([&](const Event& e) {
+    return e.kind == Kind::granted && e.process == end.process && e.name == end.name &&
+           e.token == end.token;
+  });
+  if (granted == nullptr) return true;
+  const double lost = at(q.of(*granted, Kind::lost));
+  return at(&end) > lost + q.late() && q.ran(end.process, lost, at(&end));
+}
+
+int bad_calls_for_several(const Questions& q) {
+  int found = 0;
+  for (const Event* call : q.all(Kind::all)) {
+    found += all_end_late(q, *call) ? 1 : 0;
+    found += gets_not_all_when_healed(q, *call) ? 1 : 0;
+  }
+  for (const Event* end : q.all(Kind::all_end)) found += returns_a_lost_lock(q, *end) ? 1 : 0;
+  return found;
+}
+
 }  // namespace
 
 int slow_liveness(const Questions& q) {
@@ -222,7 +304,7 @@ int slow_liveness(const Questions& q) {
       found += leaves_it_to_the_dead(q, s, *ask) ? 1 : 0;
     }
   }
-  return found + slow_queue_turns(q) + slow_permit_calls(q);
+  return found + slow_queue_turns(q) + slow_permit_calls(q) + bad_calls_for_several(q);
 }
 
 }  // namespace leasehold::properties

@@ -192,6 +192,12 @@ void require_places(const StepPlan& step, const Plan& plan) {
 }
 
 void require_fit(const ProcessPlan& process, const Plan& plan) {
+  if ((process.permits > 0) + (process.together > 0) + process.leads > 1) {
+    throw std::runtime_error(
+        "permits is " + std::to_string(process.permits) + ", together " +
+        std::to_string(process.together) + ", leads " + std::to_string(process.leads) +
+        ": one of them at most may be other than 0");
+  }
   if (process.permits == 0 || !lock_under_test(plan.lock).is_published()) return;
   throw std::runtime_error("permits is " + std::to_string(process.permits) + ", and '" +
                            plan.lock + "' has no semaphores: it must be 0");

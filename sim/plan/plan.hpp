@@ -38,6 +38,8 @@ struct ProcessPlan {
   int workers = 0;  ///< commands under way at once; 0: three, of a scripted one one
   bool old_release = false;         ///< of the lock, without queues: it overwrites them
   int permits = 0;  ///< its calls are for one of so many permits of a semaphore; 0: for a lock
+  int together = 0;    ///< its calls are for so many locks at once, by acquire_all; 0: for one
+  bool leads = false;  ///< its calls stand for election, and lead for one term
 
   bool operator==(const ProcessPlan&) const = default;
 };

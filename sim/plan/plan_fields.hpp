@@ -13,6 +13,7 @@ inline constexpr std::int64_t kMaxCallers = 64;
 inline constexpr std::int64_t kMaxWorkers = 64;
 inline constexpr std::int64_t kMaxLocks = 1'000;
 inline constexpr std::int64_t kMostPermits = 64;
+inline constexpr std::int64_t kMostTogether = 16;
 inline constexpr std::int64_t kMostInQueue = ProcessPlan().queue_room;
 inline constexpr std::int64_t kMostLongHoldLeases = 1'000;
 inline constexpr std::int64_t kAny = -1;
@@ -51,6 +52,8 @@ void of_process(const Visit& visit) {
   visit("workers", &P::workers, Limits{0, kMaxWorkers}, kSeldom);
   visit("old", &P::old_release, Limits{0, 1}, kSeldom);
   visit("permits", &P::permits, Limits{0, kMostPermits}, kSeldom);
+  visit("together", &P::together, Limits{0, kMostTogether}, kSeldom);
+  visit("leads", &P::leads, Limits{0, 1}, kSeldom);
 }
 
 template <typename Visit>

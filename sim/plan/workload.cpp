@@ -65,20 +65,29 @@ Workload::Action Workload::acquire_next(Random& random) {
     return Acquire{setting_.grave, kDoomedTimeout};
   }
   // Few names for many callers, so that they meet.
-  const auto lock = lock_name(random.between(0, setting_.locks - 1));
+  const auto lock = random.between(0, setting_.locks - 1);
   if (faults_ended_ && last_acquires_++ == kLastAcquires) return end();
   phase_ = Phase::acquiring;
-  if (faults_ended_) return for_a_permit({lock, kLastTimeout});
-  if (random.chance(plan.single_attempt_percent)) return for_a_permit({lock, milliseconds(0)});
+  if (faults_ended_) return call_for(lock, kLastTimeout);
+  if (random.chance(plan.single_attempt_percent)) return call_for(lock, milliseconds(0));
   // One after the other: the order of arguments is the compiler's choice, that of draws is not.
   const bool cancels = random.chance(plan.cancel_percent);
   const milliseconds timeout(random.between(kShortestTimeout.count(), plan.acquire_timeout_ms));
-  if (!cancels) return for_a_permit({lock, timeout});
-  return for_a_permit({lock, timeout, milliseconds(random.between(1, plan.wait_max_ms))});
+  auto acquire = call_for(lock, timeout);
+  if (cancels) acquire.cancel_after = milliseconds(random.between(1, plan.wait_max_ms));
+  return acquire;
 }
 
-Workload::Acquire Workload::for_a_permit(Acquire acquire) const {
-  acquire.permits = setting_.process.permits;
+/// Of several locks each caller begins with another, so that only the order in which acquire_all
+/// takes them keeps two calls from waiting for each other.
+Workload::Acquire Workload::call_for(std::int64_t lock, milliseconds timeout) const {
+  const ProcessPlan& plan = setting_.process;
+  Acquire acquire{lock_name(lock), timeout};
+  acquire.permits = plan.permits;
+  acquire.leads = plan.leads;
+  for (int i = 1; i < std::min(plan.together, setting_.locks); ++i) {
+    acquire.also.push_back(lock_name((lock + i) % setting_.locks));
+  }
   return acquire;
 }
 
@@ -89,8 +98,10 @@ Workload::Action Workload::on(const Granted& granted, Random& random) {
   Receive receive{granted.session % kSilentEvery == 0};
   if (random.chance(kSlowCallbackPercent)) {
     const microseconds time(random.between(1, kSlowCallback.count()));
-    // A call for a permit takes its steps on the thread for callbacks, and would end late.
-    if (setting_.process.permits == 0) receive.callback_time = time;
+    // A call for a permit takes its steps on the thread for callbacks, and would end late; one for
+    // several locks or a term has no callback.
+    const ProcessPlan& p = setting_.process;
+    if (p.permits == 0 && p.together == 0 && !p.leads) receive.callback_time = time;
   }
   return receive;
 }
@@ -145,7 +156,7 @@ Workload::Action Workload::on(const StepDue& due, Random&) {
     case StepPlan::Action::acquire:
       if (phase_ != Phase::idle) return Nothing{};
       phase_ = Phase::acquiring;
-      return for_a_permit({lock_name(step.lock), milliseconds(step.acquire_timeout_ms)});
+      return call_for(step.lock, milliseconds(step.acquire_timeout_ms));
     case StepPlan::Action::write: return holds ? Action(Write{}) : Nothing{};
     case StepPlan::Action::release: return holds ? release() : Nothing{};
     case StepPlan::Action::cancel: return acquires() ? Action(Cancel{}) : Nothing{};

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "sim/plan/lock_options.hpp"
 #include "sim/plan/plan.hpp"
@@ -66,6 +67,8 @@ class Workload {
     std::chrono::milliseconds timeout{};  ///< zero: one attempt
     std::optional<std::chrono::milliseconds> cancel_after = {};
     int permits = 0;  ///< not zero: one of so many permits of the semaphore `lock`
+    std::vector<std::string> also = {};  ///< not empty: these too, all at once
+    bool leads = false;                  ///< by standing for election, for one term
   };
   /// The user's function that gets the handle.
   struct Receive {
@@ -103,7 +106,7 @@ class Workload {
   Action on(const FaultsEnded&, Random& random);
   Action on(const StepDue& due, Random& random);
   Action acquire_next(Random& random);
-  [[nodiscard]] Acquire for_a_permit(Acquire acquire) const;
+  [[nodiscard]] Acquire call_for(std::int64_t lock, std::chrono::milliseconds timeout) const;
   Action received(Random& random);
   Action go_on(Random& random);
   Action release();

@@ -62,14 +62,14 @@ std::int64_t Recorder::permit_asked(const PermitAsked& asked, const LockOptions&
                                     core::LocalInstant now) {
   const std::lock_guard lock(mutex_);
   Event e = at(now, Kind::permit);
-  e.call = ++permit_calls_;
+  e.call = ++calls_;
   e.name = asked.semaphore;
   e.count = asked.permits;
   e.single_attempt = asked.timeout.count() == 0;
   if (!e.single_attempt) e.give_up_ns = ns(now + asked.timeout);
   set_options(e, options);
   emit_(std::move(e));
-  return permit_calls_;
+  return calls_;
 }
 
 void Recorder::permit_answered(std::int64_t call, const PermitAsked& asked,
@@ -81,6 +81,38 @@ void Recorder::permit_answered(std::int64_t call, const PermitAsked& asked,
   e.name = slot.empty() ? asked.semaphore : slot;
   e.outcome = slot.empty() ? reason : "granted";
   emit_(std::move(e));
+}
+
+std::int64_t Recorder::all_asked(const AllAsked& asked, const LockOptions& options,
+                                 core::LocalInstant now) {
+  const std::lock_guard lock(mutex_);
+  ++calls_;
+  for (const auto& name : asked.names) {
+    Event e = at(now, Kind::all);
+    e.call = calls_;
+    e.name = name;
+    e.count = static_cast<std::int64_t>(asked.names.size());
+    e.max_holding_ms = options.max_holding ? options.max_holding->count() : 0;
+    e.single_attempt = asked.timeout.count() == 0;
+    if (!e.single_attempt) e.give_up_ns = ns(now + asked.timeout);
+    set_options(e, options);
+    emit_(std::move(e));
+  }
+  return calls_;
+}
+
+void Recorder::all_answered(std::int64_t call, const AllAsked& asked,
+                            const std::vector<FencingToken>& tokens, const std::string& reason,
+                            core::LocalInstant now) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < asked.names.size(); ++i) {
+    Event e = at(now, Kind::all_end);
+    e.call = call;
+    e.name = asked.names[i];
+    e.outcome = tokens.empty() ? reason : "granted";
+    if (!tokens.empty()) e.token = tokens[i].value();
+    emit_(std::move(e));
+  }
 }
 
 void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {

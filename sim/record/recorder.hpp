@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "model/history/history.hpp"
 #include "runtime/driver.hpp"
@@ -50,6 +51,20 @@ class Recorder final : public runtime::Observer {
   void permit_answered(std::int64_t call, const PermitAsked& asked, const std::string& slot,
                        const std::string& reason, core::LocalInstant now);
 
+  /// A user calls for all of these locks at once; what it was answered. The acquire calls for each
+  /// come between the two.
+  struct AllAsked {
+    std::vector<std::string> names;
+    std::chrono::milliseconds timeout{};  ///< zero: no waiting
+  };
+  /// Returns the call's number.
+  std::int64_t all_asked(const AllAsked& asked, const LockOptions& options,
+                         core::LocalInstant now);
+  /// `tokens`: of each lock; empty: it got none, for this reason.
+  void all_answered(std::int64_t call, const AllAsked& asked,
+                    const std::vector<FencingToken>& tokens, const std::string& reason,
+                    core::LocalInstant now);
+
   /// The session that got this process's latest grant of `name` with `token`, until it has
   /// released. A holder asks as soon as it has its handle: with a lock that starts its tokens
   /// again, another session may be granted the same ones later.
@@ -93,7 +108,7 @@ class Recorder final : public runtime::Observer {
 
   mutable std::mutex mutex_;  // protects the rest
   bool healed_ = false;
-  std::int64_t permit_calls_ = 0;
+  std::int64_t calls_ = 0;  ///< for permits, or for several locks
   std::map<core::CommandId, Sent> under_way_;
   /// Locks with a requested release, from the request to the end or release: an event names none.
   std::map<core::SessionId, std::string> names_;

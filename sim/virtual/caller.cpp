@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "api/access.hpp"
+
 namespace leasehold::sim::simulated {
 namespace {
 
@@ -23,8 +25,11 @@ model::Event Caller::event(model::Kind kind) const {
   return e;
 }
 
-bool Caller::holds(core::SessionId session) const {
-  return holding_ && holding_->handle.session() == session;
+Holding* Caller::holding_of(std::int64_t session) {
+  const auto found = std::find_if(holdings_.begin(), holdings_.end(), [session](const auto& holding) {
+    return holding.session == session;
+  });
+  return found == holdings_.end() ? nullptr : &*found;
 }
 
 /// The workload hears of it at once, also of a stopped process: what it draws must not depend on
@@ -36,7 +41,11 @@ void Caller::faults_end() {
 
 void Caller::cancel_call() {
   if (!workload_.acquires()) return;
-  permit_call_ ? permit_call_->cancel() : home_->driver->cancel(session_);
+  if (permit_call_) return permit_call_->cancel();
+  if (candidate_) return candidate_->give_up();
+  // Where it is another call's, or none's, nothing hears of it.
+  stop_.request_stop();
+  home_->driver->cancel(session_);
 }
 
 void Caller::happened(const Workload::Event& event) {
@@ -58,6 +67,10 @@ void Caller::on(const Workload::Acquire& acquire) {
   ++calls_;
   if (acquire.permits > 0) {
     call_for_a_permit(acquire);
+  } else if (!acquire.also.empty()) {
+    call_for_all(acquire);
+  } else if (acquire.leads) {
+    stand_for_election(acquire);
   } else {
     session_ = home_->driver->acquire_async(
         acquire.lock, home_->options, acquire.timeout,
@@ -88,40 +101,91 @@ void Caller::call_for_a_permit(const Workload::Acquire& acquire) {
       });
 }
 
+void Caller::call_for_all(const Workload::Acquire& acquire) {
+  Recorder::AllAsked asked{{acquire.lock}, acquire.timeout};
+  asked.names.insert(asked.names.end(), acquire.also.begin(), acquire.also.end());
+  stop_ = {};
+  home_->machine.start_user([this, asked, stop = stop_.get_token()] {
+    const auto now = [this] { return home_->machine.clock.now(); };
+    std::vector<Lock> locks;
+    for (const auto& name : asked.names) {
+      locks.push_back(detail::Access::lock(home_->driver, name, home_->options));
+    }
+    const auto call = home_->recorder.all_asked(asked, home_->options, now());
+    auto got = acquire_all(locks, asked.timeout, stop);
+    if (home_->over) return;
+    std::vector<FencingToken> tokens;
+    if (got) {
+      for (const auto& handle : *got) tokens.push_back(handle.fencing_token());
+    }
+    home_->recorder.all_answered(call, asked, tokens, got ? "" : to_string(got.error().kind), now());
+    if (!got) return happened(Workload::NotGranted{});
+    for (auto& handle : *got) {
+      auto inside = detail::Access::take(std::move(handle));
+      hold(inside.name(), inside.token(), inside);
+    }
+    happened(Workload::Granted{static_cast<std::uint64_t>(holdings_.front().session)});
+  });
+}
+
+/// A candidate has no time-out of its own: a user gives up.
+void Caller::stand_for_election(const Workload::Acquire& acquire) {
+  candidate_ = std::make_shared<Candidate>(
+      detail::Access::lock(home_->driver, acquire.lock, home_->options), home_->machine,
+      [this, name = acquire.lock](FencingToken token) {
+        if (home_->over) return;
+        hold(name, token, std::nullopt);
+        happened(Workload::Granted{static_cast<std::uint64_t>(holdings_.front().session)});
+      });
+  home_->machine.start_user([this, candidate = candidate_] {
+    candidate->run();
+    if (home_->over) return;
+    candidate_.reset();
+    candidate->had_term() ? happened(Workload::Released{}) : happened(Workload::NotGranted{});
+  });
+  const auto patience = std::max(acquire.timeout, std::chrono::milliseconds(1));
+  home_->machine.later(patience.count() * kMs, [this, call = calls_] {
+    if (call == calls_) cancel_call();
+  });
+}
+
 /// Why it ended without a lock is in the recorder's events.
 void Caller::answered(Result<runtime::Handle> handle) {
   if (home_->over) return;
   if (!handle) return happened(Workload::NotGranted{});
-  granted(std::move(handle).value());
+  const auto session = handle->session();
+  hold(handle->name(), handle->token(), *handle);
+  happened(Workload::Granted{session});
 }
 
-void Caller::granted(runtime::Handle handle) {
-  const auto session = handle.session();
-  // By name and token: the handle does not show the owner, which the fence's record needs.
-  const auto name = handle.name();
-  const auto grant = home_->recorder.grant_of(name, handle.token());
-  HeldAnswers answers(home_->process, static_cast<std::int64_t>(session), name);
-  holding_.emplace(Holding{std::move(handle), name, grant.owner, std::move(answers)});
-  happened(Workload::Granted{session});
+/// The session by name and token: neither handle nor term shows the owner, which the fence's record
+/// needs.
+void Caller::hold(const std::string& name, FencingToken token,
+                  std::optional<runtime::Handle> handle) {
+  const auto grant = home_->recorder.grant_of(name, token);
+  const auto session = handle ? static_cast<std::int64_t>(handle->session()) : grant.session;
+  auto term = handle ? nullptr : candidate_;
+  holdings_.push_back(Holding{std::move(handle), std::move(term), name, grant.owner, token, session,
+                              HeldAnswers(home_->process, session, name)});
 }
 
 /// Still within the callback of the grant, where a user's code would begin.
 void Caller::on(const Workload::Receive& receive) {
-  Holding& holding = *holding_;
-  holding.silent = receive.relies_on_lost;
-  const auto session = holding.handle.session();
-  // The others are asked first: a holder that still says yes does so when this one may act.
-  home_->on_grant(holding.name);
-  // A handle that is lost already calls back at once, from within this constructor.
-  holding.on_lost = std::make_unique<Holding::OnLost>(
-      holding.handle.lost(), [this, session, name = holding.name] {
-        auto e = event(model::Kind::notified);
-        e.session = static_cast<std::int64_t>(session);
-        e.name = name;
-        home_->emit(std::move(e));
-      });
-  ask(holding);
-  if (!holding.silent) keep_asking(session);
+  for (Holding& holding : holdings_) {
+    holding.silent = receive.relies_on_lost;
+    // The others are asked first: a holder that still says yes does so when this one may act.
+    home_->on_grant(holding.name);
+    // What is lost already calls back at once, from within this constructor.
+    holding.on_lost = std::make_unique<Holding::OnLost>(
+        holding.lost(), [this, session = holding.session, name = holding.name] {
+          auto e = event(model::Kind::notified);
+          e.session = session;
+          e.name = name;
+          home_->emit(std::move(e));
+        });
+    ask(holding);
+    if (!holding.silent) keep_asking(holding.session);
+  }
   if (receive.callback_time) home_->machine.keep_busy(receive.callback_time->count() * kNsPerUs);
   // After this callback has returned, as a user's next statement would be.
   pass_while_held(kGrain);
@@ -129,19 +193,21 @@ void Caller::on(const Workload::Receive& receive) {
 
 /// Not after a release: the workload then has another action under way.
 void Caller::pass_while_held(std::int64_t span_ns) {
-  home_->machine.later(span_ns, [this, session = holding_->handle.session()] {
-    if (holds(session)) happened(Workload::TimePassed{});
+  home_->machine.later(span_ns, [this, session = holdings_.front().session] {
+    if (holding_of(session) != nullptr) happened(Workload::TimePassed{});
   });
 }
 
 /// Evenly over the lease, and at the very end of it.
-void Caller::keep_asking(core::SessionId session) {
+void Caller::keep_asking(std::int64_t session) {
   // A no is final; what it would say later is asked elsewhere (each grant of the name, the
   // release).
-  if (!holds(session) || !ask(*holding_)) return;
+  Holding* const holding = holding_of(session);
+  if (holding == nullptr || !ask(*holding)) return;
   const MachineClock& clock = home_->machine.clock;
-  const auto left = holding_->handle.remaining().count();
   const auto pause = home_->options.expiry.count() * kMs / kQuestionsPerLease;
+  // A leader is not told how long it has left.
+  const auto left = holding->handle ? holding->handle->remaining().count() : 2 * pause;
   // The deadline is a time of the machine's clock, the queue's is true time.
   const auto end = clock.true_time(clock.now().time_since_epoch().count() + left);
   const auto until_end = std::max(end - home_->queue.now(), kGrain);
@@ -151,11 +217,11 @@ void Caller::keep_asking(core::SessionId session) {
 }
 
 void Caller::ask() {
-  if (holding_) ask(*holding_);
+  for (Holding& holding : holdings_) ask(holding);
 }
 
 bool Caller::ask(Holding& holding) const {
-  const bool held = holding.handle.held();
+  const bool held = holding.held();
   const auto now = home_->queue.now();
   // Before and after are one instant here; in the live world they are not.
   holding.answers.add(held, now, now, home_->emit);
@@ -163,7 +229,7 @@ bool Caller::ask(Holding& holding) const {
 }
 
 void Caller::flush() {
-  if (holding_) holding_->answers.flush(home_->queue.now(), home_->emit);
+  for (Holding& holding : holdings_) holding.answers.flush(home_->queue.now(), home_->emit);
 }
 
 /// In true time: a user's work does not run by the machine's wrong clock.
@@ -172,45 +238,60 @@ void Caller::on(const Workload::Hold& hold) { pass_while_held(hold.time.count() 
 /// It asks again after it has asked for the release, at once and before an answer can be there: the
 /// answer is no from then on.
 void Caller::on(const Workload::Release&) {
-  const auto holding = std::make_shared<Holding>(std::move(*holding_));
-  holding_.reset();
-  ask(*holding);
-  // The user waits for the release before it goes on, as `release()` does.
-  holding->handle.begin_release([this](ReleaseResult) { happened(Workload::Released{}); });
-  // A holding that was released is not notified of a loss any more, and no loss is expected.
-  holding->on_lost.reset();
-  ask(*holding);
-  holding->answers.flush(home_->queue.now(), home_->emit);
-  // Later than the grain of virtual time, which is what a checker allows.
-  home_->machine.later(2 * kGrain, [this, holding] {
+  const auto left = std::make_shared<std::size_t>(holdings_.size());
+  for (Holding& one : std::exchange(holdings_, {})) {
+    const auto holding = std::make_shared<Holding>(std::move(one));
     ask(*holding);
+    if (holding->term) {
+      holding->term->end_term();  // released when its work has returned; then `run` returns
+    } else {
+      // The user waits for the release before it goes on, as `release()` does.
+      holding->handle->begin_release([this, left](ReleaseResult) {
+        if (--*left == 0) happened(Workload::Released{});
+      });
+    }
+    // A holding that was released is not notified of a loss any more, and no loss is expected.
+    holding->on_lost.reset();
+    if (holding->handle) ask(*holding);
     holding->answers.flush(home_->queue.now(), home_->emit);
-  });
+    // Later than the grain of virtual time, which is what a checker allows.
+    home_->machine.later(2 * kGrain, [this, holding] {
+      ask(*holding);
+      holding->answers.flush(home_->queue.now(), home_->emit);
+    });
+  }
 }
 
 /// It writes whatever the answer is: that stale writes are refused has to be shown, not avoided.
 void Caller::on(const Workload::Write&) {
-  Holding& holding = *holding_;
+  const auto left = std::make_shared<std::size_t>(holdings_.size());
+  for (Holding& holding : holdings_) {
+    write(holding, [this, left] {
+      if (--*left == 0) happened(Workload::Written{});
+    });
+  }
+}
+
+void Caller::write(Holding& holding, const std::function<void()>& done) {
   // Asked right before: a holder that writes after a no makes a stale write knowingly.
   ask(holding);
-  const auto write = std::make_shared<const FencedWrite>(
-      FencedWrite{holding.name, home_->process, holding.owner, ++home_->writes,
-                  holding.handle.token().value()});
+  const auto write = std::make_shared<const FencedWrite>(FencedWrite{
+      holding.name, home_->process, holding.owner, ++home_->writes, holding.token.value()});
   auto e = event(model::Kind::write);
-  e.session = static_cast<std::int64_t>(holding.handle.session());
+  e.session = holding.session;
   e.write_number = write->number;
   e.name = write->name;
   e.token = write->token;
   e.sent_ns = home_->queue.now();
   // The answer and the time-out both come; the first is the outcome.
   const auto open = std::make_shared<std::optional<model::Event>>(std::move(e));
-  const auto tell = [this, open](const char* outcome) {
+  const auto tell = [this, open, done](const char* outcome) {
     if (!*open) return;
-    model::Event done = *std::exchange(*open, std::nullopt);
-    done.at_ns = home_->queue.now();
-    done.outcome = outcome;
-    home_->emit(std::move(done));
-    happened(Workload::Written{});
+    model::Event told = *std::exchange(*open, std::nullopt);
+    told.at_ns = home_->queue.now();
+    told.outcome = outcome;
+    home_->emit(std::move(told));
+    done();
   };
   // "unknown" tells the checkers that it may have been taken, now or later.
   home_->machine.later(kWriteTimeout, [tell] { tell("unknown"); });

@@ -5,9 +5,11 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "api/permit_call.hpp"
 #include "runtime/driver.hpp"
+#include "sim/candidate.hpp"
 #include "sim/plan/workload.hpp"
 #include "sim/record/held_answers.hpp"
 #include "sim/virtual/machine.hpp"
@@ -15,10 +17,21 @@
 
 namespace leasehold::sim::simulated {
 
-/// What a caller has from the grant until it asks for the release: the handle, as a user has it.
+/// What a caller has from the grant until it asks for the release: the handle, as a user has it, or
+/// the term that it leads.
 struct Holding {
-  runtime::Handle handle;
+  /// As the user asks.
+  [[nodiscard]] bool held() const { return handle ? handle->held() : term->leads(token); }
+  /// Fires when it is lost.
+  [[nodiscard]] std::stop_token lost() const {
+    return handle ? handle->lost() : term->lost();
+  }
+
+  std::optional<runtime::Handle> handle;
+  std::shared_ptr<Candidate> term;
   std::string name, owner;
+  FencingToken token;
+  std::int64_t session;
   HeldAnswers answers;
   bool silent = false;  ///< its user relies on `lost()` alone
   // Last, so that it ends first: a callback must not find a holding that is half destroyed.
@@ -26,12 +39,14 @@ struct Holding {
   std::unique_ptr<OnLost> on_lost = nullptr;
 };
 
-/// One thread of a simulated process: it holds or awaits one lock at a time. Its workload decides
-/// what it does; here it is done, with callbacks, on this machine. It uses its handle as a user
+/// One user of a simulated process: it holds or awaits at a time what one call asks for. Its workload
+/// decides what it does; here it is done on this machine: with callbacks, and on a thread of the user
+/// where the public interface has calls that wait alone. It uses its handle as a user
 /// would: it asks `held()` while it holds, listens to `lost()`, and has the answers written down.
 /// It asks also when the answer should be no, so that a wrong answer is on record.
 ///
-/// INVARIANT: it has a `Holding` from the grant until the release is asked for, like its workload.
+/// INVARIANT: it has a `Holding` of each lock from the grant until the release is asked for, like its
+/// workload.
 ///
 /// REQUIRES: it stays where it is once it was started, and outlives the queue's events.
 class Caller {
@@ -68,8 +83,8 @@ class Caller {
   /// Cancels a waiting asynchronous call, because it owns the driver and would keep it alive.
   void cancel_call();
 
-  [[nodiscard]] const std::optional<Holding>& holding() const { return holding_; }
-  /// Asks its handle, if it has one.
+  [[nodiscard]] const std::vector<Holding>& holdings() const { return holdings_; }
+  /// Asks its handles.
   void ask();
   /// Writes the answers so far down.
   void flush();
@@ -80,6 +95,8 @@ class Caller {
   void on(const Workload::Rest& rest);
   void on(const Workload::Acquire& acquire);
   void call_for_a_permit(const Workload::Acquire& acquire);
+  void call_for_all(const Workload::Acquire& acquire);
+  void stand_for_election(const Workload::Acquire& acquire);
   void answered(Result<runtime::Handle> handle);
   void on(const Workload::Receive& receive);
   void on(const Workload::Write& write);
@@ -88,21 +105,24 @@ class Caller {
   void on(const Workload::Cancel&) { cancel_call(); }
   void on(const Workload::Nothing&) {}
   void on(const Workload::End&) { home_->on_end(); }
-  void granted(runtime::Handle handle);
-  void keep_asking(core::SessionId session);
+  void hold(const std::string& name, FencingToken token, std::optional<runtime::Handle> handle);
+  void write(Holding& holding, const std::function<void()>& done);
+  void keep_asking(std::int64_t session);
   bool ask(Holding& holding) const;
   /// Passes that time, if it still has this holding then.
   void pass_while_held(std::int64_t span_ns);
   // Whether it still has the holding for which an event was asked: it may have released that and
   // got another since.
-  [[nodiscard]] bool holds(core::SessionId session) const;
+  [[nodiscard]] Holding* holding_of(std::int64_t session);
 
   Home* home_;  ///< no reference: callers are moved before they start
   Workload workload_;
   core::SessionId session_ = 0;  ///< the last that it asked for
   std::shared_ptr<runtime::PermitCall> permit_call_;  ///< the one that it waits for
-  std::int64_t calls_ = 0;                            ///< of either kind
-  std::optional<Holding> holding_;
+  std::shared_ptr<Candidate> candidate_;              ///< until its term is over
+  std::stop_source stop_;                             ///< of its call for several locks
+  std::int64_t calls_ = 0;                            ///< of every kind
+  std::vector<Holding> holdings_;
 };
 
 }  // namespace leasehold::sim::simulated

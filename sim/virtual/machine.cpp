@@ -1,9 +1,70 @@
 #include "sim/virtual/machine.hpp"
 
 #include <algorithm>
+#include <semaphore>
+#include <thread>
 #include <utility>
 
 namespace leasehold::sim::simulated {
+
+/// A thread of the operating system, because it must keep its stack while it waits. It and the
+/// machine's own pass the turn to each other, so one of the two runs at a time.
+class Machine::UserThread {
+ public:
+  explicit UserThread(Job job)
+      : thread_([this, job = std::move(job)] {
+          its_turn_.acquire();
+          current = this;
+          job();
+          over_ = true;
+          back_.release();
+        }) {}
+  ~UserThread() { thread_.join(); }
+  UserThread(const UserThread&) = delete;
+  UserThread& operator=(const UserThread&) = delete;
+
+  /// Of the machine's thread: returns when this one waits or is over.
+  void run() {
+    its_turn_.release();
+    back_.acquire();
+  }
+  [[nodiscard]] bool over() const { return over_; }
+  [[nodiscard]] bool waits() const { return wait_ != nullptr; }
+  /// Whether what it waits for is there.
+  [[nodiscard]] bool may_go_on() const {
+    const std::lock_guard guard(*wait_->lock.mutex());
+    return wait_->met();
+  }
+
+  /// Of this thread: until the machine runs it again.
+  struct Wait {
+    std::unique_lock<std::mutex>& lock;
+    const std::function<bool()>& met;
+  };
+  void wait(const Wait& what) {
+    wait_ = &what;
+    what.lock.unlock();
+    back_.release();
+    its_turn_.acquire();
+    what.lock.lock();
+    wait_ = nullptr;
+    ++waits_;
+  }
+  /// How many waits are over: which one a timer belongs to.
+  [[nodiscard]] std::int64_t waits_over() const { return waits_; }
+
+  std::shared_ptr<Thread> turns;
+  static thread_local UserThread* current;  ///< null on the machine's thread
+
+ private:
+  const Wait* wait_ = nullptr;
+  std::int64_t waits_ = 0;
+  bool over_ = false;
+  std::binary_semaphore its_turn_{0}, back_{0};
+  std::thread thread_;  // last: it uses the rest
+};
+
+thread_local Machine::UserThread* Machine::UserThread::current = nullptr;
 
 class Machine::SimulatedActivity final : public runtime::Activity {
  public:
@@ -50,6 +111,7 @@ class Machine::SimulatedTimer final : public runtime::TimedActivity {
 
 /// A thread with a hanging command owns itself, as a real one does; nothing else ends it.
 Machine::~Machine() {
+  end_users();
   for (const auto& thread : threads_) {
     if (const auto left = thread.lock()) end(*left);
   }
@@ -85,6 +147,45 @@ bool Machine::run_apart(Job job) {
   // Owned by the queue of those that are ready, and gone after its turn.
   make_ready(std::make_shared<Thread>(Thread{std::move(job)}));
   return true;
+}
+
+void Machine::start_user(Job job) {
+  std::erase_if(users_, [this](const auto& user) {
+    if (user->over()) end(*user->turns);
+    return user->over();
+  });
+  auto user = std::make_shared<UserThread>(std::move(job));
+  user->turns = make_thread([user = user.get()] {
+    if (!user->over()) user->run();
+  });
+  make_ready(user->turns);
+  users_.push_back(std::move(user));
+}
+
+bool Machine::wait(std::unique_lock<std::mutex>& lock, std::condition_variable&,
+                   core::Duration limit, const std::function<bool()>& met) {
+  UserThread* const self = UserThread::current;
+  if (met() || self == nullptr || ends_ || limit <= core::Duration(0)) return met();
+  if (limit != core::Duration::max()) {
+    const auto until = clock.true_time((clock.now() + limit).time_since_epoch().count());
+    queue_.at(until, [this, turns = self->turns, self, wait = self->waits_over()] {
+      run([this, turns, self, wait] {
+        // Its thread's turns end with it, so it is there.
+        if (!turns->ended && self->waits_over() == wait) make_ready(turns);
+      });
+    });
+  }
+  self->wait({lock, met});
+  return met();
+}
+
+/// Those whose wait is over because of the turn before.
+void Machine::wake_users() {
+  for (const auto& user : users_) {
+    if (!user->over() && user->waits() && !user->turns->ready && user->may_go_on()) {
+      make_ready(user->turns);
+    }
+  }
 }
 
 /// The turn itself is over at once; it is its thread's next turn that waits.
@@ -133,10 +234,21 @@ void Machine::let_go() {
     ready_.push_back(thread);
   }
   run_ready();
+  end_users();
+}
+
+void Machine::end_users() {
+  ends_ = true;
+  for (const auto& user : users_) {
+    while (!user->over()) user->run();
+    end(*user->turns);
+  }
+  users_.clear();
 }
 
 void Machine::run_ready() {
   inside_ = true;
+  wake_users();
   while (!ready_.empty()) {
     // Any order may be that of real threads. No draw where there is no choice: most turns are
     // alone, and a draw for each would tie every seed to how often the runtime wakes its threads.
@@ -146,6 +258,7 @@ void Machine::run_ready() {
     const auto thread = std::move(*next);
     ready_.erase(next);
     run_turn(thread);
+    wake_users();
   }
   inside_ = false;
 }

@@ -38,11 +38,12 @@ class Machine final : public runtime::Executor {
   std::unique_ptr<runtime::Activity> start(Job turn) override;
   std::unique_ptr<runtime::TimedActivity> start_timed(Job turn) override;
   bool run_apart(Job job) override;
-  /// Asks once: with one thread nothing could make it true while this one waits.
-  bool wait(std::unique_lock<std::mutex>&, std::condition_variable&, core::Duration,
-            const std::function<bool()>& met) override {
-    return met();
-  }
+  /// A thread of a user waits, while the others take their turns, and asks after each. Any other is
+  /// the only one that runs: it asks once.
+  bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable&, core::Duration limit,
+            const std::function<bool()>& met) override;
+  /// Runs `job` as a thread of a user, which may call what waits.
+  void start_user(Job job);
   /// False: the runtime has no thread of its own here, so it may join and destroy from anywhere.
   [[nodiscard]] bool on_own_thread() const override { return false; }
 
@@ -77,7 +78,8 @@ class Machine final : public runtime::Executor {
   /// destructors. The memory goes with this object.
   void kill() { killed_ = true; }
   /// Busy threads take their turns at once, also of a killed process, because a waiting closure may
-  /// own what owns it, and nothing else would destroy either.
+  /// own what owns it, and nothing else would destroy either. No wait of a user's thread goes on
+  /// after this, so they end.
   void let_go();
   /// SIGSTOP: the clocks go on, and what came due meanwhile runs on `resume`, late.
   void pause() { paused_ = true; }
@@ -94,11 +96,14 @@ class Machine final : public runtime::Executor {
     bool ready = false, ended = false;
     std::int64_t busy_until = 0;
   };
+  class UserThread;
   class SimulatedActivity;
   class SimulatedTimer;
   std::shared_ptr<Thread> make_thread(Job turn);
   void end(Thread& thread);
   void make_ready(const std::shared_ptr<Thread>& thread);
+  void wake_users();
+  void end_users();
   void run_ready();
   void run_turn(const std::shared_ptr<Thread>& thread);
 
@@ -109,12 +114,14 @@ class Machine final : public runtime::Executor {
   // INVARIANT: in the order in which they became ready; the draw is a place in it.
   std::vector<std::shared_ptr<Thread>> ready_;
   std::vector<std::shared_ptr<Thread>> busy_;  ///< have a turn to take once they are free
+  std::vector<std::shared_ptr<UserThread>> users_;  ///< in the order of their starts
   // INVARIANT: null between turns. A thread that is destroyed within its own turn keeps its
   // function until the turn is over.
   Thread* running_ = nullptr;
   // `inside_`: within `run_ready`. Jobs that run from there leave their threads to that loop, so
   // turns never nest, as one thread's turn never runs inside another's.
   bool inside_ = false, killed_ = false, paused_ = false, suspended_ = false;
+  bool ends_ = false;  ///< no wait of a user's thread goes on
   std::vector<Job> held_back_;  ///< while it is paused
 };
 

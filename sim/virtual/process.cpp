@@ -91,6 +91,7 @@ void Process::start() {
   e.kind = model::Kind::start;
   e.process = name_;
   e.clock_drift_ppm = plan_.drift_ppm;
+  e.leads = plan_.leads;
   world_.emit(std::move(e));
   for (Caller& caller : callers_) caller.happened(Workload::Started{});
 }
@@ -98,7 +99,7 @@ void Process::start() {
 /// Whatever its handles say: a fault wants a holder with a user that acts as one.
 bool Process::holds() const {
   return std::any_of(callers_.begin(), callers_.end(),
-                     [](const Caller& caller) { return caller.holding().has_value(); });
+                     [](const Caller& caller) { return !caller.holdings().empty(); });
 }
 
 /// What its users heard until then is known to the harness, which asked for them.
@@ -123,7 +124,8 @@ void Process::resume() {
   // Before what was held back runs: timers that came due meanwhile have not fired yet, and `held()`
   // has to say no without them. Of a silent caller an answer that came meanwhile may be read first.
   for (Caller& caller : callers_) {
-    if (!crashed() && caller.holding() && !caller.holding()->silent) caller.ask();
+    const auto& holdings = caller.holdings();
+    if (!crashed() && !holdings.empty() && !holdings.front().silent) caller.ask();
   }
   machine_.resume();
 }
@@ -145,7 +147,10 @@ void Process::ask_holders_of(const std::string& name) {
   if (crashed() || paused()) return;
   machine_.run([&] {  // at once
     for (Caller& caller : callers_) {
-      if (caller.holding() && caller.holding()->name == name) caller.ask();
+      const auto& holdings = caller.holdings();
+      const bool holds = std::any_of(holdings.begin(), holdings.end(),
+                                     [&](const Holding& holding) { return holding.name == name; });
+      if (holds) caller.ask();
     }
   });
 }

@@ -57,7 +57,8 @@ class Lock {
 
 /// Acquires several locks, or none. It takes them in the order of their names, so that calls of
 /// this function never deadlock, whatever the order of `locks`. `timeout` and `stop` are for all of
-/// them together; a zero timeout is one attempt each.
+/// them together; a zero timeout is one attempt each. A call that fails begins the release of what
+/// it had, and does not wait for it.
 /// The handles come in the order of `locks`. Each is extended, and lost, on its own; one that is
 /// lost while others are waited for ends the call with `unavailable`. Two locks of one name are an
 /// error, because the second would wait for the first.

@@ -55,6 +55,8 @@ nlohmann::ordered_json report_json(const SimulateReport& report, double cpu) {
           {"idle_runs", report.idle_runs},
           {"runs_with_queues", report.with_queues},
           {"runs_with_permits", report.with_permits},
+          {"runs_with_calls_for_several_locks", report.with_together},
+          {"runs_with_leaders", report.with_leaders},
           {"totals", report.totals},
           {"faults", report.took_effect},
           {"enabled", report.enabled},

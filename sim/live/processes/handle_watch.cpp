@@ -37,13 +37,11 @@ void HandleWatch::notified(std::int64_t session, const std::string& name) const 
   emit_(std::move(e));
 }
 
-HandleWatch::Watched::Watched(HandleWatch& watch, const LockHandle& handle, std::int64_t session,
-                              bool silent)
+HandleWatch::Watched::Watched(HandleWatch& watch, Handle handle, bool silent)
     : watch_(watch),
-      handle_(handle),
-      answers_(watch.process_, session, handle.name()),
-      on_lost_(handle.lost(),
-               [&watch, &handle, session] { watch.notified(session, handle.name()); }) {
+      handle_(std::move(handle)),
+      answers_(watch.process_, handle_.session, handle_.name),
+      on_lost_(handle_.lost, [this] { watch_.notified(handle_.session, handle_.name); }) {
   const std::lock_guard lock(watch_.mutex_);
   ask_once();
   // At once, because a kill must not hide that the handle got to its user.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <condition_variable>
-#include <leasehold/lock_handle.hpp>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -26,13 +26,20 @@ class HandleWatch {
   HandleWatch(const HandleWatch&) = delete;
   HandleWatch& operator=(const HandleWatch&) = delete;
 
-  /// Watches a handle until this is destroyed. The handle must outlive it and stay where it is. A
+  /// What a user has of a lock: a handle, or a term that it leads.
+  struct Handle {
+    std::function<bool()> held;
+    std::stop_token lost;
+    std::string name;
+    std::int64_t session = 0;
+  };
+
+  /// Watches a handle until this is destroyed; what `held` asks must outlive it. A
   /// silent one is asked only on request, because its user relies on `lost()` alone, and a question
   /// at the deadline would do what a timer has to do.
   class Watched {
    public:
-    Watched(HandleWatch& watch, const LockHandle& handle, std::int64_t session,
-            bool silent = false);
+    Watched(HandleWatch& watch, Handle handle, bool silent = false);
     ~Watched();
     Watched(const Watched&) = delete;
     Watched& operator=(const Watched&) = delete;
@@ -45,7 +52,7 @@ class HandleWatch {
     void ask_once();  ///< REQUIRES: the watch's mutex is held
 
     HandleWatch& watch_;
-    const LockHandle& handle_;
+    const Handle handle_;
     HeldAnswers answers_;
     const std::stop_callback<std::function<void()>> on_lost_;
   };

@@ -13,6 +13,7 @@
 #include "api/access.hpp"
 #include "mongo/client/mongo_transport.hpp"
 #include "published/recipe_provider.hpp"
+#include "sim/candidate.hpp"
 #include "sim/live/processes/handle_watch.hpp"
 #include "sim/live/processes/sabotage.hpp"
 #include "sim/live/processes/worker_clock.hpp"
@@ -97,6 +98,7 @@ class Worker {
   int run() {
     Event started = event(Kind::start);
     started.clock_drift_ppm = order_.plan.drift_ppm;
+    started.leads = order_.plan.leads;
     emit(started);
     orders_.listen();
     std::jthread watchdog([this](const std::stop_token& stop) { watch(stop); });
@@ -112,11 +114,22 @@ class Worker {
   }
 
  private:
-  /// What a caller has from the grant until the release.
+  /// What a caller has of a lock from the grant until the release.
   struct Holding {
-    LockHandle handle;
+    LockHandle handle;  ///< empty: its candidate leads
+    std::string name;
     Recorder::Grant grant;
     std::unique_ptr<HandleWatch::Watched> watched = nullptr;  ///< the handle, where it stays
+  };
+
+  /// A candidate, and the thread on which it stands for election.
+  struct Candidature {
+    Candidate candidate;
+    std::mutex mutex = {};  ///< of the rest
+    std::condition_variable changed = {};
+    std::optional<FencingToken> begun = {};
+    bool over = false;
+    std::jthread thread = {};
   };
 
   /// One thread of the workload, with what it alone uses. A scripted one acquires beside its steps,
@@ -133,8 +146,9 @@ class Worker {
     Random random;
     Workload workload;
     FencedResource resource;
-    std::optional<Holding> holding;
-    std::stop_source stop;  ///< of the acquire that waits
+    std::vector<Holding> holdings;
+    std::unique_ptr<Candidature> candidature;  ///< until its term is over
+    std::stop_source stop;                     ///< of the acquire that waits
     bool knows_of_end = false;
 
     std::mutex mutex;  ///< of all of it, if it is scripted
@@ -212,12 +226,75 @@ class Worker {
                           const Workload::Acquire& acquire) {
     caller.stop = {};
     const auto canceller = cancel_after(caller.stop, acquire.cancel_after);
-    return granted(caller, acquired(provider, acquire, caller.stop.get_token()));
+    return asked(provider, caller, acquire, caller.stop.get_token());
   }
-  Result<LockHandle> acquired(const LockProvider& provider, const Workload::Acquire& acquire,
-                              const std::stop_token& stop) {
-    if (acquire.permits > 0) return permit(provider, acquire, stop);
-    return provider.create_lock(acquire.lock, options_)->try_acquire(acquire.timeout, stop);
+  Workload::Event asked(const LockProvider& provider, Caller& caller,
+                        const Workload::Acquire& acquire, const std::stop_token& stop) {
+    if (acquire.leads) return stand_for_election(provider, caller, acquire, stop);
+    if (!acquire.also.empty()) return all(provider, caller, acquire, stop);
+    auto handle = acquire.permits > 0
+                      ? permit(provider, acquire, stop)
+                      : provider.create_lock(acquire.lock, options_)
+                            ->try_acquire(acquire.timeout, stop);
+    if (handle) hold(caller, std::move(*handle));
+    return granted(caller);
+  }
+  Workload::Event all(const LockProvider& provider, Caller& caller,
+                      const Workload::Acquire& acquire, const std::stop_token& stop) {
+    Recorder::AllAsked asked{{acquire.lock}, acquire.timeout};
+    asked.names.insert(asked.names.end(), acquire.also.begin(), acquire.also.end());
+    std::vector<Lock> locks;
+    for (const auto& name : asked.names) {
+      locks.push_back(provider.create_lock(name, options_).value());
+    }
+    const auto call = recorder_->all_asked(asked, options_, clock_->now());
+    auto got = acquire_all(locks, acquire.timeout, stop);
+    std::vector<FencingToken> tokens;
+    if (got) {
+      for (const auto& handle : *got) tokens.push_back(handle.fencing_token());
+    }
+    recorder_->all_answered(call, asked, tokens, got ? "" : to_string(got.error().kind),
+                            clock_->now());
+    if (got) {
+      for (auto& handle : *got) hold(caller, std::move(handle));
+    }
+    return granted(caller);
+  }
+  /// A candidate has no time-out of its own: a user gives up.
+  Workload::Event stand_for_election(const LockProvider& provider, Caller& caller,
+                                     const Workload::Acquire& acquire,
+                                     const std::stop_token& stop) {
+    const auto lock = provider.create_lock(acquire.lock, options_).value();
+    auto& executor = detail::Access::driver(lock)->executor();
+    caller.candidature.reset(new Candidature{{lock, executor, [&caller](FencingToken token) {
+      const std::lock_guard guard(caller.candidature->mutex);
+      caller.candidature->begun = token;
+      caller.candidature->changed.notify_all();
+    }}});
+    auto& stands = *caller.candidature;
+    stands.thread = std::jthread([&stands] {
+      stands.candidate.run();
+      const std::lock_guard guard(stands.mutex);
+      stands.over = true;
+      stands.changed.notify_all();
+    });
+    const std::stop_callback cancel(stop, [&stands] { stands.candidate.give_up(); });
+    const auto known = [&stands] { return stands.begun || stands.over; };
+    std::unique_lock guard(stands.mutex);
+    if (!stands.changed.wait_for(guard, acquire.timeout, known)) {
+      guard.unlock();
+      stands.candidate.give_up();
+      guard.lock();
+      stands.changed.wait(guard, known);
+    }
+    const auto token = stands.begun;
+    guard.unlock();
+    if (token) {
+      caller.holdings.push_back({{}, acquire.lock, recorder_->grant_of(acquire.lock, *token)});
+    } else {
+      caller.candidature.reset();
+    }
+    return granted(caller);
   }
   Result<LockHandle> permit(const LockProvider& provider, const Workload::Acquire& acquire,
                             const std::stop_token& stop) {
@@ -232,24 +309,37 @@ class Worker {
   }
   /// A caller that waits for its call has no callback that could keep a thread.
   Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Receive& receive) {
-    Holding& holding = *caller.holding;
-    holding.watched = std::make_unique<HandleWatch::Watched>(
-        watch_, holding.handle, holding.grant.session, receive.relies_on_lost);
+    for (Holding& holding : caller.holdings) {
+      holding.watched = std::make_unique<HandleWatch::Watched>(
+          watch_, as_its_user_has_it(caller, holding), receive.relies_on_lost);
+    }
     return Workload::TimePassed{};
   }
+  static HandleWatch::Handle as_its_user_has_it(const Caller& caller, const Holding& holding) {
+    if (holding.handle.fencing_token()) {
+      return {[&holding] { return holding.handle.held(); }, holding.handle.lost(), holding.name,
+              holding.grant.session};
+    }
+    const Candidate& candidate = caller.candidature->candidate;
+    return {[&candidate, token = holding.grant.token] { return candidate.leads(token); },
+            candidate.lost(), holding.name, holding.grant.session};
+  }
   Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Write&) {
-    write_fenced(caller, *caller.holding);
+    for (Holding& holding : caller.holdings) write_fenced(caller, holding);
     return Workload::Written{};
   }
   /// Asks once more between the request for the release and its answer: it is not held then.
   Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Release&) {
-    Holding& holding = *caller.holding;
-    holding.watched->ask();
-    holding.handle.begin_release();
-    holding.watched->ask();
-    holding.watched.reset();
-    holding.handle.release();
-    caller.holding.reset();
+    for (Holding& holding : caller.holdings) {
+      holding.watched->ask();
+      holding.handle.begin_release();
+      if (!caller.candidature) holding.watched->ask();
+      holding.watched.reset();
+    }
+    for (Holding& holding : caller.holdings) holding.handle.release();
+    if (caller.candidature) caller.candidature->candidate.end_term();
+    caller.candidature.reset();  // waits for its thread, hence for the release
+    caller.holdings.clear();
     return Workload::Released{};
   }
   Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Cancel&) {
@@ -265,11 +355,14 @@ class Worker {
     return Workload::TimePassed{};
   }
 
-  Workload::Event granted(Caller& caller, Result<LockHandle> handle) {
-    if (!handle) return Workload::NotGranted{};
-    const auto grant = recorder_->grant_of(handle->name(), handle->fencing_token());
-    caller.holding.emplace(Holding{std::move(handle).value(), grant});
-    return Workload::Granted{static_cast<std::uint64_t>(grant.session)};
+  void hold(Caller& caller, LockHandle handle) {
+    const auto name = handle.name();
+    const auto grant = recorder_->grant_of(name, handle.fencing_token());
+    caller.holdings.push_back({std::move(handle), name, grant});
+  }
+  static Workload::Event granted(const Caller& caller) {
+    if (caller.holdings.empty()) return Workload::NotGranted{};
+    return Workload::Granted{static_cast<std::uint64_t>(caller.holdings.front().grant.session)};
   }
 
   void write_fenced(Caller& caller, Holding& holding) {
@@ -277,11 +370,11 @@ class Worker {
     const auto sent = clock_->true_ns();
     const auto number = ++writes_;
     const auto outcome = caller.resource.write(
-        {holding.handle.name(), order_.name, number, holding.grant.owner, holding.grant.token});
+        {holding.name, order_.name, number, holding.grant.owner, holding.grant.token});
     Event e = event(Kind::write);
     e.session = holding.grant.session;
     e.write_number = number;
-    e.name = holding.handle.name();
+    e.name = holding.name;
     e.token = holding.grant.token.value();
     e.sent_ns = sent;
     e.outcome = outcome;
@@ -323,8 +416,7 @@ class Worker {
                       const Workload::Acquire& acquire) {
     caller.stop = {};
     caller.asking = std::jthread([this, &provider, &caller, acquire, stop = caller.stop] {
-      auto handle = acquired(provider, acquire, stop.get_token());
-      happened(provider, caller, granted(caller, std::move(handle)));
+      happened(provider, caller, asked(provider, caller, acquire, stop.get_token()));
     });
   }
 

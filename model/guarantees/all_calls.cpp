@@ -1,0 +1,125 @@
+#include "model/guarantees/all_calls.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "model/verdict/waiters.hpp"
+
+namespace leasehold::model {
+namespace {
+
+std::string told(const Digest& d, const Asked& ask, std::size_t count) {
+  return "a call of " + d.process_name(ask.process) + " for " + std::to_string(count) +
+         " locks at once";
+}
+
+/// Its time is for all together.
+void check_on_time(const Digest& d, Finding& f, const AllCall& call, const Asked& ask) {
+  if (!ask.single_attempt && ask.give_up_ns == 0) return;
+  const auto count = static_cast<std::int64_t>(call.asked.size());
+  const auto latest = ask.single_attempt
+                          ? ask.at_ns + at_most(d, ask, count * ask.operation_timeout_ms)
+                          : ask.give_up_ns + d.allowed.lateness_ns;
+  if (latest >= d.finished_ns) return;
+  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return excuse(f, Excuse::pause);
+  const auto end = call.ended.empty() ? kNone : call.ended.front();
+  const auto happened = end == kNone ? kNever : d.fact(end).at_ns;
+  check_bound(d, f, {ask.at_ns, latest, happened, kNever, Needs::machine},
+              [&] {
+                return told(d, ask, call.asked.size()) + " ended " +
+                       (end == kNone ? "never" : ms(happened - latest) + " late");
+              },
+              {call.asked.front(), end});
+}
+
+/// The time-out of such a call is longer than all turns. A longest holding may end while it waits.
+void check_served_when_healed(const Digest& d, Finding& f, const AllCall& call, const Asked& ask) {
+  if (!ask.healed || call.ended.empty()) return;
+  ++f.counts["healed_all_calls"];
+  const auto end = call.ended.front();
+  if (d.fact(end).outcome == Outcome::granted) return;
+  if (ask.max_holding_ms > 0 && d.at(end).outcome == "unavailable") return;
+  if (!d.ran_throughout(ask.process, {ask.at_ns, d.fact(end).at_ns})) {
+    return excuse(f, Excuse::pause);
+  }
+  violate(f,
+          told(d, ask, call.asked.size()) +
+              " did not get them although all faults had stopped: " + d.at(end).outcome,
+          {call.asked.front(), end});
+}
+
+using Grants = std::map<std::tuple<Id, Id, std::int64_t>, const SessionDigest*>;
+
+/// By process, lock and token.
+Grants grants_of(const Digest& d) {
+  Grants grants;
+  for (const SessionDigest& s : d.sessions) {
+    if (s.granted == kNone) continue;
+    const Fact& granted = d.fact(s.granted);
+    grants[{granted.process, granted.name, d.at(s.granted).token}] = &s;
+  }
+  return grants;
+}
+
+/// A lock that was lost while it waited for others is not returned as held.
+void check_returned(const Digest& d, Finding& f, const Grants& grants, Index ended) {
+  const Fact& end = d.fact(ended);
+  if (end.outcome != Outcome::granted) return;
+  const auto grant = grants.find({end.process, end.name, d.at(ended).token});
+  if (grant == grants.end()) {
+    return violate(f,
+                   "lock '" + d.name(end.name) + "': " + d.process_name(end.process) +
+                       " was given it together with others, and was never granted it",
+                   {ended});
+  }
+  ++f.checked;
+  const SessionDigest& s = *grant->second;
+  if (s.lost == kNone) return;
+  const Span since{d.fact(s.lost).at_ns, end.at_ns};
+  if (since.to <= since.from + d.allowed.lateness_ns) return;
+  if (!d.ran_throughout(end.process, since)) return excuse(f, Excuse::pause);
+  violate(f,
+          "lock '" + d.name(end.name) + "': " + d.process_name(end.process) +
+              " was given it together with others " + ms(since.to - since.from) +
+              " after it was lost",
+          {s.granted, s.lost, ended});
+}
+
+}  // namespace
+
+AllCallTimes::AllCallTimes(const Digest& d) {
+  for (const AllCall& call : d.all_calls) {
+    const auto ended = call.ended.empty() ? kNever : d.fact(call.ended.front()).at_ns;
+    for (const Index i : call.asked) {
+      const Fact& ask = d.fact(i);
+      calls_[{ask.process, ask.name}].push_back({ask.at_ns, ended});
+    }
+  }
+}
+
+std::int64_t AllCallTimes::user_has_from(Id process, Id name, std::int64_t granted_ns) const {
+  const auto calls = calls_.find({process, name});
+  auto from = granted_ns;
+  if (calls == calls_.end()) return from;
+  for (const Span& call : calls->second) {
+    if (call.from <= granted_ns && granted_ns <= call.to) from = std::max(from, call.to);
+  }
+  return from;
+}
+
+void check_all_calls(const Digest& d, Finding& f) {
+  if (d.all_calls.empty()) return;
+  const auto grants = grants_of(d);
+  f.counts["all_calls"] += static_cast<std::int64_t>(d.all_calls.size());
+  for (const AllCall& call : d.all_calls) {
+    const Asked& ask = d.asked(call);
+    check_on_time(d, f, call, ask);
+    check_served_when_healed(d, f, call, ask);
+    for (const Index end : call.ended) check_returned(d, f, grants, end);
+    if (!call.ended.empty() && d.at(call.ended.front()).outcome == "unavailable") {
+      ++f.counts["lost_while_others_waited"];
+    }
+  }
+}
+
+}  // namespace leasehold::model

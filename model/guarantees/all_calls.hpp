@@ -1,0 +1,26 @@
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "model/verdict/walk.hpp"
+
+namespace leasehold::model {
+
+/// Calls for several locks at once, as part of G7; each lock is checked as any is. A call ends when
+/// it said. What it returns was not lost before. One that begins once faults are over gets all.
+void check_all_calls(const Digest& d, Finding& f);
+
+/// When calls for several locks were under way, and kept from their users what they had.
+class AllCallTimes {
+ public:
+  explicit AllCallTimes(const Digest& d);
+  /// From when a user of this process has what was granted then: at once, or when a call is over.
+  [[nodiscard]] std::int64_t user_has_from(Id process, Id name, std::int64_t granted_ns) const;
+
+ private:
+  std::map<std::pair<Id, Id>, std::vector<Span>> calls_;  ///< by process and lock
+};
+
+}  // namespace leasehold::model

@@ -1,0 +1,103 @@
+#include "model/guarantees/checker_stories.hpp"
+
+namespace leasehold::model {
+namespace {
+
+const std::vector<std::string> kBoth{"x", "y"};
+
+/// `a` takes x at 20, and has it until 8,000.
+HistoryBuilder x_taken() {
+  HistoryBuilder s;
+  s.start(1, "a").start(2, "b");
+  s.asks_all(10, "a", 1, kBoth, 5'000);
+  s.named("x").ask(10, "a", 1, 5'000).win(10, 20, "a", 1, 100);
+  return s;
+}
+
+void extend_x(HistoryBuilder& s, int until) {
+  for (int at = 300; at < until; at += 300) s.extend(at, at + 5, "a", 1, 100 + at);
+}
+
+/// It gets y at 4,000, and both from then on.
+HistoryBuilder both_taken(int answered) {
+  auto s = x_taken();
+  extend_x(s, 6'000);
+  s.named("y").ask(3'990, "a", 2, 5'000).win(3'990, 4'000, "a", 2, 4'050);
+  s.gets_all(answered, "a", 1, kBoth, {100, 4'050}).yes(answered + 1, answered + 10, "a", 2);
+  s.release(answered + 20, answered + 30, "a", 2, 4'090 + answered);
+  return std::move(s.named("x").yes(answered + 1, answered + 10, "a", 1));
+}
+
+TEST(CheckAllCalls, AUserIsDueWhenTheCallIsOver) {
+  const auto f = judged(both_taken(4'010), Check::G7);
+  EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
+  EXPECT_EQ(f.counts.at("all_calls"), 1);
+  auto s = x_taken();
+  extend_x(s, 8'500);
+  s.gets_not_all(5'000, "a", 1, kBoth, "timed_out");
+  s.ask(5'100, "a", 3, 0).yes(5'000, 5'001, "a", 4);
+  EXPECT_NE(judged(s, Check::G7).why.find("no user got its handle"), std::string::npos)
+      << "what it had was not given back";
+}
+
+TEST(CheckAllCalls, ACallThatEndsLateIsViolated) {
+  for (const bool late : {true, false}) {
+    auto s = x_taken();
+    s.release(30, 40, "a", 1, 110);
+    s.gets_not_all(late ? 5'500 : 5'100, "a", 1, kBoth, "timed_out");
+    const auto f = judged(s, Check::G7);
+    EXPECT_EQ(f.verdict, late ? Verdict::violated : Verdict::holds) << f.why;
+  }
+}
+
+/// Its locks' time-outs, 300 ms each, and 400 ms that a process may be late.
+TEST(CheckAllCalls, ACallThatDoesNotWaitHasACommandForEach) {
+  for (const bool late : {true, false}) {
+    HistoryBuilder s;
+    s.start(1, "a").asks_all(10, "a", 1, kBoth, 0);
+    s.gets_not_all(late ? 1'100 : 1'000, "a", 1, kBoth, "refused");
+    EXPECT_EQ(judged(s, Check::G7).verdict, late ? Verdict::violated : Verdict::holds);
+  }
+}
+
+TEST(CheckAllCalls, WhatWasLostBeforeIsNotReturned) {
+  auto s = x_taken();
+  s.lose(1'010, "a", 1);
+  s.gets_all(2'000, "a", 1, {"x", "y"}, {100, 100});
+  const auto f = judged(s, Check::G7);
+  EXPECT_EQ(f.verdict, Verdict::violated);
+  EXPECT_NE(f.why.find("lock 'y': a was given it together with others, and was never granted it"),
+            std::string::npos)
+      << f.why;
+  auto lost = x_taken();
+  lost.lose(1'010, "a", 1).gets_all(2'000, "a", 1, {"x"}, {100});
+  EXPECT_NE(judged(lost, Check::G7).why.find("after it was lost"), std::string::npos);
+  auto just_now = x_taken();
+  just_now.lose(1'010, "a", 1).gets_all(1'100, "a", 1, {"x"}, {100});
+  EXPECT_EQ(judged(just_now, Check::G7).verdict, Verdict::holds);
+}
+
+TEST(CheckAllCalls, OnceFaultsAreOverACallThatGetsNotAllIsViolated) {
+  for (const auto* outcome : {"timed_out", "unavailable"}) {
+    HistoryBuilder s;
+    s.start(1, "a").asks_all(10, "a", 1, kBoth, 5'000, true);
+    s.gets_not_all(5'000, "a", 1, kBoth, outcome);
+    EXPECT_EQ(judged(s, Check::G7).verdict, Verdict::violated) << outcome;
+    auto history = s.end(9'000);
+    for (auto& e : history) e.max_holding_ms = e.kind == Kind::all ? 700 : 0;
+    const bool may = outcome == std::string("unavailable");  // a longest holding ended meanwhile
+    EXPECT_EQ(find(judge(history, {}), Check::G7).violations == 0, may) << outcome;
+  }
+}
+
+TEST(CheckAllCalls, AnAnswerWithoutACallIsNoHistory) {
+  HistoryBuilder s;
+  s.start(1, "a").gets_all(10, "a", 1, kBoth, {1, 2});
+  EXPECT_EQ(find(judge(s.end(9'000), {}), Check::form).verdict, Verdict::unknown);
+  HistoryBuilder twice;
+  twice.start(1, "a").asks_all(10, "a", 1, {"x", "x"}, 0);
+  EXPECT_EQ(find(judge(twice.end(9'000), {}), Check::form).verdict, Verdict::unknown);
+}
+
+}  // namespace
+}  // namespace leasehold::model
