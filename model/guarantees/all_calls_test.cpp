@@ -35,7 +35,8 @@ TEST(CheckAllCalls, AUserIsDueWhenTheCallIsOver) {
   auto s = x_taken();
   extend_x(s, 8'500);
   s.gets_not_all(5'000, "a", 1, kBoth, "timed_out");
-  s.ask(5'100, "a", 3, 0).yes(5'000, 5'001, "a", 4);
+  s.named("y").ask(5'100, "a", 2).win(5'100, 5'110, "a", 2, 5'211).yes(5'111, 5'120, "a", 2);
+  s.release(5'130, 5'140, "a", 2, 5'236);
   EXPECT_NE(judged(s, Check::G7).why.find("no user got its handle"), std::string::npos)
       << "what it had was not given back";
 }
@@ -62,7 +63,6 @@ TEST(CheckAllCalls, ACallThatDoesNotWaitHasACommandForEach) {
 
 TEST(CheckAllCalls, WhatWasLostBeforeIsNotReturned) {
   auto s = x_taken();
-  s.lose(1'010, "a", 1);
   s.gets_all(2'000, "a", 1, {"x", "y"}, {100, 100});
   const auto f = judged(s, Check::G7);
   EXPECT_EQ(f.verdict, Verdict::violated);

@@ -305,6 +305,33 @@ void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
   }
 }
 
+/// A process hands a lock on to callers of its own only so often: then others have their chance.
+void check_hand_overs_in_a_row(const Digest& d, Finding& f) {
+  std::vector<std::int64_t> holdings(d.facts.owners);  // in a row up to this owner's
+  const auto handed_over = [&](Index granted) {
+    const Index send = d.writer(granted).send;
+    return send != kNone && d.fact(send).verb == Verb::hand_over;
+  };
+  for (Index i = 0; i < d.facts.all.size(); ++i) {
+    const Fact& e = d.fact(i);
+    if (e.kind == Kind::granted && !handed_over(i)) holdings[e.owner] = 1;
+    if (e.kind != Kind::send || e.verb != Verb::hand_over || e.owner == kNoText) continue;
+    const Index asked = d.sessions[e.session].ask;
+    if (asked == kNone || e.other_owner == kNoText) continue;
+    holdings[e.owner] = holdings[e.other_owner] + 1;
+    const auto most = d.sessions[e.session].asked.holdings_in_a_row;
+    if (most == 0) continue;
+    ++f.checked;
+    if (holdings[e.owner] == most) ++f.counts["handed_on_to_the_limit"];
+    if (holdings[e.owner] <= most) continue;
+    violate(f,
+            "lock '" + d.name(e.name) + "': " + d.process_name(e.process) + " had it " +
+                std::to_string(holdings[e.owner]) + " times in a row by handing it on, " +
+                std::to_string(most) + " may be",
+            {asked, i});
+  }
+}
+
 }  // namespace
 
 Finding check_liveness(const Digest& d) {
@@ -326,6 +353,7 @@ Finding check_liveness(const Digest& d) {
   check_permit_calls(d, f, waiters);
   check_all_calls(d, f);
   check_recognised(d, f);
+  check_hand_overs_in_a_row(d, f);
   for (const auto& [name, tenures] : d.tenures) {
     for (const Tenure& t : tenures) {
       const auto holder = writer_of(d, t.last_put);

@@ -267,6 +267,20 @@ TEST(CheckCongestion, WhatWaitedForAWorkerIsExcusedForSoLong) {
   EXPECT_EQ(given_back(900, 1'800, 1'000).all_excused(), 0) << "it was in time all the same";
 }
 
+TEST(CheckLiveness, AProcessHandsALockOnOnlySoOften) {
+  for (const std::int64_t most : {0, 2, 3}) {
+    HistoryBuilder s;
+    s.start(1, "a").ask(10, "a", 1).ask(11, "a", 2).ask(12, "a", 3).win(13, 20, "a", 1, 100);
+    s.hand_over(100, 110, "a", 1, 2, 110).hand_over(200, 210, "a", 2, 3, 120);
+    s.release(300, 310, "a", 3, 130).ask(400, "a", 4).ask(401, "a", 5).win(402, 410, "a", 4, 140);
+    s.hand_over(500, 510, "a", 4, 5, 150).release(600, 610, "a", 5, 160);
+    auto history = s.end(2'000);
+    for (auto& e : history) e.holdings_in_a_row = e.kind == Kind::ask ? most : 0;
+    const auto f = find(judge(history, {}), Check::G7);
+    EXPECT_EQ(f.violations, most == 2 ? 1 : 0) << f.why;
+  }
+}
+
 TEST(CheckCongestion, AnAttemptThatWaitedForAWorkerIsExcusedAndCounted) {
   const auto taken = [](int congested_until, int won, const char* whose) {
     HistoryBuilder s;

@@ -165,6 +165,7 @@ class Numbering::Run {
             ask.longest_pause_ms,
             ask.operation_timeout_ms,
             ask.max_holding_ms,
+            ask.holdings_in_a_row,
             ask.max_drift_ppm,
             f.process,
             f.name,

@@ -98,6 +98,7 @@ struct Asked {
   std::int64_t longest_pause_ms = 0;
   std::int64_t operation_timeout_ms = 0;
   std::int64_t max_holding_ms = 0;
+  std::int64_t holdings_in_a_row = 0;
   std::int64_t max_drift_ppm = 0;
   Id process = kNoText;
   Id name = kNoText;

@@ -115,6 +115,7 @@ struct Event {
   std::int64_t longest_pause_ms = 0;
   std::int64_t operation_timeout_ms = 0;
   std::int64_t max_holding_ms = 0;
+  std::int64_t holdings_in_a_row = 0;
   std::int64_t max_drift_ppm = 0;
   RareText message;
 
@@ -219,6 +220,8 @@ inline constexpr std::array kAboutFields{
     AboutField{&Event::operation_timeout_ms, "operation_timeout_ms",
                "the longest that one command takes"},
     AboutField{&Event::max_holding_ms, "max_holding_ms", "LockOptions::max_holding; 0: no limit"},
+    AboutField{&Event::holdings_in_a_row, "holdings_in_a_row",
+               "how often in a row its process may have the lock by handing it on; 0: not known"},
     AboutField{&Event::max_drift_ppm, "max_drift_ppm", "LockOptions::max_drift"},
     AboutField{&Event::message, "message", "what was said of it, for people"},
 };
@@ -305,7 +308,7 @@ inline constexpr std::array kAll{
         "an acquire call, with its options",
         fields(&E::process, &E::session, &E::name, &E::give_up_ns, &E::single_attempt, &E::healed,
                &E::expiry_ms, &E::clock_margin_ms, &E::longest_pause_ms, &E::operation_timeout_ms,
-               &E::max_holding_ms, &E::max_drift_ppm)},
+               &E::max_holding_ms, &E::holdings_in_a_row, &E::max_drift_ppm)},
     AboutKind{Kind::send,
               "send",
               "a command; one event for each lock in it",

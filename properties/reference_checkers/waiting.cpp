@@ -285,6 +285,29 @@ int bad_calls_for_several(const Questions& q) {
   return found;
 }
 
+/// How many holdings its process has had in a row when this command hands the lock on.
+std::int64_t holdings_with(const Questions& q, const Event& hand_over) {
+  const Event* given = q.first([&](const Event& e) {
+    return e.kind == Kind::granted && e.owner == hand_over.giver.str();
+  });
+  const Event* before = given == nullptr ? nullptr : q.first([&](const Event& e) {
+    return e.kind == Kind::send && e.verb == "hand-over" && e.lock_id == given->lock_id;
+  });
+  if (given == nullptr) return 1;
+  return before == nullptr ? 2 : holdings_with(q, *before) + 1;
+}
+
+int too_often_in_a_row(const Questions& q) {
+  int found = 0;
+  for (const Event* e : q.all(Kind::send)) {
+    if (e->verb != "hand-over") continue;
+    const Event* ask = q.of(*e, Kind::ask);
+    if (ask == nullptr || ask->holdings_in_a_row == 0) continue;
+    found += holdings_with(q, *e) > ask->holdings_in_a_row ? 1 : 0;
+  }
+  return found;
+}
+
 }  // namespace
 
 int slow_liveness(const Questions& q) {
@@ -304,7 +327,8 @@ int slow_liveness(const Questions& q) {
       found += leaves_it_to_the_dead(q, s, *ask) ? 1 : 0;
     }
   }
-  return found + slow_queue_turns(q) + slow_permit_calls(q) + bad_calls_for_several(q);
+  return found + slow_queue_turns(q) + slow_permit_calls(q) + bad_calls_for_several(q) +
+         too_often_in_a_row(q);
 }
 
 }  // namespace leasehold::properties

@@ -125,6 +125,7 @@ void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {
   set_options(e, o);
   e.clock_margin_ms = o.clock_margin.count();
   e.max_holding_ms = o.max_holding ? o.max_holding->count() : 0;
+  e.holdings_in_a_row = std::int64_t{o.hand_overs_in_a_row} + 1;
   names_[event.session] = event.name;
   emit_(std::move(e));
 }
