@@ -111,8 +111,8 @@ enum class Jitter {
 ///
 /// A call of this library that finds a queue stands in it, whatever its own strategy, because one
 /// that polls would find the lock free by luck alone. Other software that polls, such as the .NET
-/// package, can win only when a release leaves the lock free for a moment: about once a second, and
-/// if holdings last 250 ms or more, with one release in four by chance.
+/// package, can win only in the 20 ms for which some releases leave the lock free: the first in a
+/// second or, if holdings last 250 ms or more, one in four of these by chance.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> queue_waiting(
     std::chrono::milliseconds longest = std::chrono::seconds(10));
 
