@@ -65,6 +65,8 @@ SITUATIONS = [
               others=False, more=True),
     Situation("thousand", "In virtual time: a thousand ask at once, each is served once",
               ["--world", "virtual", "--arrivals", "once"], clients=1000, seconds=300),
+    Situation("virtual_beside", "In virtual time: 16 clients, and one with the .NET package, which polls",
+              ["--world", "virtual", "--beside", "distributed-lock"], seconds=120),
     Situation("virtual_256", "In virtual time: 256 clients", ["--world", "virtual"], clients=256, seconds=20,
               **{"warm-up": 20}),
     Situation("virtual_pareto", "In virtual time: 64 clients, holdings Pareto (5 ms on average)",

@@ -59,7 +59,9 @@ po::options_description described() {
       "clients", number(16), "how many clients, each with connections of its own: 1 to 10000")(
       "callers", number(1), "threads of each client, which queue inside it: 1 to 1000")(
       "processes", "each client is an OS process; without it they are threads of one")(
-      "beside", text(""), "one more client, which waits with this strategy; reported apart")(
+      "beside", text(""),
+      "one more client, which waits with this strategy; reported apart. In the virtual world also "
+      "distributed-lock: the lock of the .NET package, which polls and knows of no queue")(
       "hand-overs", number(8), "hand-overs in a row inside a client: 0 to 1000")(
       "hold", text("constant:5ms"),
       "how long a lock is held: constant:TIME, uniform:LEAST:MOST, exponential:MEAN or "
@@ -145,6 +147,10 @@ void require_fitting(const Settings& s) {
         "leave out --uri");
   }
   if (program_beside && !s.processes) throw UsageError("a program as --beside needs --processes");
+  if (is_lock(s.load.beside) && !s.is_virtual) {
+    throw UsageError("--beside is '" + s.load.beside +
+                     "', the lock of other software: that needs --world virtual");
+  }
 }
 
 std::string worker_of(const std::string& command) {
@@ -161,7 +167,7 @@ Settings settings_of(const po::variables_map& given) {
   if (given.contains("worker")) {
     s.strategies.push_back(worker_strategy(worker_of(given["worker"].as<std::string>())));
   }
-  if (!s.load.beside.empty()) require_strategy(s.load.beside);
+  if (!s.load.beside.empty() && !is_lock(s.load.beside)) require_strategy(s.load.beside);
   std::vector<std::string> labels;
   for (const auto& strategy : s.strategies) labels.push_back(label_of(strategy));
   std::sort(labels.begin(), labels.end());

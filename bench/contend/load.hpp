@@ -69,7 +69,7 @@ class Locks {
 /// One strategy's run. Distributions stay text, so that a program in any language can be a client.
 struct Load {
   std::string strategy = "uniform";
-  std::string beside;  ///< the strategy of one more client, the last; empty: there is none
+  std::string beside;  ///< of one more client, the last: a strategy or lock; empty: there is none
   int clients = 16;    ///< apart from each other: each has a provider of its own
   int callers = 1;     ///< threads of each client, which queue inside it
   int hand_overs = 8;

@@ -74,6 +74,8 @@ bool is_program(const std::string& strategy) {
   return is_path(strategy) && !strategy.ends_with(".so");
 }
 
+bool is_lock(const std::string& strategy) { return strategy == "distributed-lock"; }
+
 bool is_worker(const std::string& strategy) { return strategy.starts_with(kWorker); }
 
 std::string worker_command(const std::string& strategy) {

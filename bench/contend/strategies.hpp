@@ -23,6 +23,10 @@ namespace leasehold::bench {
 [[nodiscard]] std::string worker_command(const std::string& strategy);
 [[nodiscard]] std::string worker_strategy(const std::string& command);
 
+/// Whether this is no strategy but a published lock of `impl/published` that another software uses
+/// in the same collection: it polls, and knows of no queue. For `--beside` in the virtual world.
+[[nodiscard]] bool is_lock(const std::string& strategy);
+
 /// Throws cli::UsageError unless the strategy is known, or can be loaded or run.
 void require_strategy(const std::string& strategy);
 

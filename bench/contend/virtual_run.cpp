@@ -6,9 +6,9 @@
 
 #include "bench/contend/requests.hpp"
 #include "bench/contend/strategies.hpp"
-#include "core/provider_core.hpp"
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
+#include "published/recipe_provider.hpp"
 #include "sim/virtual/servers/replica_set.hpp"
 
 namespace leasehold::bench {
@@ -40,8 +40,12 @@ class World {
         random_(load.seed),
         servers_(queue_, random_, settings(), {}) {
     options_.waiting = strategy_named(load.strategy);
-    beside_.waiting = strategy_named(load.beside.empty() ? load.strategy : load.beside);
-    for (int i = 0; i < load.all_clients(); ++i) clients_.emplace_back(i, random_.draw());
+    const bool other_lock = is_lock(load.beside);  // it waits as its options say by default
+    if (!load.beside.empty() && !other_lock) beside_.waiting = strategy_named(load.beside);
+    for (int i = 0; i < load.all_clients(); ++i) {
+      const bool other = other_lock && i == load.clients;
+      clients_.emplace_back(i, random_.draw(), other ? load.beside : "leasehold");
+    }
   }
 
   RunResult run() {
@@ -63,10 +67,13 @@ class World {
 
  private:
   struct Client {
-    Client(int number_, std::uint64_t seed) : number(number_), random(seed) {}
+    Client(int number_, std::uint64_t seed, const std::string& lock)
+        : number(number_),
+          random(seed),
+          provider(published::provider_named(lock, "", core::PendingCommands::kUnbounded)) {}
     int number;
     Random random;
-    core::ProviderCore core{""};
+    std::unique_ptr<core::Provider> provider;
     core::SessionId session = 0;
     Sample sample;
     std::int64_t hold_ns = 0;
@@ -106,7 +113,7 @@ class World {
   void give(Client& client, const core::Event& event) {
     core::Effects effects;
     const core::LocalInstant now(core::Duration(queue_.now()));
-    client.core.next(event, now, client.random, effects);
+    client.provider->next(event, {now, {}}, client.random, effects);
     for (const auto& effect : effects) {
       if (const auto* send = std::get_if<core::Send>(&effect)) {
         carry(client, std::make_shared<const core::Command>(send->command));

@@ -95,6 +95,25 @@ TEST(VirtualRun, TheOneBesideHasAStrategyOfItsOwn) {
   EXPECT_LT(2 * counts.at(16), *std::min_element(counts.begin(), counts.end() - 1));
 }
 
+TEST(VirtualRun, TheOneBesideMayBeOfOtherSoftware) {
+  Load load = twenty_seconds("uniform");
+  load.beside = "distributed-lock";
+  const auto run = run_virtual(load);
+  EXPECT_GT(std::count_if(run.samples.begin(), run.samples.end(),
+                          [](const Sample& s) { return s.client == 16 && s.granted_ns != kNever; }),
+            1);
+}
+
+/// Two writes: an attempt and a release. None asks again while it waits.
+TEST(QueueWaiting, SixtyFourThatWaitAskOnceEach) {
+  Load load = twenty_seconds("queue");
+  load.clients = 64;
+  const auto run = run_virtual(load);
+  EXPECT_GE(waits_ms(run)[run.samples.size() / 2], 550) << "longer than a first renewal";
+  EXPECT_LE(static_cast<double>(run.wire.writes),
+            2.1 * static_cast<double>(granted_in_time(run, load)));
+}
+
 TEST(AdaptiveWaiting, ServesAThousandThatAskAtOnce) {
   Load load;
   load.strategy = "adaptive";

@@ -22,7 +22,8 @@ struct Stand {
 ///   owner had asked to leave. A process that has seen the queue in the last five seconds does not
 ///   delete a document with an entry in its queue.
 /// - The lock is passed on in the second of the server's clock in which it was given. Later it is
-///   offered, which is the turn of the calls that poll.
+///   offered, which is the turn of the calls that poll: always if it was given less than 250
+///   ms ago, else if the owner that is next ends in a hexadecimal digit below 4.
 ///
 /// Only processes with an entry in this queue are checked, because versions of the lock from before
 /// the queue overwrite it. Returns all entries that ever stood there.

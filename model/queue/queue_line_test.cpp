@@ -124,5 +124,18 @@ TEST(CheckQueueLine, InAnotherSecondThanItWasGivenInALockIsOfferedToThoseWhoPoll
   EXPECT_EQ(offered.counts.at("queue_offers"), 1);
 }
 
+TEST(CheckQueueLine, AfterALongHoldingALockIsOfferedToOneOwnerInFour) {
+  const auto passed = [](int session, int given) {
+    HistoryBuilder s;
+    s.start(1, "a").start(2, "b").ask(given, "a", 1).win(given, given + 10, "a", 1, 100);
+    s.ask(900, "b", session).refused(900, 910, "b", session);
+    s.joins_queue(905, "b", session, 101, 3'000);
+    return judged(s.pass_on(1'000, 1'010, "a", 1, 1'015, "b", session, 110), Check::G7, 2'000);
+  };
+  EXPECT_EQ(passed(3, 750).violations, 1) << "an owner that ends in 3 is offered it";
+  EXPECT_EQ(passed(4, 750).violations, 0) << "one that ends in 4 is given it";
+  EXPECT_EQ(passed(4, 751).violations, 1) << "the holding was shorter than 250 ms";
+}
+
 }  // namespace
 }  // namespace leasehold::model

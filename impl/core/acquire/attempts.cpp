@@ -29,7 +29,7 @@ void Contenders::attempt(SessionId id, SendingStep step) {
                          call.options.clock_margin};
   // A grant by the entry that this attempt leaves will count from now (see QueuePlace).
   if (call.queues()) {
-    command.queues_for = entry_is_good_for(call, step.now);
+    command.queues_for = pacing_.entry_is_good_for(call, step.now);
     call.place.sent(attempt.beat, step.now);
   }
   call.phase = AcquireCall::Attempting{step.pending.send(

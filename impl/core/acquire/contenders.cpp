@@ -216,7 +216,10 @@ void Contenders::won(SessionId id, const Win& win, SendingStep step) {
   if (win.by == Granted::By::attempt) pacing_.learn(call, true, step.now);
   // In a hand-over the tenure of this process goes on.
   WaitQueue* queue = queues_.headed_by(id, call.name);
-  if (win.by != Granted::By::hand_over && queue != nullptr) queue->tenure_since = win.sent;
+  if (win.by != Granted::By::hand_over) {
+    pacing_.learn_turn(call, win.by == Granted::By::pass_on, step.now);
+    if (queue != nullptr) queue->tenure_since = win.sent;
+  }
   take(id, step);
 }
 

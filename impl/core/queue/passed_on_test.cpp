@@ -115,6 +115,23 @@ TEST(LockQueues, WhoStandsThereRenewsItsEntryEverMoreSeldom) {
   EXPECT_GE(w.asked().queues_for, 2 * milliseconds(500));
 }
 
+TEST(LockQueues, WhereTheLastWaitWasLongTheNextCallRenewsItsEntryLater) {
+  auto w = QueueWorld::waiting();
+  w.advance(milliseconds(440));
+  w.answer_stream({w.named(w.asked().lock_id)});
+  ASSERT_TRUE(w.has<Granted>());
+  w.give(ReleaseAsked{1});
+  w.leave_answered_at(++w.oplog);
+  w.acquire(2, "lock", QueueWorld::queued());
+  EXPECT_EQ(w.asked().queues_for, 3 * milliseconds(660));
+  w.answer_queued();
+  const auto before = w.attempts();
+  w.advance(milliseconds(650));
+  EXPECT_EQ(w.attempts(), before) << "one and a half times 440 ms";
+  w.advance(milliseconds(20));
+  EXPECT_EQ(w.attempts(), before + 1);
+}
+
 TEST(LockQueues, AGrantCountsFromTheAttemptThatItNames) {
   QueueWorld w = QueueWorld::waiting();
   const auto sent = w.now;

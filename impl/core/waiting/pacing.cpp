@@ -15,25 +15,43 @@ Duration bounded(const WaitingStrategy& waiting, Duration pause) {
   return std::clamp<Duration>(pause, Duration(0), longest);
 }
 
+}  // namespace
+
 /// The pause of a call that stands in the lock's queue and hears when its turn has come. The wait
 /// before there was room does not count: its place is as new as any other. At most a third of the
 /// lease, so that a grant finds an attempt recent enough to count from.
-Duration renewal_of(const AcquireCall& call, LocalInstant now) {
+Duration Pacing::renewal_of(const AcquireCall& call, LocalInstant now) const {
   const WaitingStrategy& waiting = *call.options.waiting;
-  const Duration pause =
-      bounded(waiting, *waiting.renewal(now - call.place.stands_since(now)));
+  const Duration waited = now - call.place.stands_since(now);
+  const Duration usual = turns_.pace(call.name).value_or(Duration(0));
+  const Duration pause = bounded(waiting, std::max(*waiting.renewal(waited), usual - waited));
   return std::min<Duration>(pause, call.options.expiry / 3);
 }
 
-}  // namespace
-
 /// Rounded up: servers date in ms, and a place must not end before its last renewal is due.
-std::chrono::milliseconds entry_is_good_for(const AcquireCall& call, LocalInstant now) {
+std::chrono::milliseconds Pacing::entry_is_good_for(const AcquireCall& call,
+                                                    LocalInstant now) const {
   return std::chrono::ceil<std::chrono::milliseconds>(kRenewalsOfEntry * renewal_of(call, now));
+}
+
+/// Half as much again is left for a queue that is longer now. What is no longer than the strategy's
+/// own renewal teaches nothing, and takes no room.
+void Pacing::keep_turn(const AcquireCall& call, Duration took, LocalInstant now) {
+  const WaitingStrategy& waiting = *call.options.waiting;
+  const Duration usual = bounded(waiting, took + took / 2);
+  const bool longer = usual > *waiting.renewal(Duration(0));
+  if (longer || turns_.pace(call.name)) turns_.keep(call.name, usual, now);
+}
+
+/// A lock that came otherwise shows that a place there may be lost: the next call asks early again.
+void Pacing::learn_turn(const AcquireCall& call, bool by_queue, LocalInstant now) {
+  if (!call.queues() || !call.place.stands()) return;
+  keep_turn(call, by_queue ? now - call.place.stands_since(now) : Duration(0), now);
 }
 
 /// Only what an attempt shows teaches: without an answer it is unknown whether the lock was free.
 void Pacing::learn(const AcquireCall& call, bool won, LocalInstant now) {
+  if (const auto lasts = call.place.full_queue_lasts()) keep_turn(call, *lasts, now);
   // A call that gets its turn by the queue says nothing of how often to ask.
   if (call.place.awaits_news) return;
   paces_.keep(call.name, call.options.waiting->next_pace(seen_by(call, !won, now), won), now);

@@ -34,6 +34,14 @@ class Pacing {
 
   /// An attempt of this call won or was refused. REQUIRES: the call is as it was when it made it
   void learn(const AcquireCall& call, bool won, LocalInstant now);
+  /// This call won: because the queue served it, or otherwise. How long it stood there is how long
+  /// the next call of this name waits before it asks again, if nothing comes before.
+  void learn_turn(const AcquireCall& call, bool by_queue, LocalInstant now);
+
+  /// For how long the entry is good that an attempt sent now leaves in the lock's queue.
+  /// REQUIRES: the call queues
+  [[nodiscard]] std::chrono::milliseconds entry_is_good_for(const AcquireCall& call,
+                                                            LocalInstant now) const;
 
   /// After an attempt that won nothing, `refused` or without an answer. `stream_open`, here and
   /// below: whether a change stream is open that reports what this call waits for. What the call
@@ -47,14 +55,12 @@ class Pacing {
 
  private:
   [[nodiscard]] AttemptSeen seen_by(const AcquireCall& call, bool refused, LocalInstant now) const;
+  [[nodiscard]] Duration renewal_of(const AcquireCall& call, LocalInstant now) const;
+  void keep_turn(const AcquireCall& call, Duration took, LocalInstant now);
 
   HolderObservations observations_;
   PaceEstimates paces_;
+  PaceEstimates turns_;  ///< by name: how long after it joined a call asks again, at the earliest
 };
-
-/// For how long the entry is good that an attempt sent now leaves in the lock's queue.
-/// REQUIRES: the call queues
-[[nodiscard]] std::chrono::milliseconds entry_is_good_for(const AcquireCall& call,
-                                                          LocalInstant now);
 
 }  // namespace leasehold::core

@@ -119,18 +119,55 @@ TEST(Pacing, WhoStandsInTheQueueAndHearsOfItsTurnOnlyRenewsItsEntry) {
   auto call = stands_in_queue(w.now);
   EXPECT_EQ(pacing.next_attempt_at(call, true, true, w.step()), w.now + milliseconds(500));
   EXPECT_TRUE(call.place.awaits_news);
-  EXPECT_EQ(entry_is_good_for(call, w.now), milliseconds(1'500)) << "three renewals";
+  EXPECT_EQ(pacing.entry_is_good_for(call, w.now), milliseconds(1'500)) << "three renewals";
   pacing.next_attempt_at(call, true, false, w.step());
   EXPECT_FALSE(call.place.awaits_news) << "without a stream it polls";
 }
 
 TEST(Pacing, ARenewalTakesNoLongerThanAThirdOfTheLease) {
+  const Pacing pacing;
   const LocalInstant since;
   const auto call = stands_in_queue(since);
-  EXPECT_EQ(entry_is_good_for(call, since + seconds(10)), 3 * seconds(5));
+  EXPECT_EQ(pacing.entry_is_good_for(call, since + seconds(10)), 3 * seconds(5));
   auto short_lease = call;
   short_lease.options.expiry = seconds(6);
-  EXPECT_EQ(entry_is_good_for(short_lease, since + seconds(10)), 3 * seconds(2));
+  EXPECT_EQ(pacing.entry_is_good_for(short_lease, since + seconds(10)), 3 * seconds(2));
+}
+
+TEST(Pacing, TheLastWaitInTheQueueSaysWhenTheNextCallAsksAgain) {
+  PartWorld w;
+  Pacing pacing;
+  const auto at_first = [&](AcquireCall call) {
+    return pacing.next_attempt_at(call, true, true, w.step()) - w.now;
+  };
+  const auto call = stands_in_queue(w.now);
+  w.now += seconds(2);
+  pacing.learn_turn(call, true, w.now);
+  const auto next = stands_in_queue(w.now);
+  EXPECT_EQ(at_first(next), seconds(3)) << "half as long again";
+  EXPECT_EQ(pacing.entry_is_good_for(next, w.now), 3 * seconds(3));
+  w.now += seconds(3);
+  EXPECT_EQ(at_first(next), milliseconds(1'500)) << "past that it is half of its own wait";
+  pacing.learn_turn(next, false, w.now);
+  EXPECT_EQ(at_first(stands_in_queue(w.now)), milliseconds(500)) << "it won without the queue";
+  pacing.learn_turn(call, true, w.now + seconds(100));
+  EXPECT_EQ(at_first(stands_in_queue(w.now)), seconds(10)) << "the strategy's longest pause";
+}
+
+TEST(Pacing, HowLongAFullQueueLastsSaysWhenACallInItAsksAgain) {
+  PartWorld w;
+  Pacing pacing;
+  auto outside = waits_by(queue_waiting());
+  for (const Owner last : {Owner{7, 7}, Owner{8, 8}}) {  // all in it are served between both looks
+    LockDocument document{"lock", kRival, {}, 1, ""};
+    document.queue = "1700000000000" + entry_without_until(milliseconds(1'500), seconds(90),
+                                                           to_hex(last) + ".3000.1");
+    outside.place.shown(document, outside.owner, FencingToken(1), w.now);
+    w.now += seconds(2);
+  }
+  pacing.learn(outside, false, w.now);
+  auto inside = stands_in_queue(w.now);
+  EXPECT_EQ(pacing.next_attempt_at(inside, true, true, w.step()), w.now + seconds(3));
 }
 
 TEST(Pacing, DrawsOneNumberWhetherAStreamIsOpenOrNot) {

@@ -33,8 +33,9 @@ struct LeadershipOptions {
   /// The pause doubles with each term in a row that an exception of the work ended, up to this.
   std::chrono::milliseconds longest_pause{60'000};
   /// How processes wait for the next term, in place of the lock's own strategy. By default they
-  /// queue: a leader that ends passes the lock on by the write that releases it, or offers it to
-  /// software that polls for 20 ms before (see queue_waiting). Null: as the lock says.
+  /// queue: a leader that ends passes the lock on by the write that releases it. One time in four
+  /// it first offers it to software that polls, for 20 ms (see queue_waiting). Null: as the lock
+  /// says.
   std::shared_ptr<const WaitingStrategy> waiting = queue_waiting();
 };
 

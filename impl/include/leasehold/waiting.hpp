@@ -52,8 +52,9 @@ class WaitingStrategy {
   }
 
   /// For a strategy that has its calls stand in the lock's queue (see `queue_waiting`): how long a
-  /// call that has stood there for `waited` pauses before it asks again. None: its calls do not
-  /// queue. No longer than `longest_pause`.
+  /// call that has stood there for `waited` pauses before it asks again, at least: it first pauses
+  /// for 1.5 times the provider's last wait in this queue, if that is longer. None: its calls do
+  /// not queue. No longer than `longest_pause`.
   [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> renewal(
       std::chrono::nanoseconds /*waited*/) const {
     return std::nullopt;
@@ -110,7 +111,8 @@ enum class Jitter {
 ///
 /// A call of this library that finds a queue stands in it, whatever its own strategy, because one
 /// that polls would find the lock free by luck alone. Other software that polls, such as the .NET
-/// package, can win only when a release leaves the lock free for a moment, about once a second.
+/// package, can win only in the 20 ms for which some releases leave the lock free: the first in a
+/// second or, if holdings last 250 ms or more, one in four of these by chance.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> queue_waiting(
     std::chrono::milliseconds longest = std::chrono::seconds(10));
 
