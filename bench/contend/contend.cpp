@@ -60,7 +60,6 @@ po::options_description described() {
       "callers", number(1), "threads of each client, which queue inside it: 1 to 1000")(
       "processes", "each client is an OS process; without it they are threads of one")(
       "beside", text(""), "one more client, which waits with this strategy; reported apart")(
-      "hand-overs", number(8), "hand-overs in a row inside a client: 0 to 1000")(
       "hold", text("constant:5ms"),
       "how long a lock is held: constant:TIME, uniform:LEAST:MOST, exponential:MEAN or "
       "pareto:MEAN[:EXPONENT] (1.5; cut at 100 times the mean)")(
@@ -110,7 +109,6 @@ Load load_of(const po::variables_map& given) {
   load.beside = given["beside"].as<std::string>();
   load.clients = static_cast<int>(in_range(given, "clients", 1, 10'000));
   load.callers = static_cast<int>(in_range(given, "callers", 1, 1'000));
-  load.hand_overs = static_cast<int>(in_range(given, "hand-overs", 0, 1'000));
   load.hold = given["hold"].as<std::string>();
   load.arrivals = given["arrivals"].as<std::string>();
   load.locks = given["locks"].as<std::string>();
