@@ -62,7 +62,6 @@ po::options_description described() {
       "beside", text(""),
       "one more client, which waits with this strategy; reported apart. In the virtual world also "
       "distributed-lock: the lock of the .NET package, which polls and knows of no queue")(
-      "hand-overs", number(8), "hand-overs in a row inside a client: 0 to 1000")(
       "hold", text("constant:5ms"),
       "how long a lock is held: constant:TIME, uniform:LEAST:MOST, exponential:MEAN or "
       "pareto:MEAN[:EXPONENT] (1.5; cut at 100 times the mean)")(
@@ -112,7 +111,6 @@ Load load_of(const po::variables_map& given) {
   load.beside = given["beside"].as<std::string>();
   load.clients = static_cast<int>(in_range(given, "clients", 1, 10'000));
   load.callers = static_cast<int>(in_range(given, "callers", 1, 1'000));
-  load.hand_overs = static_cast<int>(in_range(given, "hand-overs", 0, 1'000));
   load.hold = given["hold"].as<std::string>();
   load.arrivals = given["arrivals"].as<std::string>();
   load.locks = given["locks"].as<std::string>();

@@ -72,7 +72,6 @@ struct Load {
   std::string beside;  ///< of one more client, the last: a strategy or lock; empty: there is none
   int clients = 16;    ///< apart from each other: each has a provider of its own
   int callers = 1;     ///< threads of each client, which queue inside it
-  int hand_overs = 8;
   std::string hold = "constant:5ms";
   std::string arrivals = "closed:100ms";
   std::string locks = "one";
@@ -81,13 +80,11 @@ struct Load {
   std::int64_t warm_up_ms = 3'000, measured_ms = 10'000, drain_ms = 60'000;
 
   [[nodiscard]] int all_clients() const { return clients + (beside.empty() ? 0 : 1); }
-  [[nodiscard]] int all_callers() const { return all_clients() * callers; }
   [[nodiscard]] std::int64_t end_ns() const { return measured_ms * 1'000'000; }
   [[nodiscard]] std::int64_t given_up_ns() const { return (measured_ms + drain_ms) * 1'000'000; }
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Load, strategy, beside, clients, callers, hand_overs, hold,
-                                   arrivals, locks, seed, arrivals_per_s, warm_up_ms, measured_ms,
-                                   drain_ms)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Load, strategy, beside, clients, callers, hold, arrivals, locks,
+                                   seed, arrivals_per_s, warm_up_ms, measured_ms, drain_ms)
 
 /// The most acquisitions a second that any lock could serve: the hottest lock is never idle, and an
 /// acquisition takes a holding and one majority write.

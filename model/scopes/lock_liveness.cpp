@@ -3,7 +3,6 @@
 namespace leasehold::model {
 
 using namespace lock_world;
-using Act = LockSystem::Act;
 
 namespace {
 
@@ -34,18 +33,18 @@ bool LockLiveness::pending_in(const World& w) const {
 
 bool LockLiveness::is_calm(const World& from, Action action) const {
   switch (action.act) {
-    case Act::crash:
-    case Act::lose:
-    case Act::lose_notice:
-    case Act::failover:
-    case Act::execute_stale:
-    case Act::give_up: return false;
-    case Act::time_out: {  // only for messages that are lost already
+    case LockAct::crash:
+    case LockAct::lose:
+    case LockAct::lose_notice:
+    case LockAct::failover:
+    case LockAct::execute_stale:
+    case LockAct::give_up: return false;
+    case LockAct::time_out: {  // only for messages that are lost already
       const Client& c = from.client[action.client];
       return c.message[c.awaited - 1].slot == kEmpty;
     }
-    case Act::execute: return action.waited == 0;
-    case Act::tick: return !awaits_something(from, scope_);
+    case LockAct::execute: return action.waited == 0;
+    case LockAct::tick: return !awaits_something(from, scope_);
     default: return true;
   }
 }
@@ -58,16 +57,16 @@ bool LockLiveness::ends(const World& from, const World& to) const {
 /// An idle client need not ask.
 int LockLiveness::fair_kind(const World& from, LockSystem::Action action) {
   switch (action.act) {
-    case Act::tick: return 0;
-    case Act::commit: return 1;
-    case Act::execute: return 2;
-    case Act::deliver: return 3;
-    case Act::attempt: return from.client[action.client].phase == kIdle ? -1 : 4;
-    case Act::clean_up: return 5;
-    case Act::release: return 6;
-    case Act::ttl_pass: return 7;
-    case Act::time_out: return 8;
-    case Act::hear: return 9;
+    case LockAct::tick: return 0;
+    case LockAct::commit: return 1;
+    case LockAct::execute: return 2;
+    case LockAct::deliver: return 3;
+    case LockAct::attempt: return from.client[action.client].phase == kIdle ? -1 : 4;
+    case LockAct::clean_up: return 5;
+    case LockAct::release: return 6;
+    case LockAct::ttl_pass: return 7;
+    case LockAct::time_out: return 8;
+    case LockAct::hear: return 9;
     default: return -1;
   }
 }

@@ -135,7 +135,6 @@ class ProviderClient final : public Client {
                                 [shared](const std::string& name) { shared->count(name); })) {
     const bool beside = number == order.load.clients;
     options_.waiting = strategy_named(beside ? order.load.beside : order.load.strategy);
-    options_.hand_overs_in_a_row = order.load.hand_overs;
   }
 
   void prepare() override {
