@@ -14,7 +14,7 @@
 #include "core/limits.hpp"
 #include "runtime/force_release.hpp"
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 namespace {
 
 /// Where a blocking acquire waits for its result.

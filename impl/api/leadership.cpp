@@ -9,7 +9,7 @@
 #include "api/access.hpp"
 #include "runtime/threads/clock.hpp"
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 namespace {
 
 using std::chrono::milliseconds;
