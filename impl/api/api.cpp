@@ -15,7 +15,7 @@
 #include "core/limits.hpp"
 #include "runtime/force_release.hpp"
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 namespace {
 
 using detail::Access;

@@ -8,7 +8,11 @@
 #include "core/provider_core.hpp"
 #include "mongo/client/mongo_transport.hpp"
 
-namespace leasehold {
+// The linker refuses two versions in one program by this name, because their insides have the same.
+extern "C" const char one_version_of_leasehold;
+const char one_version_of_leasehold = 0;
+
+namespace leasehold::inline v0_1 {
 namespace {
 
 std::optional<Error> check(const ProviderOptions& options) {
@@ -29,9 +33,12 @@ std::optional<Error> check(const ProviderOptions& options) {
 }
 
 }  // namespace
+}  // namespace leasehold
 
-Result<LockProvider> runtime::connect_with(std::unique_ptr<core::Provider> provider,
-                                           Servers servers, ProviderOptions options) {
+namespace leasehold::runtime {
+
+Result<LockProvider> connect_with(std::unique_ptr<core::Provider> provider, Servers servers,
+                                  ProviderOptions options) {
   if (auto error = check(options)) return std::move(*error);
   const bool production = dynamic_cast<core::ProviderCore*>(provider.get()) != nullptr;
   auto transport =
@@ -46,17 +53,21 @@ Result<LockProvider> runtime::connect_with(std::unique_ptr<core::Provider> provi
       std::fprintf(stderr, "leasehold: %s\n", message.c_str());
     };
   }
-  auto parts = runtime::production_parts(std::move(*transport), std::move(provider));
+  auto parts = production_parts(std::move(*transport), std::move(provider));
   parts.workers = options.workers;
   parts.inspects = production;
   parts.on_warning = std::move(options.on_warning);
   parts.on_event = std::move(options.on_event);
   try {
-    return detail::Access::provider(runtime::Driver::make(std::move(parts)));
+    return detail::Access::provider(Driver::make(std::move(parts)));
   } catch (const std::system_error& error) {
     return Error{ErrorKind::unavailable, error.code().value(), error.what()};
   }
 }
+
+}  // namespace leasehold::runtime
+
+namespace leasehold::inline v0_1 {
 
 Result<LockProvider> LockProvider::connect(const std::string& uri, ProviderOptions options) {
   auto core = std::make_unique<core::ProviderCore>(options.holder, options.workers);

@@ -8,7 +8,7 @@
 
 #include "api/access.hpp"
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 namespace {
 
 using std::chrono::milliseconds;

@@ -5,7 +5,7 @@
 
 #include "runtime/threads/clock.hpp"
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 namespace {
 
 using std::chrono::milliseconds;

@@ -4,7 +4,7 @@
 #include <leasehold/metrics.hpp>
 #include <ostream>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 namespace {
 
 using Kind = LockEvent::Kind;

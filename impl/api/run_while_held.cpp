@@ -1,6 +1,6 @@
 #include <leasehold/run_while_held.hpp>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 
 Result<HeldRun> run_while_held(const Lock& lock,
                                const std::function<void(std::stop_token, FencingToken)>& work,

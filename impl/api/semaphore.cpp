@@ -5,7 +5,7 @@
 #include "api/mailbox.hpp"
 #include "api/permit_call.hpp"
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 namespace {
 
 using detail::Access;

@@ -1,4 +1,7 @@
+// What is declared there is exported, by libleasehold_c.map.
+#pragma GCC visibility push(default)
 #include <leasehold/leasehold.h>
+#pragma GCC visibility pop
 
 #include <leasehold/lock_provider.hpp>
 #include <variant>

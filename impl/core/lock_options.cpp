@@ -5,7 +5,7 @@
 #include "core/limits.hpp"
 #include "core/time.hpp"
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 namespace {
 
 using std::chrono::milliseconds;

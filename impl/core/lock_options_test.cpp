@@ -33,6 +33,17 @@ TEST(LockOptions, DefaultsAreTheDocuments) {
   EXPECT_EQ(longer.effective_operation_timeout(), milliseconds(10'000)) << "at most";
 }
 
+TEST(LockOptions, TakeDurationsOfAnyUnitThatIsAWholeNumberOfMilliseconds) {
+  using namespace std::chrono_literals;
+  const LockOptions o{.expiry = 1min, .extension_cadence = 1500ms, .max_holding = 1h};
+  EXPECT_EQ(o.expiry, milliseconds(60'000));
+  EXPECT_EQ(o.extension_cadence, milliseconds(1'500));
+  EXPECT_EQ(o.max_holding, milliseconds(3'600'000));
+  static_assert(!std::is_convertible_v<std::chrono::microseconds, decltype(o.expiry)>);
+  static_assert(!std::is_convertible_v<std::chrono::duration<double>, decltype(o.expiry)>);
+  static_assert(!std::is_convertible_v<std::chrono::microseconds, decltype(o.max_holding)>);
+}
+
 TEST(LockOptions, ErrorsNameTheOptionTheValueAndTheRule) {
   LockOptions o;
   o.expiry = milliseconds(0);

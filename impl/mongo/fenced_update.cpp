@@ -6,7 +6,7 @@
 #include "mongo/client/client.hpp"
 #include "mongo/replies.hpp"
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 namespace {
 
 using mongo::Bson;

@@ -210,6 +210,12 @@ void read_plain(Reply& out, const core::RawCommand& command, const bson_t& reply
   if (shows && command.role == core::RawCommand::Role::acquire) read_attempt(out, command, reply);
 }
 
+/// Whether the lock may be the asker's by its reply.
+bool grants(const core::Command& command) {
+  return std::holds_alternative<core::AcquireCommand>(command.body) ||
+         std::holds_alternative<core::HandOverCommand>(command.body);
+}
+
 }  // namespace
 
 core::LockDocument read_lock_document(const bson_t& document) {
@@ -253,6 +259,13 @@ Reply read_reply(const core::Command& command, const bson_t& reply) {
     read_plain(out, *plain, reply);
   } else if (std::holds_alternative<core::DeleteCommand>(command.body) && !out.failed.empty()) {
     out.outcome = outcome_of_error(out.code);  // its only statement
+  }
+  // A set with log-in sends no times until it has made its first keys, seconds after its first
+  // election. A grant needs one, so this answers no more than a lost reply does.
+  if (grants(command) && out.outcome == Outcome::done && !out.documents.empty() &&
+      !out.operation_time) {
+    out.outcome = Outcome::unknown;
+    out.message = "the reply has no operationTime, from which the fencing token is made";
   }
   return out;
 }

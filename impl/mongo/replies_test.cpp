@@ -39,6 +39,15 @@ TEST(ReadReply, AnAcquireGivesTheDocumentAndTheOperationTimeAsToken) {
   EXPECT_EQ(r.documents[0], (core::LockDocument{"n", "x.1", {5}, 9'007'199'254'740'993, ""}));
 }
 
+TEST(ReadReply, AnAcquireWithoutAnOperationTimeIsNoGrantButShowsTheHolder) {
+  const auto r = read_reply(kAcquire, Json(R"({"ok": 1, "value": {"_id": "n", "lockId": "x.1",
+      "acquiredAt": {"$date": {"$numberLong": "5"}}}})"));
+  EXPECT_EQ(r.outcome, Outcome::unknown);
+  EXPECT_EQ(r.message, "the reply has no operationTime, from which the fencing token is made");
+  EXPECT_EQ(r.documents.size(), 1u);
+  EXPECT_EQ(read_reply(kExtend, Json(R"({"ok": 1, "n": 1})")).outcome, Outcome::done);
+}
+
 TEST(ReadReply, AnInspectionGivesTheDatesToo) {
   const Command inspect{4, {}, core::InspectCommand{"n"}};
   const auto r = read_reply(inspect, Json(R"({"ok": 1, "cursor": {"id": {"$numberLong": "0"},

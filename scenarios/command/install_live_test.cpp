@@ -59,6 +59,30 @@ TEST_F(Installed, AProgramFoundByPkgConfigLocks) {
   expect_locks("install_test");
 }
 
+TEST_F(Installed, AProgramDoesNotLinkWithTheLibraryOfAnotherVersion) {
+  const auto built =
+      shell(folder_,
+            "sed -i 's/inline v[0-9_]* /inline v9_9 /' prefix/include/leasehold/*.hpp && "
+            "export PKG_CONFIG_PATH=$(dirname $(find \"$PWD/prefix\" -name leasehold.pc)) && "
+            "c++ -std=c++20 '" LEASEHOLD_INSTALL_TEST
+            "/main.cpp' -o install_test $(pkg-config --cflags --libs leasehold)");
+  EXPECT_NE(built.exit_code, 0);
+  EXPECT_NE(built.out.find("undefined reference to `leasehold::v9_9::LockProvider::connect("),
+            std::string::npos)
+      << built.out;
+}
+
+TEST_F(Installed, ASharedObjectOfItsUserDoesNotShowTheLibrary) {
+  const auto built =
+      shell(folder_,
+            "export PKG_CONFIG_PATH=$(dirname $(find \"$PWD/prefix\" -name leasehold.pc)) && "
+            "c++ -std=c++20 -shared -fPIC '" LEASEHOLD_INSTALL_TEST
+            "/main.cpp' -o plugin.so $(pkg-config --cflags --libs leasehold) && "
+            "nm -DC --defined-only plugin.so | grep -E ' [TDBR] ' | grep leasehold");
+  EXPECT_EQ(built.exit_code, 1) << built.out;
+  EXPECT_EQ(built.out, "");
+}
+
 TEST_F(Installed, AProgramInCFoundByPkgConfigLocks) {
   const auto built =
       shell(folder_,

@@ -16,7 +16,7 @@ std::string span(std::int64_t ms) {
 }
 
 std::string date(std::int64_t since_1970_ms) {
-  const std::time_t seconds = since_1970_ms / 1'000;
+  const auto seconds = static_cast<std::time_t>(since_1970_ms / 1'000);
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   char text[32];

@@ -35,7 +35,8 @@ constexpr std::int64_t kSecond_ns = 1'000'000'000;
     if (n == sizeof order && order == kDismissed) _exit(0);
     if (n == sizeof order) {
       itimerspec at{};
-      at.it_value = {order / kSecond_ns, order % kSecond_ns};
+      at.it_value = {static_cast<time_t>(order / kSecond_ns),
+                     static_cast<long>(order % kSecond_ns)};
       timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, nullptr);
     } else if (n <= 0 || ready[1].revents != 0) {
       kill(-group, SIGKILL);

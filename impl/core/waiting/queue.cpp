@@ -3,7 +3,7 @@
 
 #include "core/waiting/random_span.hpp"
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 namespace {
 
 using std::chrono::milliseconds;

@@ -9,7 +9,7 @@
 #include <stop_token>
 #include <utility>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 namespace detail {
 
 /// Keeps the associated executor of a handler busy until the handler was posted to it. Whichever

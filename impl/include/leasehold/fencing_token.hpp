@@ -5,7 +5,7 @@
 #include <iosfwd>
 #include <string>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 
 /// The number that orders holders of one lock: a later holder has the greater token.
 ///

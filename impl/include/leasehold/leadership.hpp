@@ -9,7 +9,7 @@
 #include <optional>
 #include <stop_token>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 
 /// One time as the leader, from its beginning to its end.
 struct Term {

@@ -1,6 +1,7 @@
 #pragma once
 
-/// All of the public API.
+/// All of the public API. An inline namespace has the version, so that a program does not link with
+/// the library of another version than its headers.
 #include <leasehold/fencing_token.hpp>
 #include <leasehold/leadership.hpp>
 #include <leasehold/lock_event.hpp>

@@ -5,7 +5,7 @@
 #include <leasehold/fencing_token.hpp>
 #include <string>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 
 /// Something that happened to one lock of a provider: for logs, traces and figures.
 struct LockEvent {

@@ -8,7 +8,7 @@
 #include <stop_token>
 #include <string>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 
 /// Not for users: the inside of the library.
 namespace detail {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 
 /// Counts as for ever: a longer time-out is cut to this, because an instant this much later can
 /// still be counted in ns.

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 
 /// Not for users: the inside of the library.
 namespace detail {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <ratio>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 
 /// A lock with the interface of std::timed_mutex (C++'s TimedLockable), for std::unique_lock,
 /// std::scoped_lock and std::lock.

@@ -15,7 +15,7 @@ typedef struct _mongoc_client_pool_t mongoc_client_pool_t;
 }
 
 /// For applications that use libmongoc themselves.
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 
 /// A provider on connections that the application has already; else as `LockProvider::connect`.
 ///

@@ -7,7 +7,7 @@
 
 /// For applications that use the official driver for C++ (mongocxx 3.7 and later, 4 too). The
 /// library itself does not need it.
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 
 /// What `update_one` of a fenced write gets.
 struct FencedWrite {

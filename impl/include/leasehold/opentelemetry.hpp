@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 namespace detail {
 
 /// A span that has lasted `took` by now, with what all of them say.

@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 
 /// Why a call gave no lock, or could not be made.
 enum class ErrorKind {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <stop_token>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 
 /// What became of a function that ran while a lock was held.
 struct HeldRun {

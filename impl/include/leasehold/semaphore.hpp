@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 
 /// One of the places of a semaphore, held as a lock is: see LockHandle.
 struct Permit {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-namespace leasehold {
+namespace leasehold::inline v0_1 {
 
 /// What a waiting acquire has learned so far.
 struct AttemptSeen {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ctime>
 #include <system_error>
 #include <thread>
 
@@ -117,8 +118,8 @@ class TimerThread final : public TimedActivity {
     // Relative to the clock in use, which need not be the kernel's. Zero would disarm.
     const auto left = std::max<core::Duration>(at - clock_->now(), std::chrono::nanoseconds(1));
     itimerspec spec{};
-    spec.it_value.tv_sec = left.count() / 1'000'000'000;
-    spec.it_value.tv_nsec = left.count() % 1'000'000'000;
+    spec.it_value.tv_sec = static_cast<std::time_t>(left.count() / 1'000'000'000);
+    spec.it_value.tv_nsec = static_cast<long>(left.count() % 1'000'000'000);
     LEASEHOLD_CHECK(timerfd_settime(state_->timer_fd, 0, &spec, nullptr) == 0);
   }
 
