@@ -23,6 +23,7 @@ constexpr std::array kErrors{
     Row{18, Outcome::configuration},     // AuthenticationFailed
     Row{24, Outcome::not_executed},      // LockTimeout
     Row{59, Outcome::configuration},     // CommandNotFound
+    Row{61, Outcome::configuration},     // ShardKeyNotFound: sharded, and not by _id
     Row{67, Outcome::configuration},     // CannotCreateIndex
     Row{72, Outcome::configuration},     // InvalidOptions
     Row{73, Outcome::configuration},     // InvalidNamespace
