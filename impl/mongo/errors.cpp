@@ -35,6 +35,7 @@ constexpr std::array kErrors{
     Row{168, Outcome::configuration},    // InvalidPipelineOperator
     Row{197, Outcome::configuration},    // InvalidIndexSpecificationOption
     Row{224, Outcome::configuration},    // QueryFeatureNotAllowed: of the compatibility version
+    Row{238, Outcome::configuration},    // NotImplemented: of look-alikes
     Row{263, Outcome::configuration},    // OperationNotSupportedInTransaction
     Row{322, Outcome::configuration},    // APIVersionError: a pool that pins a stable API
     Row{323, Outcome::configuration},    // APIStrictError

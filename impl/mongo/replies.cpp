@@ -323,6 +323,12 @@ std::optional<std::string> refusal_of_hello(const bson_t& hello) {
     return "the server is a standalone: locks need a replica set (majority writes and cluster "
            "time); one member is enough";
   }
+  const bool is_primary =
+      Field(hello, "isWritablePrimary").truth() || Field(hello, "ismaster").truth();
+  if (!is_mongos(hello) && is_primary && Field(hello, "primary").text().empty()) {
+    return "the server says that it is a primary and names none: the fact "
+           "hello-tells-what-a-member-is fails, as with FerretDB";
+  }
   const auto wire_version = Field(hello, "maxWireVersion").number();
   if (wire_version < kWireVersion51) {
     return "the server is too old (wire version " + std::to_string(wire_version) +

@@ -158,6 +158,17 @@ TEST(Hello, OnlyAReplicaSetOrAClusterOf51OrNewerMayHoldLocks) {
             std::string::npos);
 }
 
+/// As FerretDB 1.24 answers that was started with --repl-set-name.
+TEST(Hello, OfAPrimaryNamesIt) {
+  for (const char* office : {"isWritablePrimary", "ismaster"}) {
+    const auto said = std::string(R"({"setName": "rs", "maxWireVersion": 21, ")") + office + "\": ";
+    const auto refusal = refusal_of_hello(Json((said + "true}").c_str())).value_or("");
+    EXPECT_NE(refusal.find("hello-tells-what-a-member-is"), std::string::npos);
+    EXPECT_FALSE(refusal_of_hello(Json((said + "false}").c_str())));
+    EXPECT_FALSE(refusal_of_hello(Json((said + R"(true, "primary": "h:1"})").c_str())));
+  }
+}
+
 TEST(Hello, AChosenMemberThatWasLostSightOfIsNoStandalone) {
   EXPECT_FALSE(refusal_of_chosen(Json(R"({"setName": "rs", "maxWireVersion": 17})")));
   EXPECT_EQ(refusal_of_chosen(Json("{}"))->outcome, Outcome::not_executed);
