@@ -103,7 +103,7 @@ TEST_F(Certify, AShardIsRefused) {
   EXPECT_TRUE(has(certify(), "not certified: the set is a shard")) << ran.out;
   const auto refused = leasehold({"run", "-n", "job", "--", "true"});
   EXPECT_NE(refused.exit_code, 0);
-  EXPECT_TRUE(has(refused, "the set is a shard of a cluster")) << refused.err;
+  EXPECT_TRUE(has(refused, "the set is a shard of a cluster")) << refused.out;
 }
 
 TEST_F(Certify, AStandaloneIsNotCertifiedAndHowToMakeItASetIsSaid) {

@@ -90,6 +90,11 @@ core::Reply Asker::send(const Body& body, std::uint32_t member) {
   return mongo::read_reply(command, *ask(mongo::build(command, collection_), member).get());
 }
 
+std::optional<core::Reply> Asker::refusal() {
+  return mongo::refusal_of_chosen(
+      *connection_->ask("admin", mongo::from_json({{"hello", 1}}), 0).get());
+}
+
 core::Reply Asker::sure(const Body& body) {
   auto reply = send(body);
   expect_done(reply);

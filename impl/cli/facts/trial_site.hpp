@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -58,6 +59,8 @@ class Asker {
   core::Reply send(const Body& body, std::uint32_t member = 0);
   /// The same, executed and confirmed. Throws Fails if it was refused, else NotTried.
   core::Reply sure(const Body& body);
+  /// As a provider is refused before its first command, if it is.
+  std::optional<core::Reply> refusal();
   /// The document that the command left. Throws as `sure`, and Fails if there is none.
   core::LockDocument document(const core::Reply& reply) const;
 
