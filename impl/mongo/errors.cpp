@@ -23,6 +23,7 @@ constexpr std::array kErrors{
     Row{18, Outcome::configuration},     // AuthenticationFailed
     Row{24, Outcome::not_executed},      // LockTimeout
     Row{59, Outcome::configuration},     // CommandNotFound
+    Row{61, Outcome::configuration},     // ShardKeyNotFound: sharded, and not by _id
     Row{67, Outcome::configuration},     // CannotCreateIndex
     Row{72, Outcome::configuration},     // InvalidOptions
     Row{73, Outcome::configuration},     // InvalidNamespace
@@ -34,6 +35,7 @@ constexpr std::array kErrors{
     Row{168, Outcome::configuration},    // InvalidPipelineOperator
     Row{197, Outcome::configuration},    // InvalidIndexSpecificationOption
     Row{224, Outcome::configuration},    // QueryFeatureNotAllowed: of the compatibility version
+    Row{238, Outcome::configuration},    // NotImplemented: of look-alikes
     Row{263, Outcome::configuration},    // OperationNotSupportedInTransaction
     Row{322, Outcome::configuration},    // APIVersionError: a pool that pins a stable API
     Row{323, Outcome::configuration},    // APIStrictError

@@ -294,14 +294,53 @@ std::optional<core::Reply> refusal_of_chosen(const bson_t& hello) {
   return reply;
 }
 
+bool is_mongos(const bson_t& hello) { return Field(hello, "msg").text() == "isdbgrid"; }
+
+bool is_of_a_shard(const bson_t& identities) {
+  bool any = false;
+  Field(identities, "cursor.firstBatch").each_document([&any](const bson_t&) { any = true; });
+  return any;
+}
+
+bool says_unsharded(const bson_t& stats) {
+  const Field sharded(stats, "sharded");
+  return Field(stats, "ok").truth() && sharded && !sharded.truth();
+}
+
+std::optional<core::Reply> refusal_of_sharding(const bson_t& entries) {
+  Reply reply;
+  reply.outcome = Outcome::not_executed;
+  if (!Field(entries, "ok").truth()) {
+    constexpr int kUnauthorized = 13;
+    reply.code = static_cast<int>(Field(entries, "code").number());
+    if (reply.code == kUnauthorized) reply.outcome = Outcome::configuration;
+    reply.message = "whether the collection is sharded by _id is not known: config.collections: " +
+                    without_command(Field(entries, "errmsg").text());
+    return reply;
+  }
+  std::string keys = "_id";  // of a collection without an entry, which one shard has
+  Field(entries, "cursor.firstBatch").each_document([&keys](const bson_t& entry) {
+    Field(entry, "key").as_document([&keys](const bson_t& key) { keys = keys_of(key); });
+  });
+  if (keys == "_id") return std::nullopt;
+  reply.outcome = Outcome::configuration;
+  reply.message = "the collection is sharded by {" + keys +
+                  "}, so each shard may have a lock of one name: it must be sharded by _id alone, "
+                  "or not at all";
+  return reply;
+}
+
 std::optional<std::string> refusal_of_hello(const bson_t& hello) {
   constexpr std::int64_t kWireVersion51 = 14;  // the first with $tsSecond
-  if (Field(hello, "msg").text() == "isdbgrid") {
-    return "the server is a mongos: locks need a replica set that is no shard of a cluster";
-  }
-  if (Field(hello, "setName").text().empty()) {
+  if (!is_mongos(hello) && Field(hello, "setName").text().empty()) {
     return "the server is a standalone: locks need a replica set (majority writes and cluster "
            "time); one member is enough";
+  }
+  const bool is_primary =
+      Field(hello, "isWritablePrimary").truth() || Field(hello, "ismaster").truth();
+  if (!is_mongos(hello) && is_primary && Field(hello, "primary").text().empty()) {
+    return "the server says that it is a primary and names none: the fact "
+           "hello-tells-what-a-member-is fails, as with FerretDB";
   }
   const auto wire_version = Field(hello, "maxWireVersion").number();
   if (wire_version < kWireVersion51) {

@@ -22,6 +22,21 @@ namespace leasehold::mongo {
 /// statement with an error. "{}" if the reply does not tell.
 [[nodiscard]] std::string duplicate_index(const bson_t& reply);
 
+/// Whether a mongos, the router of a sharded cluster, sent this `hello` reply.
+[[nodiscard]] bool is_mongos(const bson_t& hello);
+
+/// Why a cluster's collection cannot hold locks, by what config.collections has of it, or nothing
+/// if it can. Not known is no.
+[[nodiscard]] std::optional<core::Reply> refusal_of_sharding(const bson_t& entries);
+/// Whether `collStats` has answered, and says that there is no need to ask for the above.
+[[nodiscard]] bool says_unsharded(const bson_t& stats);
+
+/// Whether admin.system.version has a shardIdentity: the set is a shard of a cluster.
+[[nodiscard]] bool is_of_a_shard(const bson_t& identities);
+inline constexpr const char* kIsAShard =
+    "the set is a shard of a cluster: connect through its mongos, because documents of dead "
+    "holders stay in a database that the cluster does not know of";
+
 /// Why the member that sent this `hello` reply cannot hold locks, or nothing if it can.
 [[nodiscard]] std::optional<std::string> refusal_of_hello(const bson_t& hello);
 

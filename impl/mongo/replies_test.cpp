@@ -156,20 +156,81 @@ TEST(ReadReply, GarbageIsUnknown) {
   EXPECT_EQ(read_reply(kAcquire, Json(R"({"ok": "yes?", "value": 3})")).documents.size(), 0u);
 }
 
-TEST(Hello, OnlyAReplicaSetOf51OrNewerMayHoldLocks) {
+TEST(Hello, OnlyAReplicaSetOrAClusterOf51OrNewerMayHoldLocks) {
   EXPECT_FALSE(refusal_of_hello(Json(R"({"setName": "rs", "maxWireVersion": 17})")));
   EXPECT_NE(refusal_of_hello(Json(R"({"maxWireVersion": 17})"))->find("standalone"),
             std::string::npos);
-  EXPECT_NE(refusal_of_hello(Json(R"({"msg": "isdbgrid", "maxWireVersion": 17})"))->find("mongos"),
+  EXPECT_FALSE(refusal_of_hello(Json(R"({"msg": "isdbgrid", "maxWireVersion": 17})")));
+  EXPECT_NE(refusal_of_hello(Json(R"({"msg": "isdbgrid", "maxWireVersion": 13})"))->find("too old"),
             std::string::npos);
   EXPECT_NE(refusal_of_hello(Json(R"({"setName": "rs", "maxWireVersion": 13})"))->find("too old"),
             std::string::npos);
+}
+
+/// As FerretDB 1.24 answers that was started with --repl-set-name.
+TEST(Hello, OfAPrimaryNamesIt) {
+  for (const char* office : {"isWritablePrimary", "ismaster"}) {
+    const auto said = std::string(R"({"setName": "rs", "maxWireVersion": 21, ")") + office + "\": ";
+    const auto refusal = refusal_of_hello(Json((said + "true}").c_str())).value_or("");
+    EXPECT_NE(refusal.find("hello-tells-what-a-member-is"), std::string::npos);
+    EXPECT_FALSE(refusal_of_hello(Json((said + "false}").c_str())));
+    EXPECT_FALSE(refusal_of_hello(Json((said + R"(true, "primary": "h:1"})").c_str())));
+  }
 }
 
 TEST(Hello, AChosenMemberThatWasLostSightOfIsNoStandalone) {
   EXPECT_FALSE(refusal_of_chosen(Json(R"({"setName": "rs", "maxWireVersion": 17})")));
   EXPECT_EQ(refusal_of_chosen(Json("{}"))->outcome, Outcome::not_executed);
   EXPECT_EQ(refusal_of_chosen(Json(R"({"maxWireVersion": 17})"))->outcome, Outcome::configuration);
+}
+
+TEST(Sharding, OfACollectionIsByItsIdAloneOrNotAtAll) {
+  const auto refusal = [](const char* key) {
+    return refusal_of_sharding(
+        Json((R"({"ok": 1, "cursor": {"firstBatch": [{"_id": "d.c", "key": )" + std::string(key) +
+              "}]}}")
+                 .c_str()));
+  };
+  EXPECT_FALSE(refusal(R"({"_id": 1})"));
+  EXPECT_FALSE(refusal(R"({"_id": "hashed"})"));
+  EXPECT_FALSE(refusal_of_sharding(Json(R"({"ok": 1, "cursor": {"firstBatch": []}})")));
+  for (const char* key : {R"({"lockId": 1})", R"({"_id": 1, "lockId": 1})", "{}"}) {
+    const auto refused = refusal(key);
+    ASSERT_TRUE(refused) << key;
+    EXPECT_EQ(refused->outcome, Outcome::configuration) << key;
+  }
+  EXPECT_NE(refusal(R"({"lockId": 1})")->message.find("sharded by {lockId}"), std::string::npos);
+}
+
+TEST(Sharding, ThatIsNotKnownIsRefused) {
+  const auto of_role = refusal_of_sharding(Json(R"({"ok": 0, "code": 13, "errmsg": "no"})"));
+  EXPECT_EQ(of_role->outcome, Outcome::configuration);
+  EXPECT_NE(of_role->message.find("config.collections: no"), std::string::npos);
+  EXPECT_EQ(refusal_of_sharding(Json(R"({"ok": 0, "code": 6, "errmsg": "down"})"))->outcome,
+            Outcome::not_executed);
+  EXPECT_EQ(refusal_of_sharding(Json("{}"))->outcome, Outcome::not_executed);
+  EXPECT_TRUE(says_unsharded(Json(R"({"ok": 1, "sharded": false})")));
+  for (const char* stats : {R"({"ok": 1, "sharded": true})", R"({"ok": 1})", "{}",
+                            R"({"ok": 0, "sharded": false})"}) {
+    EXPECT_FALSE(says_unsharded(Json(stats))) << stats;
+  }
+}
+
+TEST(Shard, IsASetThatHasAShardIdentity) {
+  EXPECT_TRUE(is_of_a_shard(
+      Json(R"({"ok": 1, "cursor": {"firstBatch": [{"_id": "shardIdentity"}]}})")));
+  for (const char* other : {R"({"ok": 1, "cursor": {"firstBatch": []}})", "{}",
+                            R"({"ok": 0, "code": 13})"}) {
+    EXPECT_FALSE(is_of_a_shard(Json(other))) << other;
+  }
+}
+
+/// As a router answers: the time of the write, below the cluster time that it passes on.
+TEST(ReadReply, ARoutersClusterTimeIsNoToken) {
+  const auto reply = read_reply(kAcquire, Json(R"({"ok": 1, "value": {"_id": "n", "lockId": "l"},
+      "$clusterTime": {"clusterTime": {"$timestamp": {"t": 1700000009, "i": 7}}},
+      "operationTime": {"$timestamp": {"t": 1700000001, "i": 2}}})"));
+  EXPECT_EQ(reply.operation_time, FencingToken::from_timestamp(1'700'000'001, 2));
 }
 
 TEST(Indexes, AreCheckedForDeadHolders) {

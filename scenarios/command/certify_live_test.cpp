@@ -87,7 +87,7 @@ TEST_F(Certify, ASetOfOneIsCertifiedAndWhatItCannotPromiseOrFailsIsNamed) {
       << bad.out;
 }
 
-TEST_F(Certify, AShardIsAProblem) {
+TEST_F(Certify, AShardIsRefused) {
   ReplicaSet set({.members = 1});
   setenv("LEASEHOLD_URI", set.uri().c_str(), 1);
   EXPECT_FALSE(has(leasehold({"doctor"}), "is a shard"));
@@ -100,6 +100,10 @@ TEST_F(Certify, AShardIsAProblem) {
   const auto ran = leasehold({"doctor"});
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_TRUE(has(ran, "the set is a shard of a cluster")) << ran.out;
+  EXPECT_TRUE(has(certify(), "not certified: the set is a shard")) << ran.out;
+  const auto refused = leasehold({"run", "-n", "job", "--", "true"});
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_TRUE(has(refused, "the set is a shard of a cluster")) << refused.out;
 }
 
 TEST_F(Certify, AStandaloneIsNotCertifiedAndHowToMakeItASetIsSaid) {

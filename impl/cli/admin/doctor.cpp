@@ -32,11 +32,26 @@ Diagnosis not_permitted(const std::string& subject, const Json& reply) {
           "not known: " + mongo::without_command(reply.value("errmsg", "refused"))};
 }
 
+enum class Servers { unfit, set, cluster };
+
+/// The TTL monitor of a shard fails in a database that the cluster does not know of (tried with
+/// MongoDB 7.0).
+bool is_of_a_shard(Admin& admin) {
+  bool is_shard = false;
+  admin.run(
+      "admin",
+      {{"find", "system.version"}, {"filter", {{"_id", "shardIdentity"}}}, {"singleBatch", true}},
+      [&is_shard](const bson_t& found) { is_shard = mongo::is_of_a_shard(found); });
+  return is_shard;
+}
+
 /// Whether locks can be held here at all.
-bool examine_server(Admin& admin, Diagnoses& out) {
+Servers examine_server(Admin& admin, Diagnoses& out) {
   std::optional<std::string> refusal;
-  const Json said = admin.run("admin", {{"hello", 1}}, [&refusal](const bson_t& hello) {
+  bool is_cluster = false;
+  const Json said = admin.run("admin", {{"hello", 1}}, [&](const bson_t& hello) {
     refusal = mongo::refusal_of_hello(hello);
+    is_cluster = mongo::is_mongos(hello);
   });
   if (refusal) {
     const bool is_standalone = !said.contains("setName") && !said.contains("msg");
@@ -45,24 +60,31 @@ bool examine_server(Admin& admin, Diagnoses& out) {
                        ? "a set of one: mongod --replSet rs, then rs.initiate() in mongosh, "
                          "and replicaSet=rs in the URI"
                        : ""});
-    return false;
+    return Servers::unfit;
+  }
+  if (!is_cluster && is_of_a_shard(admin)) {
+    out.push_back({Level::problem, "server", mongo::kIsAShard});
+    return Servers::unfit;
   }
   const Json info = admin.run("admin", {{"buildInfo", 1}});
-  out.push_back({Level::fine, "server", "a replica set, MongoDB " + info.value("version", "?")});
-  return true;
+  out.push_back({Level::fine, "server",
+                 (is_cluster ? "a sharded cluster, MongoDB " : "a replica set, MongoDB ") +
+                     info.value("version", "?")});
+  return is_cluster ? Servers::cluster : Servers::set;
 }
 
-/// The TTL monitor of a shard fails in a database that the cluster does not know of (tried with
-/// MongoDB 7.0).
-void examine_cluster(Admin& admin, Diagnoses& out) {
-  const Json found = admin.run(
-      "admin",
-      {{"find", "system.version"}, {"filter", {{"_id", "shardIdentity"}}}, {"singleBatch", true}});
-  if (!ok(found) || found["cursor"]["firstBatch"].empty()) return;
-  out.push_back({Level::problem, "server",
-                 "the set is a shard of a cluster: documents of dead holders stay in a database "
-                 "that the cluster does not know of",
-                 "keep the locks in a replica set that is no shard"});
+/// Of a collection in a cluster.
+void examine_sharding(Admin& admin, Diagnoses& out) {
+  std::optional<core::Reply> refusal;
+  admin.run("config",
+            {{"find", "collections"},
+             {"filter", {{"_id", admin.database() + '.' + admin.collection()}}},
+             {"singleBatch", true}},
+            [&refusal](const bson_t& found) { refusal = mongo::refusal_of_sharding(found); });
+  if (!refusal) {
+    return out.push_back({Level::fine, "sharding", "the collection is not sharded, or by _id"});
+  }
+  out.push_back({refusal->code == 0 ? Level::problem : Level::note, "sharding", refusal->message});
 }
 
 /// Members with a vote that apply what is written at once are those that confirm a lock's writes.
@@ -305,7 +327,7 @@ std::optional<double> clock_offset_ms(Admin& admin, std::uint32_t member) {
   return offset;
 }
 
-void examine_clocks(Admin& admin, Diagnoses& out) {
+void examine_clocks(Admin& admin, const std::string& whose, Diagnoses& out) {
   constexpr double kNoticeable_ms = 1'000;
   std::vector<std::pair<double, std::string>> offsets;
   for (const auto& member : admin.client().members()) {
@@ -314,7 +336,7 @@ void examine_clocks(Admin& admin, Diagnoses& out) {
     }
   }
   if (offsets.size() < 2) {
-    return out.push_back({Level::note, "clocks", "fewer than two members answered"});
+    return out.push_back({Level::note, "clocks", "fewer than two " + whose + " answered"});
   }
   std::sort(offsets.begin(), offsets.end());
   const auto& [slowest, behind] = offsets.front();
@@ -322,12 +344,13 @@ void examine_clocks(Admin& admin, Diagnoses& out) {
   const auto apart = static_cast<std::int64_t>(std::llround(fastest - slowest));
   if (fastest - slowest < kNoticeable_ms) {
     return out.push_back(
-        {Level::fine, "clocks", "the members' are at most " + std::to_string(apart) + " ms apart"});
+        {Level::fine, "clocks",
+         "the " + whose + "' are at most " + std::to_string(apart) + " ms apart"});
   }
   out.push_back({Level::problem, "clocks",
                  "those of " + ahead + " and " + behind + " are " + std::to_string(apart) +
                      " ms apart; locks tolerate clock_margin (30000 ms by default)",
-                 "run NTP on every member"});
+                 "run NTP on every server"});
 }
 
 /// What `examine_documents` counts of them.
@@ -429,20 +452,28 @@ int doctor(const std::vector<std::string>& words) {
   const auto server = server_of(values);
   Admin admin(server);
   Diagnoses all;
-  const bool is_set = examine_server(admin, all), json = values.contains("json");
+  const auto servers = examine_server(admin, all);
+  const bool json = values.contains("json");
   if (values.contains("certify")) {
-    if (is_set) return certify({server.uri, admin.database(), server.collection}, json);
+    if (servers != Servers::unfit) {
+      return certify({server.uri, admin.database(), server.collection}, json);
+    }
     if (!json) print_all(all, false);
     return certify_nothing(all.front().finding, json);
   }
-  if (is_set) {
-    examine_cluster(admin, all);
+  if (servers == Servers::set) {
     const Json config = admin.run("admin", {{"replSetGetConfig", 1}});
     examine_members(admin, config, all);
-    examine_clocks(admin, all);
+    examine_clocks(admin, "members", all);
+    examine_journal(config, all);
+  } else if (servers == Servers::cluster) {
+    all.push_back({Level::note, "members", "those of shards are not seen through a mongos"});
+    examine_clocks(admin, "routers", all);
+    examine_sharding(admin, all);
+  }
+  if (servers != Servers::unfit) {
     examine_writes(admin, all);
     examine_default_write_concern(admin, all);
-    examine_journal(config, all);
     examine_permissions(admin, all);
     examine_options(admin, all);
     examine_index(admin, all);

@@ -20,6 +20,11 @@ constexpr const char* kTraceUsage =
 /// not read them.
 int read_oplog(Admin& admin, const std::string& name, milliseconds since, LockLife& life) {
   const Json server = admin.must("admin", {{"hello", 1}});
+  if (server.value("msg", "") == "isdbgrid") {
+    throw Failure(kUnavailable,
+                  "the oplog is not seen through a mongos: give the URI of the shard that has the "
+                  "lock");
+  }
   const auto now_s = date_ms(server["localTime"]) / 1'000;
   const auto from_s = std::max<std::int64_t>(0, now_s - since.count() / 1'000);
   const Json election{{"op", "n"}, {"o.msg", "new primary"}};

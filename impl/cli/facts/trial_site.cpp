@@ -1,5 +1,6 @@
 #include "cli/facts/trial_site.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <latch>
 #include <mutex>
@@ -24,12 +25,14 @@ constexpr std::chrono::milliseconds kStreamTimeout{1'200};
 
 class RealConnection final : public TrialConnection {
  public:
-  explicit RealConnection(const std::string& uri) : client_(uri, kReplyTimeout) {}
+  RealConnection(const std::string& uri, std::size_t number)
+      : client_(uri, kReplyTimeout), number_(number) {}
 
   mongo::Bson ask(const std::string& database, const mongo::Bson& command,
                   std::uint32_t member) override {
+    if (!router_) router_ = router();
     mongo::Bson reply;
-    client_.send(database, *command.get(), member,
+    client_.send(database, *command.get(), member == 0 ? *router_ : member,
                  [&reply](const bson_t& bytes) { reply = mongo::Bson(bson_copy(&bytes)); });
     return reply;
   }
@@ -38,7 +41,19 @@ class RealConnection final : public TrialConnection {
   }
 
  private:
+  /// 0: the driver's choice, which is the primary of a set.
+  std::uint32_t router() {
+    bool is_cluster = false;
+    client_.run_once("admin", {{"hello", 1}},
+                     [&](const bson_t& hello) { is_cluster = mongo::is_mongos(hello); });
+    if (!is_cluster) return 0;
+    const auto all = client_.members();
+    return all[number_ % all.size()].id;
+  }
+
   mongo::JsonClient client_;
+  const std::size_t number_;
+  std::optional<std::uint32_t> router_;
 };
 
 /// Why a reply is none that a trial can go on with.
@@ -55,8 +70,8 @@ void expect_done(const core::Reply& reply) {
 
 }  // namespace
 
-std::unique_ptr<TrialConnection> connect_for_trials(const std::string& uri) {
-  return std::make_unique<RealConnection>(uri);
+std::unique_ptr<TrialConnection> connect_for_trials(const std::string& uri, std::size_t number) {
+  return std::make_unique<RealConnection>(uri, number);
 }
 
 Asker::Asker(std::unique_ptr<TrialConnection> connection, std::string database,
@@ -73,6 +88,11 @@ core::Reply Asker::send(const Body& body, std::uint32_t member) {
   const bool is_step = std::holds_alternative<core::StreamCommand>(body);
   const core::Command command{1, is_step ? kStreamTimeout : kCommandTimeout, body};
   return mongo::read_reply(command, *ask(mongo::build(command, collection_), member).get());
+}
+
+std::optional<core::Reply> Asker::refusal() {
+  return mongo::refusal_of_chosen(
+      *connection_->ask("admin", mongo::from_json({{"hello", 1}}), 0).get());
 }
 
 core::Reply Asker::sure(const Body& body) {
@@ -115,8 +135,14 @@ TrialSite::TrialSite(const Connect& connect, const std::string& database,
     askers_.emplace_back(connect(), database, collection);
   }
   // The driver looks for the members before the first command, and trials have limits of time.
-  for (Asker& one : askers_) one.hello();
+  Json hello;
+  for (Asker& one : askers_) hello = one.hello();
+  if (mongo::is_mongos(*mongo::from_json(hello).get())) {
+    routers_ = std::min(kConnections, askers_[0].connection().members().size());
+  }
 }
+
+void TrialSite::turn() { std::rotate(askers_.begin(), askers_.begin() + 1, askers_.end()); }
 
 void TrialSite::at_once(const std::function<void(std::size_t, Asker&)>& use) {
   std::latch all_are_there(kConnections);

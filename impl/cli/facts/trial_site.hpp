@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -43,8 +44,9 @@ class TrialConnection {
 };
 using Connect = std::function<std::unique_ptr<TrialConnection>()>;
 
-/// Throws as `mongo::JsonClient` does.
-[[nodiscard]] std::unique_ptr<TrialConnection> connect_for_trials(const std::string& uri);
+/// Of a cluster, to one mongos, which the number chooses. Throws as `mongo::JsonClient` does.
+[[nodiscard]] std::unique_ptr<TrialConnection> connect_for_trials(const std::string& uri,
+                                                                  std::size_t number = 0);
 
 /// A connection with the words of the trials. For one thread.
 class Asker {
@@ -57,6 +59,8 @@ class Asker {
   core::Reply send(const Body& body, std::uint32_t member = 0);
   /// The same, executed and confirmed. Throws Fails if it was refused, else NotTried.
   core::Reply sure(const Body& body);
+  /// As a provider is refused before its first command, if it is.
+  std::optional<core::Reply> refusal();
   /// The document that the command left. Throws as `sure`, and Fails if there is none.
   core::LockDocument document(const core::Reply& reply) const;
 
@@ -87,6 +91,10 @@ class TrialSite {
   TrialSite(const Connect& connect, const std::string& database, const std::string& collection);
 
   Asker& operator[](std::size_t connection) { return askers_.at(connection); }
+  /// By how many mongos the connections go, each number to the next; 0: the servers are a set.
+  [[nodiscard]] std::size_t routers() const { return routers_; }
+  /// From here on each connection has the number below its own.
+  void turn();
   /// Runs this for each connection at the same time, and throws what one of them throws.
   void at_once(const std::function<void(std::size_t connection, Asker& asker)>& use);
 
@@ -104,6 +112,7 @@ class TrialSite {
   const std::uint64_t provider_;
   std::atomic<std::uint64_t> owners_ = 0, beats_ = 0, names_ = 0;
   std::vector<Asker> askers_;
+  std::size_t routers_ = 0;
 };
 
 /// The lease of an attempt above.

@@ -55,7 +55,7 @@ std::string one_winner_of_a_missing_lock(TrialSite& site) {
 std::string one_winner_of_an_expired_lock(TrialSite& site) {
   for (int i = 0; i < kRounds; ++i) {
     auto dead = site.attempt(site.name("expired"));
-    dead.lease = std::chrono::milliseconds(1);
+    dead.lease = -kTrialLease;  // also by another mongos' clock
     site[0].sure(dead);
     race(site, dead.name);
   }

@@ -14,6 +14,7 @@ using std::chrono::milliseconds;
 class News {
  public:
   News(TrialSite& site, std::size_t connection) : asker_(site[connection]) {
+    if (site.routers() > 0) throw NotTried("through a mongos no lock uses a change stream", true);
     const auto opened = asker_.sure(StreamCommand{StreamCommand::Step::open, 0, site.provider()});
     cursor_ = opened.cursor;
     keep(opened);

@@ -57,7 +57,7 @@ std::string expired_document_is_removed(TrialSite& site) {
                          ? std::to_string(period->count() / 1'000) +
                                " s are between two passes of the TTL monitor: doctor alone finds "
                                "documents that stay"
-                         : "how often the TTL monitor passes is not known to this role";
+                         : "how often the TTL monitor passes is not known here";
     throw NotTried(why, true);
   }
   const auto until = our_clock() + *period + kMore;

@@ -28,9 +28,9 @@ struct LockOptions {
   std::shared_ptr<const WaitingStrategy> waiting = uniform_waiting();
 
   /// How far any two readings of server clocks may be apart during one lease (NTP keeps it far
-  /// below the default). The document stays in force this much longer than `held()` is true.
-  /// Zero gives the behaviour of DistributedLock.MongoDB: a new primary with a clock that is ahead
-  /// gives a held lock away.
+  /// below the default), those of mongos routers included. The document stays in force this much
+  /// longer than `held()` is true. Zero gives the behaviour of DistributedLock.MongoDB: a new
+  /// primary with a clock that is ahead gives a held lock away.
   std::chrono::milliseconds clock_margin{30'000};
 
   /// How much faster or slower than real time this machine's clock may run. 0 .. 0.1.

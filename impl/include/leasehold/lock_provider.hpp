@@ -106,11 +106,12 @@ struct ProviderOptions {
   static std::string default_holder();
 };
 
-/// Locks of one collection of one replica set.
+/// Locks of one collection of one replica set, or of a sharded cluster by its mongos.
 ///
 /// Commands run on at most `workers` threads; a waiting acquire occupies none. No driver session,
 /// read preference or write concern of the caller is used: writes are majority, reads primary.
-/// MongoDB 5.1 or newer, a replica set; a standalone or a mongos is refused with the first acquire.
+/// MongoDB 5.1 or newer. Refused with the first acquire: a standalone, a shard by itself, and a
+/// collection that is sharded, unless by `_id` alone.
 /// While a callback does not return, the calls behind it wait in line without a bound. A
 /// contradiction in the library's own state ends the process by SIGABRT, with a sentence on
 /// standard error, because a lock that went on then might be held twice.

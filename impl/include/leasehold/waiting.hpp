@@ -103,7 +103,8 @@ enum class Jitter {
 /// passed to it (the role needs `find` and `changeStream`). A waiting call also asks again now and
 /// then, ever more seldom, at least each `longest`: that keeps its place, takes a lock that has
 /// become free otherwise, and finds a grant that the stream did not report. Without a stream calls
-/// queue all the same, but ask as often as with `adaptive_waiting`.
+/// queue all the same, but ask as often as with `adaptive_waiting`. Through a mongos there is none,
+/// because its news are late by seconds.
 ///
 /// The order is that of first refusals. It is a preference, no promise: a place is lost when the
 /// document is deleted, or overwritten by software that does not know of queues. A queue has room

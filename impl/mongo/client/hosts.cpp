@@ -9,6 +9,7 @@
 #include "mongo/bson.hpp"
 #include "mongo/client/handles.hpp"
 #include "mongo/client/json_client.hpp"
+#include "mongo/replies.hpp"
 
 namespace leasehold::mongo {
 namespace {
@@ -73,7 +74,9 @@ std::string words_of(const mongoc_host_list_t& host, const mongoc_uri_t* of, boo
   const std::string name = host.host_and_port;
   const auto set = text_in(*reply.get(), "setName");
   const char* wanted = mongoc_uri_get_replica_set(of);
-  if (text_in(*reply.get(), "msg") == "isdbgrid") return name + " is a mongos";
+  if (is_mongos(*reply.get())) {
+    return wanted == nullptr ? "" : name + " is a mongos: leave replicaSet out of the URI";
+  }
   bson_iter_t at;
   if (bson_iter_init_find(&at, reply.get(), "isreplicaset")) {
     return name + " was not initiated as a member of a set: rs.initiate() in mongosh does that";

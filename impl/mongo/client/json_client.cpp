@@ -141,16 +141,20 @@ std::string JsonClient::database(const std::string& otherwise) const {
   return named != nullptr ? named : otherwise;
 }
 
+void JsonClient::run_bytes(const std::string& database, const bson_t& command, const Read& read) {
+  tried_twice([&] { send(database, command, 0, read); });
+}
+
 /// A member that changed its office has closed our connection: the first try only notices. A second
 /// try that did not even look for a server has no cause of its own.
-void JsonClient::run_bytes(const std::string& database, const bson_t& command, const Read& read) {
+void JsonClient::tried_twice(const std::function<void()>& send_it) {
   const auto began = std::chrono::steady_clock::now();
   try {
-    return send(database, command, 0, read);
+    return send_it();
   } catch (const NoReply& first) {
     if (std::chrono::steady_clock::now() - began > kNoticedAtOnce) throw;
     try {
-      return send(database, command, 0, read);
+      return send_it();
     } catch (const NoReply& second) {
       const std::string_view why = second.what();
       throw why.find("eligible for rescan") == std::string_view::npos ? second : first;
@@ -194,15 +198,27 @@ std::optional<Json> JsonClient::each(const std::string& database, const Json& fi
   };
   Json first = find;
   first["batchSize"] = kBatch;
-  run_bytes(database, *from_json(first).get(), read);
+  std::uint32_t member = 0;
+  tried_twice([&] {
+    member = that_takes_writes();
+    send(database, *from_json(first).get(), member, read);
+  });
   const std::string collection = find.begin().value();
   while (cursor != 0) {
     const Json more{{"getMore", {{"$numberLong", std::to_string(cursor)}}},
                     {"collection", collection},
                     {"batchSize", kBatch}};
-    send(database, *from_json(more).get(), 0, read);
+    send(database, *from_json(more).get(), member, read);
   }
   return failed;
+}
+
+std::uint32_t JsonClient::that_takes_writes() {
+  bson_error_t error{};
+  const DescriptionHandle one(mongoc_client_select_server(client_.get(), true, nullptr, &error));
+  if (one) return mongoc_server_description_id(one.get());
+  name_encryption(client_.get(), error);
+  throw NoReply(error.message);
 }
 
 std::vector<JsonClient::Member> JsonClient::members() const {

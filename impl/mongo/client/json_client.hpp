@@ -64,7 +64,8 @@ class JsonClient {
     std::uint32_t id;
     std::string host;
   };
-  /// Those that the driver knows of by now. REQUIRES: a command was answered.
+  /// Those that the driver knows of by now; of a cluster, its mongos. REQUIRES: a command was
+  /// answered.
   [[nodiscard]] std::vector<Member> members() const;
 
   /// The one that the URI names, or this.
@@ -73,6 +74,10 @@ class JsonClient {
   [[nodiscard]] mongoc_client_t* get() { return client_.get(); }
 
  private:
+  void tried_twice(const std::function<void()>& send_it);
+  /// The primary, or one of several mongos: a cursor is known to the one that opened it.
+  std::uint32_t that_takes_writes();
+
   struct Destroy {
     void operator()(mongoc_client_t* client) const { mongoc_client_destroy(client); }
   };

@@ -85,6 +85,27 @@ class MongoConnection final : public core::Connection {
                           error);
   }
 
+  /// No reply is an empty one.
+  void ask(const std::string& database, const Bson& bytes, ReplyBson& reply) {
+    bson_error_t error;
+    run_here(database, bytes, reply, error);
+  }
+
+  static Bson find_one(const char* collection, const std::string& id) {
+    Bson find;
+    find.text("find", collection);
+    find.doc("filter", [&id](Bson& filter) { filter.text("_id", id); });
+    find.flag("singleBatch", true);
+    return find;
+  }
+
+  static Reply configuration(std::string message) {
+    Reply refused;
+    refused.outcome = Outcome::configuration;
+    refused.message = std::move(message);
+    return refused;
+  }
+
   Reply read(const Command& command, const ReplyBson& reply, const bson_error_t& error) {
     if (bson_has_field(reply.get(), "ok")) return read_reply(command, *reply.get());
     return driver_failure(error, members_of(client_));
@@ -93,6 +114,9 @@ class MongoConnection final : public core::Connection {
   Reply run_stream(const Command& command, const core::StreamCommand& step, const Bson& bytes) {
     bson_error_t error{};
     const bool opens = step.step == core::StreamCommand::Step::open;
+    if (opens && through_mongos_) {
+      return configuration("a mongos reports a write only when every shard has passed its time");
+    }
     auto stream =
         opens ? OwnSession::start(shared_->pool.get(), error) : shared_->streams.take(step.cursor);
     if (!stream && opens) return driver_failure(error, members_of(client_));
@@ -118,10 +142,35 @@ class MongoConnection final : public core::Connection {
     if (client_ == nullptr) return driver_failure(error, 0);
     const DescriptionHandle server(mongoc_client_select_server(client_, true, nullptr, &error));
     if (!server) return driver_failure(error, members_of(client_));
-    auto refused = refusal_of_chosen(*mongoc_server_description_hello_response(server.get()));
+    const bson_t& hello = *mongoc_server_description_hello_response(server.get());
+    auto refused = refusal_of_chosen(hello);
+    through_mongos_ = is_mongos(hello);
+    if (!refused && !shared_->collection_is_right) {
+      refused = through_mongos_ ? refusal_of_sharded() : refusal_of_shard();
+    }
     if (!refused && !shared_->collection_is_right) refused = refusal_of_collection();
     server_is_right_ = !refused;
     return refused;
+  }
+
+  /// A role that may not read it is not refused for that: its locks work, but for the removal of
+  /// documents.
+  std::optional<Reply> refusal_of_shard() {
+    ReplyBson answer;
+    ask("admin", find_one("system.version", "shardIdentity"), answer);
+    if (!is_of_a_shard(*answer.get())) return std::nullopt;
+    return configuration(kIsAShard);
+  }
+
+  /// Most roles may ask for statistics, few for the entry in config.
+  std::optional<Reply> refusal_of_sharded() {
+    Bson stats;
+    stats.text("collStats", shared_->collection);
+    ReplyBson answer, entries;
+    ask(shared_->database, stats, answer);
+    if (says_unsharded(*answer.get())) return std::nullopt;
+    ask("config", find_one("collections", shared_->database + '.' + shared_->collection), entries);
+    return refusal_of_sharding(*entries.get());
   }
 
   /// A capped collection loses its oldest documents, and with them locks that are held. A role that
@@ -131,8 +180,7 @@ class MongoConnection final : public core::Connection {
     list.int32("listCollections", 1);
     list.doc("filter", [this](Bson& filter) { filter.text("name", shared_->collection); });
     ReplyBson answer;
-    bson_error_t error;
-    run_here(shared_->database, list, answer, error);
+    ask(shared_->database, list, answer);
     bson_iter_t at, capped;
     const bool found =
         bson_iter_init(&at, answer.get()) &&
@@ -141,11 +189,8 @@ class MongoConnection final : public core::Connection {
       shared_->collection_is_right = bson_has_field(answer.get(), "ok");
       return std::nullopt;
     }
-    Reply refused;
-    refused.outcome = Outcome::configuration;
-    refused.message = "collection '" + shared_->collection +
-                      "' is capped: it must keep each document until that is deleted";
-    return refused;
+    return configuration("collection '" + shared_->collection +
+                         "' is capped: it must keep each document until that is deleted");
   }
 
   /// An index with other options, or a missing permission, is tolerated: the message of the reply,
@@ -175,7 +220,7 @@ class MongoConnection final : public core::Connection {
   mongoc_client_t* client_ = nullptr;  ///< from the first command on
   Sockets sockets_;
   Underway underway_;
-  bool server_is_right_ = false;
+  bool server_is_right_ = false, through_mongos_ = false;
 };
 
 class MongoTransport final : public core::Transport {

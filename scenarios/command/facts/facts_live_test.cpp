@@ -4,6 +4,7 @@
 
 #include "cli/facts/facts.hpp"
 #include "scenarios/command/facts/lies.hpp"
+#include "scenarios/command/facts/lies_to_locks.hpp"
 #include "sim/live/live_test.hpp"
 
 /// That the facts hold on a real set, and that each is found to fail where it is a lie.
@@ -88,6 +89,18 @@ TEST_P(Lies, AreFound) {
       found_by(GetParam().found_by, lying_about(shared_set().uri(), GetParam().teller()));
   EXPECT_TRUE(finding.is == Finding::Is::fails) << finding.seen;
   EXPECT_TRUE(finding.prevents);
+}
+
+TEST_P(Lies, AreRefusedByLocksAsSaid) {
+  const auto database = sim::live::fresh_database();
+  const auto said =
+      what_locks_say(lying_about(shared_set().uri(), GetParam().teller()), database);
+  sim::live::MongoClient(shared_set().uri()).must(database, {{"dropDatabase", 1}});
+  if (GetParam().refused == nullptr) {
+    EXPECT_EQ(said, "");
+  } else {
+    EXPECT_NE(said.find(GetParam().refused), std::string::npos) << said;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, Lies, testing::ValuesIn(all_lies()),

@@ -31,6 +31,8 @@ struct Lie {
   const char* name;
   const char* found_by;  ///< the fact that has to fail
   Teller (*teller)();    ///< of one set
+  const char* refused = nullptr;  ///< what the lock says of it; null: it does not notice
+  const char* mutant = nullptr;   ///< that makes the same error in properties/mutants
 };
 [[nodiscard]] std::vector<Lie> lies_about_attempts();
 [[nodiscard]] std::vector<Lie> lies_about_answers();

@@ -40,7 +40,8 @@ static int (*real_clockwait)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const
 
 __attribute__((constructor)) static void begin(void) {
   real_gettime = dlsym(RTLD_NEXT, "clock_gettime");
-  real_timedwait = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
+  real_timedwait = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");  // of x86-64
+  if (real_timedwait == NULL) real_timedwait = dlsym(RTLD_NEXT, "pthread_cond_timedwait");
   real_clockwait = dlsym(RTLD_NEXT, "pthread_cond_clockwait");
   const char* file = getenv("LEASEHOLD_CLOCK_FILE");
   const int fd = file == NULL ? -1 : open(file, O_RDWR | O_CLOEXEC);

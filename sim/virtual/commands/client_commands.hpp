@@ -53,6 +53,7 @@ class ClientCommands {
     Deadline max_time;  ///< by its maxTimeMS
   };
 
+  [[nodiscard]] int router_of(int member);  ///< whose clock is $$NOW
   [[nodiscard]] Deadline max_time_of(int member, const Object& command) const;
   void arrive(int member, Request request, bool as_primary, ServerReply reply);
   void go_on_inside(int member, const Request& request, const Arrival& arrival, ServerReply reply);

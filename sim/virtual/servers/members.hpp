@@ -36,6 +36,7 @@ struct ServerSettings {
   std::int64_t heartbeat_ns = 200 * kMs;
   std::int64_t ttl_period_ns = 1'000 * kMs;
   bool ttl_deletes_at_once = false;  ///< as since 6.1: one oplog entry for all of a pass
+  bool routed = false;  ///< commands come by a mongos beside a member, whose clock is $$NOW
   std::int64_t epoch_ms = 1'700'000'000'000;  ///< wall clock at virtual time 0
   /// How often a secondary fails to fetch when its link to the primary breaks.
   int failed_fetch_percent = 0;
