@@ -8,9 +8,10 @@ namespace leasehold::sim {
 Candidate::Candidate(Lock lock, runtime::Executor& executor, Begun begun)
     : executor_(executor),
       begun_(std::move(begun)),
-      leadership_(std::move(lock),
-                  [this](const std::stop_token& stop, FencingToken token) { work(stop, token); },
-                  {.on_ended = [this](const Term&) { stop_.request_stop(); }, .waiting = nullptr}) {}
+      leadership_(
+          std::move(lock),
+          [this](const std::stop_token& stop, FencingToken token) { work(stop, token); },
+          {.on_ended = [this](const Term&) { stop_.request_stop(); }, .waiting = nullptr}) {}
 
 void Candidate::run() { (void)leadership_.run(stop_.get_token()); }
 

@@ -10,8 +10,8 @@
 
 namespace leasehold::sim {
 
-/// A user of Leadership, in either world: it stands for election, leads for one term, until it is
-/// told that its work is done, and resigns so.
+/// A user of Leadership, in either world: it stands for election, and leads for one term, until its
+/// work is done.
 ///
 /// Thread safety: all calls from any thread. `run` blocks, by the executor's wait alone.
 class Candidate {

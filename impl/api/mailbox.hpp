@@ -9,8 +9,8 @@
 
 namespace leasehold::runtime {
 
-/// Where a blocking call waits for its answer, a Result. Shared: the driver may still be inside `put` when the
-/// waiter has what it wants.
+/// Where a blocking call waits for its answer, a Result. Shared: the driver may still be inside
+/// `put` when the waiter has what it wants.
 /// Thread safety: all calls from any thread.
 template <typename Answer>
 class Mailbox {

@@ -133,7 +133,7 @@ struct Digest {
   std::vector<PermitCall> permit_calls;              ///< in the order of their begin
   std::vector<bool> is_slot;  ///< by id of the name: of a semaphore for which there were calls
   std::vector<AllCall> all_calls;  ///< in the order of their begin
-  std::vector<bool> is_joint;      ///< by id of the name: there were calls for it and others at once
+  std::vector<bool> is_joint;  ///< by id of the name: calls wanted it and others at once
   /// By id of the name: the entries that joined its queue or left it, in the server's order.
   std::vector<std::vector<Index>> places;
   Many<Index> stored;                         ///< accepted writes, in the server's order

@@ -187,8 +187,8 @@ inline constexpr std::array kAboutFields{
                "how many documents it found; of what asks for the lock 1 if the one seen is its "
                "own; of a queue how many stand in it then"},
     AboutField{&Event::count, "count",
-               "how many: answers, commands, entries, permits or locks; of a call that joins a queue its "
-               "place, 1 is the first"},
+               "how many: answers, commands, entries, permits or locks; of a call that joins a "
+               "queue its place, 1 is the first"},
     AboutField{&Event::exit_status, "exit_status", "the status that the process exited with"},
     AboutField{&Event::signal, "signal", "the signal that killed it"},
     AboutField{&Event::verb, "verb",

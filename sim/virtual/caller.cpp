@@ -26,10 +26,10 @@ model::Event Caller::event(model::Kind kind) const {
 }
 
 Holding* Caller::holding_of(std::int64_t session) {
-  const auto found = std::find_if(holdings_.begin(), holdings_.end(), [session](const auto& holding) {
-    return holding.session == session;
-  });
-  return found == holdings_.end() ? nullptr : &*found;
+  for (Holding& holding : holdings_) {
+    if (holding.session == session) return &holding;
+  }
+  return nullptr;
 }
 
 /// The workload hears of it at once, also of a stopped process: what it draws must not depend on
@@ -118,7 +118,8 @@ void Caller::call_for_all(const Workload::Acquire& acquire) {
     if (got) {
       for (const auto& handle : *got) tokens.push_back(handle.fencing_token());
     }
-    home_->recorder.all_answered(call, asked, tokens, got ? "" : to_string(got.error().kind), now());
+    const auto* why = got ? "" : to_string(got.error().kind);
+    home_->recorder.all_answered(call, asked, tokens, why, now());
     if (!got) return happened(Workload::NotGranted{});
     for (auto& handle : *got) {
       auto inside = detail::Access::take(std::move(handle));
@@ -206,7 +207,7 @@ void Caller::keep_asking(std::int64_t session) {
   if (holding == nullptr || !ask(*holding)) return;
   const MachineClock& clock = home_->machine.clock;
   const auto pause = home_->options.expiry.count() * kMs / kQuestionsPerLease;
-  // A leader is not told how long it has left.
+  // A leader does not hear how long it has left.
   const auto left = holding->handle ? holding->handle->remaining().count() : 2 * pause;
   // The deadline is a time of the machine's clock, the queue's is true time.
   const auto end = clock.true_time(clock.now().time_since_epoch().count() + left);
@@ -287,10 +288,10 @@ void Caller::write(Holding& holding, const std::function<void()>& done) {
   const auto open = std::make_shared<std::optional<model::Event>>(std::move(e));
   const auto tell = [this, open, done](const char* outcome) {
     if (!*open) return;
-    model::Event told = *std::exchange(*open, std::nullopt);
-    told.at_ns = home_->queue.now();
-    told.outcome = outcome;
-    home_->emit(std::move(told));
+    model::Event over = *std::exchange(*open, std::nullopt);
+    over.at_ns = home_->queue.now();
+    over.outcome = outcome;
+    home_->emit(std::move(over));
     done();
   };
   // "unknown" tells the checkers that it may have been taken, now or later.

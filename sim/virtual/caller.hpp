@@ -39,14 +39,14 @@ struct Holding {
   std::unique_ptr<OnLost> on_lost = nullptr;
 };
 
-/// One user of a simulated process: it holds or awaits at a time what one call asks for. Its workload
-/// decides what it does; here it is done on this machine: with callbacks, and on a thread of the user
-/// where the public interface has calls that wait alone. It uses its handle as a user
+/// One user of a simulated process: it holds or awaits at a time what one call asks for. Its
+/// workload decides what it does; here it is done on this machine: with callbacks, and on a thread
+/// of the user where the public interface has only calls that wait. It uses its handle as a user
 /// would: it asks `held()` while it holds, listens to `lost()`, and has the answers written down.
 /// It asks also when the answer should be no, so that a wrong answer is on record.
 ///
-/// INVARIANT: it has a `Holding` of each lock from the grant until the release is asked for, like its
-/// workload.
+/// INVARIANT: it has a `Holding` of each lock from the grant until the release is asked for, like
+/// its workload.
 ///
 /// REQUIRES: it stays where it is once it was started, and outlives the queue's events.
 class Caller {
