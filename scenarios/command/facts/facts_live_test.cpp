@@ -91,16 +91,19 @@ TEST_P(Lies, AreFound) {
   EXPECT_TRUE(finding.prevents);
 }
 
+/// What locks notice may hang on where the write stands in its second.
 TEST_P(Lies, AreRefusedByLocksAsSaid) {
-  const auto database = sim::live::fresh_database();
-  const auto said =
-      what_locks_say(lying_about(shared_set().uri(), GetParam().teller()), database);
-  sim::live::MongoClient(shared_set().uri()).must(database, {{"dropDatabase", 1}});
-  if (GetParam().refused == nullptr) {
-    EXPECT_EQ(said, "");
-  } else {
-    EXPECT_NE(said.find(GetParam().refused), std::string::npos) << said;
+  constexpr int kTries = 5;
+  const char* refused = GetParam().refused;
+  std::string said;
+  for (int i = 0; i < kTries && said.empty(); ++i) {
+    const auto database = sim::live::fresh_database();
+    said = what_locks_say(lying_about(shared_set().uri(), GetParam().teller()), database);
+    sim::live::MongoClient(shared_set().uri()).must(database, {{"dropDatabase", 1}});
+    if (refused == nullptr) break;
   }
+  EXPECT_NE(said.find(refused == nullptr ? "" : refused), std::string::npos) << said;
+  EXPECT_EQ(said.empty(), refused == nullptr) << said;
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, Lies, testing::ValuesIn(all_lies()),
