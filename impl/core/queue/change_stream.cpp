@@ -107,17 +107,13 @@ void ChangeStream::closed(bool listened, SendingStep step) {
   *this = {};
 }
 
-/// Waits for a close that is under way. Gives up another step that is: its cursor is not read any
-/// more. Only an idle cursor needs a command.
+/// A step under way is not cut off, because the driver would then take the server for unreachable
+/// for half a second, in which the last deletes cannot be sent. Its answer closes the cursor.
 void ChangeStream::end(SendingStep step) {
-  if (phase_ == Phase::closing) {
-    wanted_until_ = {};
-    return;
-  }
-  clear_timer(Timer::Kind::stream, 0, step);
   wanted_until_ = {};
-  if (command_ == 0 && phase_ == Phase::open) return close(step);
-  if (command_ != 0) step.pending.abandon(command_, step);
+  if (command_ != 0) return;
+  clear_timer(Timer::Kind::stream, 0, step);
+  if (phase_ == Phase::open) return close(step);
   *this = {};
 }
 

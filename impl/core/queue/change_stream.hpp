@@ -36,8 +36,7 @@ class ChangeStream {
   /// Its timer fired.
   void due(SendingStep step);
 
-  /// The provider ends. A step that waits for news is cut off; a cursor that waits for its next
-  /// step is closed.
+  /// The provider ends: the cursor is closed, now or when the step under way is answered.
   void end(SendingStep step);
 
   bool operator==(const ChangeStream&) const = default;
