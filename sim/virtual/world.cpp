@@ -34,7 +34,7 @@ class World {
                  {.election_timeout_ns = plan.election_timeout_ms * kMs,
                   .ttl_period_ns = plan.ttl_period_ms * kMs,
                   .ttl_deletes_at_once = plan.seed % 2 == 0 && !is_scripted(plan),
-                  .routed = plan.seed % 3 == 1 && !is_scripted(plan),
+                  .routed = plan.seed % 3 == 1 && !is_scripted(plan) && plan.lock == "leasehold",
                   .failed_fetch_percent = is_scripted(plan) ? 0 : kFailedFetches},
                  {[this](const Entry& entry) { committed(entry); },
                   [this](std::int64_t since) { followed(since); }}),
