@@ -12,13 +12,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr const char* kLocks = "distributed.locks";
+constexpr const char* kLockedIn = "distributed.locks";
 
 /// As a provider's own, but for the driver's failures.
 class LyingConnection final : public core::Connection {
  public:
   LyingConnection(std::unique_ptr<cli::TrialConnection> liar, const std::string& database)
-      : liar_(std::move(liar), database, kLocks) {}
+      : liar_(std::move(liar), database, kLockedIn) {}
 
   core::Reply execute(const core::Command& command) override {
     try {
