@@ -92,19 +92,30 @@ AllCallTimes::AllCallTimes(const Digest& d) {
     const auto ended = call.ended.empty() ? kNever : d.fact(call.ended.front()).at_ns;
     for (const Index i : call.asked) {
       const Fact& ask = d.fact(i);
-      calls_[{ask.process, ask.name}].push_back({ask.at_ns, ended});
+      calls_[{ask.process, ask.name}].push_back({{ask.at_ns, ended}, d.asked(call).healed});
     }
   }
 }
 
-std::int64_t AllCallTimes::user_has_from(Id process, Id name, std::int64_t granted_ns) const {
+std::vector<AllCallTimes::Times> AllCallTimes::at(Id process, Id name, std::int64_t at_ns) const {
+  std::vector<Times> all;
   const auto calls = calls_.find({process, name});
-  auto from = granted_ns;
-  if (calls == calls_.end()) return from;
-  for (const Span& call : calls->second) {
-    if (call.from <= granted_ns && granted_ns <= call.to) from = std::max(from, call.to);
+  if (calls == calls_.end()) return all;
+  for (const Times& call : calls->second) {
+    if (call.from <= at_ns && at_ns <= call.to) all.push_back(call);
   }
+  return all;
+}
+
+std::int64_t AllCallTimes::user_has_from(Id process, Id name, std::int64_t granted_ns) const {
+  auto from = granted_ns;
+  for (const Times& call : at(process, name, granted_ns)) from = std::max(from, call.to);
   return from;
+}
+
+bool AllCallTimes::began_in_faults(const Asked& ask) const {
+  const auto calls = at(ask.process, ask.name, ask.at_ns);
+  return std::any_of(calls.begin(), calls.end(), [](const Times& call) { return !call.healed; });
 }
 
 void check_all_calls(const Digest& d, Finding& f) {

@@ -18,9 +18,17 @@ class AllCallTimes {
   explicit AllCallTimes(const Digest& d);
   /// From when a user of this process has what was granted then: at once, or when a call is over.
   [[nodiscard]] std::int64_t user_has_from(Id process, Id name, std::int64_t granted_ns) const;
+  /// Whether an acquire call that began then may be of a call that began before faults were over,
+  /// and ends as that does.
+  [[nodiscard]] bool began_in_faults(const Asked& ask) const;
 
  private:
-  std::map<std::pair<Id, Id>, std::vector<Span>> calls_;  ///< by process and lock
+  struct Times : Span {
+    bool healed = false;  ///< it began when faults were over
+  };
+  [[nodiscard]] std::vector<Times> at(Id process, Id name, std::int64_t at_ns) const;
+
+  std::map<std::pair<Id, Id>, std::vector<Times>> calls_;  ///< by process and lock
 };
 
 }  // namespace leasehold::model

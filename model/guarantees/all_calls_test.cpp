@@ -90,6 +90,17 @@ TEST(CheckAllCalls, OnceFaultsAreOverACallThatGetsNotAllIsViolated) {
   }
 }
 
+/// Of a call that began before, what it asks for later ends as that call does.
+TEST(CheckAllCalls, TheCallDecidesWhetherFaultsAreOver) {
+  for (const bool healed : {true, false}) {
+    HistoryBuilder s;
+    s.start(1, "a").asks_all(10, "a", 1, {"x"}, 5'000, healed);
+    s.named("x").ask(20, "a", 1, 5'000, true).refused(20, 30, "a", 1);
+    s.ended(100, "a", 1, "cancelled").gets_not_all(110, "a", 1, {"x"}, "cancelled");
+    EXPECT_EQ(judged(s, Check::G7).violations, healed ? 2 : 0);
+  }
+}
+
 TEST(CheckAllCalls, AnAnswerWithoutACallIsNoHistory) {
   HistoryBuilder s;
   s.start(1, "a").gets_all(10, "a", 1, kBoth, {1, 2});

@@ -54,11 +54,11 @@ std::vector<std::int64_t> turns_by_name(const Digest& d, const std::vector<Waite
 /// A call that begins once faults are over gets the lock within `turns`. Only a shorter timeout may
 /// end it without the lock.
 void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, const Waiters& name,
-                              std::int64_t turns) {
+                              std::int64_t turns, const AllCallTimes& all_calls) {
   const SessionDigest& s = *call.session;
   const Asked& ask = s.asked;
   // A call for a permit ends its acquire calls as it likes; it has a check of its own.
-  if (!ask.healed || d.is_slot[ask.name]) return;
+  if (!ask.healed || d.is_slot[ask.name] || all_calls.began_in_faults(ask)) return;
   ++f.counts["healed_acquires"];
   const auto caller = [&] {
     return "lock '" + d.name(ask.name) + "': a waiter of " + d.process_name(ask.process);
@@ -346,7 +346,7 @@ Finding check_liveness(const Digest& d) {
       check_on_time(d, f, *call.session);
       check_given_back(d, f, *call.session);
       if (asks[call.session->process]) check_reaches_a_user(d, f, *call.session, all_calls);
-      check_served_when_healed(d, f, call, name, turns[id]);
+      check_served_when_healed(d, f, call, name, turns[id], all_calls);
     }
   }
   check_queue_turns(d, f, waiters);

@@ -25,6 +25,13 @@ bool ends_late(const Questions& q, const Event& ask) {
   return q.broken({said, latest, ended, kForever, false});
 }
 
+const Event* answer_of(const Questions& q, const Event& of_a_lock) {
+  return q.first([&](const Event& e) {
+    return e.kind == Kind::all_end && e.process == of_a_lock.process && e.call == of_a_lock.call &&
+           e.name == of_a_lock.name;
+  });
+}
+
 bool is_joint(const Questions& q, const std::string& name) {
   return q.first([&](const Event& e) { return e.kind == Kind::all && e.name == name; }) != nullptr;
 }
@@ -59,7 +66,11 @@ bool unserved_when_healed(const Questions& q, const Event& ask) {
     }
     return false;
   }) != nullptr;
-  if (!ask.healed || of_a_slot) return false;
+  const bool of_a_call_before = q.first([&](const Event& e) {
+    return e.kind == Kind::all && !e.healed && e.process == ask.process && e.name == ask.name &&
+           at(&e) <= at(&ask) && at(&ask) <= at(answer_of(q, e));
+  }) != nullptr;
+  if (!ask.healed || of_a_slot || of_a_call_before) return false;
   const Event* ended = q.of(ask, Kind::ended);
   if (ended != nullptr && ended->outcome != "timed_out") return true;
   const double latest = while_answered(q, ask, true, at(&ask), all_turns(q, ask.name));
@@ -67,13 +78,6 @@ bool unserved_when_healed(const Questions& q, const Event& ask) {
   const double served = at(q.of(ask, Kind::granted));
   if (served == kForever && waits_until(q, ask) <= latest) return false;
   return q.broken({at(&ask), latest, served, waits_until(q, ask)});
-}
-
-const Event* answer_of(const Questions& q, const Event& of_a_lock) {
-  return q.first([&](const Event& e) {
-    return e.kind == Kind::all_end && e.process == of_a_lock.process && e.call == of_a_lock.call &&
-           e.name == of_a_lock.name;
-  });
 }
 
 /// A call for several locks keeps what it has from its user until it has all.
