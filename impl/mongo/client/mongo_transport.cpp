@@ -91,12 +91,17 @@ class MongoConnection final : public core::Connection {
     run_here(database, bytes, reply, error);
   }
 
-  static Bson find_one(const char* collection, const std::string& id) {
-    Bson find;
-    find.text("find", collection);
-    find.doc("filter", [&id](Bson& filter) { filter.text("_id", id); });
-    find.flag("singleBatch", true);
-    return find;
+  /// Not by a find: those count the looks at locks.
+  static Bson document_of(const char* collection, const std::string& id) {
+    Bson read;
+    read.text("aggregate", collection);
+    read.array("pipeline", [&id](Bson& stages) {
+      stages.doc("0", [&id](Bson& stage) {
+        stage.doc("$match", [&id](Bson& filter) { filter.text("_id", id); });
+      });
+    });
+    read.doc("cursor", [](Bson&) {});
+    return read;
   }
 
   static Reply configuration(std::string message) {
@@ -157,7 +162,7 @@ class MongoConnection final : public core::Connection {
   /// documents.
   std::optional<Reply> refusal_of_shard() {
     ReplyBson answer;
-    ask("admin", find_one("system.version", "shardIdentity"), answer);
+    ask("admin", document_of("system.version", "shardIdentity"), answer);
     if (!is_of_a_shard(*answer.get())) return std::nullopt;
     return configuration(kIsAShard);
   }
@@ -169,7 +174,8 @@ class MongoConnection final : public core::Connection {
     ReplyBson answer, entries;
     ask(shared_->database, stats, answer);
     if (says_unsharded(*answer.get())) return std::nullopt;
-    ask("config", find_one("collections", shared_->database + '.' + shared_->collection), entries);
+    const auto name = shared_->database + '.' + shared_->collection;
+    ask("config", document_of("collections", name), entries);
     return refusal_of_sharding(*entries.get());
   }
 
