@@ -316,7 +316,7 @@ class Worker {
     return Workload::TimePassed{};
   }
   static HandleWatch::Handle as_its_user_has_it(const Caller& caller, const Holding& holding) {
-    if (holding.handle.fencing_token()) {
+    if (!caller.candidature) {
       return {[&holding] { return holding.handle.held(); }, holding.handle.lost(), holding.name,
               holding.grant.session};
     }
