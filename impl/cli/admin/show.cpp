@@ -116,7 +116,10 @@ void print_lock(const SeenLock& lock) {
 }
 
 void print_writes(const Result<std::vector<Json>>& writes) {
-  if (!writes) return line("last writes", "not shown: this role may not read the oplog, or the server is a mongos");
+  if (!writes) {
+    return line("last writes",
+                "not shown: this role may not read the oplog, or the server is a mongos");
+  }
   for (const Json& write : writes.value()) {
     const auto found = write.find("lockId");
     const bool text = found != write.end() && found->is_string();
