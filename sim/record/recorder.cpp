@@ -58,17 +58,25 @@ void Recorder::set_options(Event& e, const LockOptions& o) const {
   e.healed = healed_;
 }
 
+/// A user's call that asks for more than one lock, or for one of several.
+Event Recorder::of_call(Kind kind, const std::string& name, std::int64_t count,
+                        std::chrono::milliseconds timeout, const LockOptions& options,
+                        core::LocalInstant now) const {
+  Event e = at(now, kind);
+  e.call = calls_;
+  e.name = name;
+  e.count = count;
+  e.single_attempt = timeout.count() == 0;
+  if (!e.single_attempt) e.give_up_ns = ns(now + timeout);
+  set_options(e, options);
+  return e;
+}
+
 std::int64_t Recorder::permit_asked(const PermitAsked& asked, const LockOptions& options,
                                     core::LocalInstant now) {
   const std::lock_guard lock(mutex_);
-  Event e = at(now, Kind::permit);
-  e.call = ++calls_;
-  e.name = asked.semaphore;
-  e.count = asked.permits;
-  e.single_attempt = asked.timeout.count() == 0;
-  if (!e.single_attempt) e.give_up_ns = ns(now + asked.timeout);
-  set_options(e, options);
-  emit_(std::move(e));
+  ++calls_;
+  emit_(of_call(Kind::permit, asked.semaphore, asked.permits, asked.timeout, options, now));
   return calls_;
 }
 
@@ -87,15 +95,10 @@ std::int64_t Recorder::all_asked(const AllAsked& asked, const LockOptions& optio
                                  core::LocalInstant now) {
   const std::lock_guard lock(mutex_);
   ++calls_;
+  const auto count = static_cast<std::int64_t>(asked.names.size());
   for (const auto& name : asked.names) {
-    Event e = at(now, Kind::all);
-    e.call = calls_;
-    e.name = name;
-    e.count = static_cast<std::int64_t>(asked.names.size());
+    Event e = of_call(Kind::all, name, count, asked.timeout, options, now);
     e.max_holding_ms = options.max_holding ? options.max_holding->count() : 0;
-    e.single_attempt = asked.timeout.count() == 0;
-    if (!e.single_attempt) e.give_up_ns = ns(now + asked.timeout);
-    set_options(e, options);
     emit_(std::move(e));
   }
   return calls_;

@@ -93,6 +93,9 @@ class Recorder final : public runtime::Observer {
   model::Event of_session(core::SessionId session, const std::string& name, core::LocalInstant now,
                           model::Kind kind) const;
   void set_options(model::Event& e, const LockOptions& options) const;
+  model::Event of_call(model::Kind kind, const std::string& name, std::int64_t count,
+                       std::chrono::milliseconds timeout, const LockOptions& options,
+                       core::LocalInstant now) const;
   void on(const core::AcquireAsked& event, core::LocalInstant now);
   void on(const core::ReleaseAsked& event, core::LocalInstant now);
   void on(const core::ReplyArrived& event, core::LocalInstant now);
