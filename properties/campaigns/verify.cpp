@@ -30,9 +30,8 @@ constexpr double kHealingSeconds = 2.8;
 constexpr int kVirtualTries = 20;
 constexpr int kMostVirtualRuns = 300;
 constexpr std::chrono::seconds kVirtualLimit{60};  ///< of the two together, on a busy machine
-constexpr int kLiveTries = 2, kTriesOfFew = 5;
-constexpr std::size_t kFew = 4;  ///< entries
-constexpr std::chrono::seconds kLiveLimit{90}, kChosenLiveLimit{180};
+constexpr int kLiveTries = 2;
+constexpr std::chrono::seconds kLiveLimit{100}, kChosenLiveLimit{180};
 constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
 constexpr const char* kDatabases = "leasehold_verify_";
 /// So that some holdings last until another process can have the lock, by any clocks.
@@ -185,20 +184,16 @@ class Run {
         "to make its plan smaller: " + repeat_command(of_the_plan, 0) + " (three minutes at most)";
   }
 
-  /// The first failing plan, shrunk in the virtual world, where runs are cheap and exact; then the
-  /// smallest of its shrinks that fails live, shrunk there; if none does, the plan itself.
+  /// The first failing plan, shrunk in the virtual world, where runs are cheap and exact; live, if
+  /// that shows nothing of a real set.
   void reduce(const Broken& broken) {
     if (!options_.foreign && reduce_virtually(broken)) return;
-    const auto limit = options_.foreign ? kChosenLiveLimit : kLiveLimit;
-    if (!sim::is_scripted(broken.plan) && !stop_()) {
-      reduce_live(broken, broken.plan, SteadyClock::now() + limit);
-    }
+    if (!sim::is_scripted(broken.plan) && !stop_()) reduce_live(broken);
   }
 
   /// Whether the result fails live.
   bool reduce_virtually(const Broken& broken) {
     int runs = 0;  // bounds: smaller is better, smallest is not needed
-    std::vector<sim::Plan> failed;
     const auto began = SteadyClock::now();
     sim::live::Progress progress{.phase = "making the failing plan smaller"};
     const auto fails = [&](const sim::Plan& plan) {
@@ -206,9 +201,7 @@ class Run {
       if (++runs > kMostVirtualRuns || elapsed > kVirtualLimit || stop_()) return false;
       progress.elapsed_s = std::chrono::duration<double>(elapsed).count();
       if (on_progress_) on_progress_(report_, progress);
-      const bool broke = breaks(simulate(plan).judgement, broken.check);
-      if (broke) failed.push_back(plan);
-      return broke;
+      return breaks(simulate(plan).judgement, broken.check);
     };
     sim::Plan plan = broken.plan;
     int tried = 0;
@@ -220,40 +213,28 @@ class Run {
       return false;
     }
     plan = minimise(plan, fails);
+    int hits = 0;
+    for (int i = 0; i < kLiveTries && !stop_(); ++i) hits += breaks_live(plan, broken.check);
     keep_smallest(broken, plan, "minimised in the virtual world in " + std::to_string(runs));
-    return sim::is_scripted(plan) ? fails_live(broken, plan, SteadyClock::now() + kLiveLimit)
-                                  : reduce_shrinks_live(broken, std::move(failed));
+    report_.reduced += "; tried live, it failed in " + std::to_string(hits) + " of " +
+                       std::to_string(kLiveTries) + " runs";
+    return hits > 0;
   }
 
-  /// Of each size the last, the smallest first: live a fault may miss what it hits in virtual time,
-  /// and a plan with a few more has more chances.
-  bool reduce_shrinks_live(const Broken& broken, std::vector<sim::Plan> failed) {
-    const auto until = SteadyClock::now() + kLiveLimit;
-    std::size_t tried = 0;
-    for (auto plan = failed.rbegin(); plan != failed.rend(); ++plan) {
-      if (entries(*plan) <= tried) continue;
-      tried = entries(*plan);
-      if (!fails_live(broken, *plan, until)) continue;
-      reduce_live(broken, *plan, until);
-      return true;
-    }
-    return false;
-  }
-
-  void reduce_live(const Broken& broken, const sim::Plan& from, SteadyClock::time_point until) {
+  /// With fewer tries, because each takes as long as the plan.
+  void reduce_live(const Broken& broken) {
+    const auto began = SteadyClock::now();
+    const auto limit = options_.foreign ? kChosenLiveLimit : kLiveLimit;
     const int before = reducing_runs_;
-    const auto plan = minimise(
-        from, [&](const sim::Plan& candidate) { return fails_live(broken, candidate, until); });
+    const auto fails = [&](const sim::Plan& plan) {
+      for (int i = 0; i < kLiveTries; ++i) {
+        if (SteadyClock::now() - began > limit || stop_()) return false;
+        if (breaks_live(plan, broken.check)) return true;
+      }
+      return false;
+    };
+    const auto plan = minimise(broken.plan, fails);
     keep_smallest(broken, plan, "minimised live in " + std::to_string(reducing_runs_ - before));
-  }
-
-  /// In a few tries, because each takes as long as the plan.
-  bool fails_live(const Broken& broken, const sim::Plan& plan, SteadyClock::time_point until) {
-    const int tries = entries(plan) <= kFew ? kTriesOfFew : kLiveTries;
-    for (int i = 0; i < tries && SteadyClock::now() < until && !stop_(); ++i) {
-      if (breaks_live(plan, broken.check)) return true;
-    }
-    return false;
   }
 
   bool breaks_live(const sim::Plan& plan, Check check) {
