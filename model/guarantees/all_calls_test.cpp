@@ -108,6 +108,9 @@ TEST(CheckAllCalls, AnAnswerWithoutACallIsNoHistory) {
   HistoryBuilder twice;
   twice.start(1, "a").asks_all(10, "a", 1, {"x", "x"}, 0);
   EXPECT_EQ(find(judge(twice.end(9'000), {}), Check::form).verdict, Verdict::unknown);
+  HistoryBuilder of_none;  // found by a fuzzer
+  of_none.start(1, "a").asks_all(10, "", 1, kBoth, 0);
+  EXPECT_EQ(find(judge(of_none.end(9'000), {}), Check::form).verdict, Verdict::unknown);
 }
 
 }  // namespace

@@ -88,6 +88,7 @@ class Builder {
         break;
       }
       case Kind::all: {
+        if (e.process == kNoText || e.name == kNoText) break;
         const auto [call, is_new] =
             all_calls_.emplace(std::pair(e.process, event(i).call), out_.all_calls.size());
         if (is_new) out_.all_calls.emplace_back();
