@@ -1,15 +1,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <fstream>
 #include <leasehold/lock_provider.hpp>
-#include <mutex>
 #include <numeric>
 
 #include "api/access.hpp"
 #include "api/cancellation.hpp"
 #include "api/mailbox.hpp"
+#include "api/pause.hpp"
 #include "core/document/lock_queue.hpp"
 #include "core/document/utf8.hpp"
 #include "core/limits.hpp"
@@ -251,12 +250,8 @@ Result<std::optional<SeenHolder>> LockProvider::force_release(const std::string&
   const auto send = [&driver](decltype(core::Command::body) body) {
     return driver.reads().ask(std::move(body), ForceSteps::kTimeout);
   };
-  const auto wait = [&stop](std::chrono::milliseconds time) {
-    std::mutex mutex;
-    std::condition_variable_any stopped;
-    std::unique_lock lock(mutex);
-    stopped.wait_for(lock, stop, time, [] { return false; });
-    return !stop.stop_requested();
+  const auto wait = [&driver, &stop](std::chrono::milliseconds time) {
+    return runtime::pause(driver, time, stop);
   };
   if (auto error = runtime::force_release(*force, {send, wait})) return std::move(*error);
   return std::optional(seen_holder(**document));

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "api/access.hpp"
+#include "api/pause.hpp"
 
 namespace leasehold::inline v0_1 {
 namespace {
@@ -141,13 +142,7 @@ void Leadership::State::stand_back(const Term& term, const std::stop_token& stop
   if (term.lost && !term.failure) return;
   auto pause = options.pause;
   for (int i = 1; i < failures_in_a_row && pause < options.longest_pause; ++i) pause *= 2;
-  const std::stop_callback ends(stop, [this] {
-    const std::lock_guard guard(mutex);
-    changed.notify_all();
-  });
-  std::unique_lock guard(mutex);
-  driver->executor().wait(guard, changed, std::min(pause, options.longest_pause),
-                          [&stop] { return stop.stop_requested(); });
+  runtime::pause(*driver, std::min(pause, options.longest_pause), stop);
 }
 
 Leadership::Leadership(Lock lock, Work work, LeadershipOptions options)

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <utility>
 
-#include "runtime/threads/clock.hpp"
+#include "api/access.hpp"
 
 namespace leasehold::inline v0_1 {
 namespace {
@@ -36,17 +36,17 @@ struct Lockable::State {
 };
 
 std::optional<Error> Lockable::State::enter(milliseconds time) {
-  const auto clock = runtime::boottime_clock();
-  const auto end = clock->now() + time;
+  const auto driver = detail::Access::driver(lock);
+  const auto end = driver->now() + time;
   {
     std::unique_lock guard(mutex);
-    if (!left.wait_for(guard, time, [this] { return !entered; })) {
+    if (!driver->executor().wait(guard, left, time, [this] { return !entered; })) {
       return Error{ErrorKind::timed_out, 0,
                    "lock '" + lock.name() + "': another thread of this object has it"};
     }
     entered = true;
   }
-  const auto rest = std::chrono::ceil<milliseconds>(end - clock->now());
+  const auto rest = std::chrono::ceil<milliseconds>(end - driver->now());
   try {
     auto got =
         lock.try_acquire(time == milliseconds(0) ? time : std::max(rest, milliseconds(1)));
