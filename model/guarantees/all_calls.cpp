@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "model/verdict/waiters.hpp"
+#include "model/guarantees/user_calls.hpp"
 
 namespace leasehold::model {
 namespace {
@@ -13,39 +13,14 @@ std::string told(const Digest& d, const Asked& ask, std::size_t count) {
          " locks at once";
 }
 
-/// Its time is for all together.
-void check_on_time(const Digest& d, Finding& f, const AllCall& call, const Asked& ask) {
-  if (!ask.single_attempt && ask.give_up_ns == 0) return;
-  const auto count = static_cast<std::int64_t>(call.asked.size());
-  const auto latest = ask.single_attempt
-                          ? ask.at_ns + at_most(d, ask, count * ask.operation_timeout_ms)
-                          : ask.give_up_ns + d.allowed.lateness_ns;
-  if (latest >= d.finished_ns) return;
-  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return excuse(f, Excuse::pause);
-  const auto end = call.ended.empty() ? kNone : call.ended.front();
-  const auto happened = end == kNone ? kNever : d.fact(end).at_ns;
-  check_bound(d, f, {ask.at_ns, latest, happened, kNever, Needs::machine},
-              [&] {
-                return told(d, ask, call.asked.size()) + " ended " +
-                       (end == kNone ? "never" : ms(happened - latest) + " late");
-              },
-              {call.asked.front(), end});
-}
-
-/// The time-out of such a call is longer than all turns. A longest holding may end while it waits.
-void check_served_when_healed(const Digest& d, Finding& f, const AllCall& call, const Asked& ask) {
-  if (!ask.healed || call.ended.empty()) return;
+/// A longest holding may end while it waits.
+void check_served_when_healed(const Digest& d, Finding& f, const UserCall& call,
+                              std::size_t count) {
+  if (!call.ask.healed || call.ended == kNone) return;
   ++f.counts["healed_all_calls"];
-  const auto end = call.ended.front();
-  if (d.fact(end).outcome == Outcome::granted) return;
-  if (ask.max_holding_ms > 0 && d.at(end).outcome == "unavailable") return;
-  if (!d.ran_throughout(ask.process, {ask.at_ns, d.fact(end).at_ns})) {
-    return excuse(f, Excuse::pause);
-  }
-  violate(f,
-          told(d, ask, call.asked.size()) +
-              " did not get them although all faults had stopped: " + d.at(end).outcome,
-          {call.asked.front(), end});
+  if (d.fact(call.ended).outcome == Outcome::granted) return;
+  if (call.ask.max_holding_ms > 0 && d.at(call.ended).outcome == "unavailable") return;
+  check_not_in_vain(d, f, call, [&] { return told(d, call.ask, count) + " did not get them"; });
 }
 
 using Grants = std::map<std::tuple<Id, Id, std::int64_t>, const SessionDigest*>;
@@ -123,11 +98,13 @@ void check_all_calls(const Digest& d, Finding& f) {
   const auto grants = grants_of(d);
   f.counts["all_calls"] += static_cast<std::int64_t>(d.all_calls.size());
   for (const AllCall& call : d.all_calls) {
-    const Asked& ask = d.asked(call);
-    check_on_time(d, f, call, ask);
-    check_served_when_healed(d, f, call, ask);
+    const auto count = call.asked.size();
+    const Index ended = call.ended.empty() ? kNone : call.ended.front();
+    const UserCall one{d.asked(call), call.asked.front(), ended, static_cast<std::int64_t>(count)};
+    check_ends_on_time(d, f, one, [&] { return told(d, one.ask, count); });
+    check_served_when_healed(d, f, one, count);
     for (const Index end : call.ended) check_returned(d, f, grants, end);
-    if (!call.ended.empty() && d.at(call.ended.front()).outcome == "unavailable") {
+    if (ended != kNone && d.at(ended).outcome == "unavailable") {
       ++f.counts["lost_while_others_waited"];
     }
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "model/guarantees/user_calls.hpp"
+
 namespace leasehold::model {
 namespace {
 
@@ -32,34 +34,12 @@ Call call_of(const Digest& d, const PermitCall& events) {
   return {&events, &ask, {ask.at_ns, ended}, at_most(d, ask, kLookEvery_ms + commands)};
 }
 
-void check_on_time(const Digest& d, Finding& f, const Call& call) {
-  const Asked& ask = *call.ask;
-  if (!ask.single_attempt && ask.give_up_ns == 0) return;
-  const auto latest =
-      ask.single_attempt ? ask.at_ns + at_most(d, ask, kFirstCommands * ask.operation_timeout_ms)
-                         : ask.give_up_ns + d.allowed.lateness_ns;
-  if (latest >= d.finished_ns) return;
-  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return excuse(f, Excuse::pause);
-  const Index end = call.events->ended;
-  const auto happened = end == kNone ? kNever : d.fact(end).at_ns;
-  check_bound(d, f, {ask.at_ns, latest, happened, kNever, Needs::machine},
-              [&] {
-                return told(d, call) + " ended " +
-                       (end == kNone ? "never" : ms(happened - latest) + " late");
-              },
-              {call.events->asked, end});
-}
-
-/// The time-out of such a call is longer than all turns.
-void check_served_when_healed(const Digest& d, Finding& f, const Call& call) {
-  if (!call.ask->healed || call.events->ended == kNone) return;
+void check_served_when_healed(const Digest& d, Finding& f, const UserCall& call,
+                              const Call& permit) {
+  if (!call.ask.healed || call.ended == kNone) return;
   ++f.counts["healed_permits"];
-  if (d.fact(call.events->ended).outcome == Outcome::granted) return;
-  if (!d.ran_throughout(call.ask->process, call.waited)) return excuse(f, Excuse::pause);
-  violate(f,
-          told(d, call) + " got no permit although all faults had stopped: " +
-              d.at(call.events->ended).outcome,
-          {call.events->asked, call.events->ended});
+  if (d.fact(call.ended).outcome == Outcome::granted) return;
+  check_not_in_vain(d, f, call, [&] { return told(d, permit) + " got no permit"; });
 }
 
 /// When a slot was free, for long.
@@ -146,8 +126,9 @@ void check_permit_calls(const Digest& d, Finding& f, const std::vector<Waiters>&
   }
   f.counts["permit_calls"] += static_cast<std::int64_t>(calls.size());
   for (const Call& call : calls) {
-    check_on_time(d, f, call);
-    check_served_when_healed(d, f, call);
+    const UserCall one{*call.ask, call.events->asked, call.events->ended, kFirstCommands};
+    check_ends_on_time(d, f, one, [&] { return told(d, call); });
+    check_served_when_healed(d, f, one, call);
     check_free_slots(d, f, call, waiters, free);
   }
 }
