@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/access.hpp"
+#include "sim/all_call.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -102,24 +103,15 @@ void Caller::call_for_a_permit(const Workload::Acquire& acquire) {
 }
 
 void Caller::call_for_all(const Workload::Acquire& acquire) {
-  Recorder::AllAsked asked{{acquire.lock}, acquire.timeout};
-  asked.names.insert(asked.names.end(), acquire.also.begin(), acquire.also.end());
+  std::vector<Lock> locks{detail::Access::lock(home_->driver, acquire.lock, home_->options)};
+  for (const auto& name : acquire.also) {
+    locks.push_back(detail::Access::lock(home_->driver, name, home_->options));
+  }
   stop_ = {};
-  home_->machine.start_user([this, asked, stop = stop_.get_token()] {
-    const auto now = [this] { return home_->machine.clock.now(); };
-    std::vector<Lock> locks;
-    for (const auto& name : asked.names) {
-      locks.push_back(detail::Access::lock(home_->driver, name, home_->options));
-    }
-    const auto call = home_->recorder.all_asked(asked, home_->options, now());
-    auto got = acquire_all(locks, asked.timeout, stop);
+  home_->machine.start_user([this, locks, timeout = acquire.timeout, stop = stop_.get_token()] {
+    auto got = sim::call_for_all(locks, timeout, stop, home_->recorder,
+                                 [this] { return home_->machine.clock.now(); });
     if (home_->over) return;
-    std::vector<FencingToken> tokens;
-    if (got) {
-      for (const auto& handle : *got) tokens.push_back(handle.fencing_token());
-    }
-    const auto* why = got ? "" : to_string(got.error().kind);
-    home_->recorder.all_answered(call, asked, tokens, why, now());
     if (!got) return happened(Workload::NotGranted{});
     for (auto& handle : *got) {
       auto inside = detail::Access::take(std::move(handle));

@@ -13,6 +13,7 @@
 #include "api/access.hpp"
 #include "mongo/client/mongo_transport.hpp"
 #include "published/recipe_provider.hpp"
+#include "sim/all_call.hpp"
 #include "sim/candidate.hpp"
 #include "sim/live/processes/handle_watch.hpp"
 #include "sim/live/processes/sabotage.hpp"
@@ -241,20 +242,12 @@ class Worker {
   }
   Workload::Event all(const LockProvider& provider, Caller& caller,
                       const Workload::Acquire& acquire, const std::stop_token& stop) {
-    Recorder::AllAsked asked{{acquire.lock}, acquire.timeout};
-    asked.names.insert(asked.names.end(), acquire.also.begin(), acquire.also.end());
-    std::vector<Lock> locks;
-    for (const auto& name : asked.names) {
+    std::vector<Lock> locks{provider.create_lock(acquire.lock, options_).value()};
+    for (const auto& name : acquire.also) {
       locks.push_back(provider.create_lock(name, options_).value());
     }
-    const auto call = recorder_->all_asked(asked, options_, clock_->now());
-    auto got = acquire_all(locks, acquire.timeout, stop);
-    std::vector<FencingToken> tokens;
-    if (got) {
-      for (const auto& handle : *got) tokens.push_back(handle.fencing_token());
-    }
-    recorder_->all_answered(call, asked, tokens, got ? "" : to_string(got.error().kind),
-                            clock_->now());
+    auto got = call_for_all(locks, acquire.timeout, stop, *recorder_,
+                            [this] { return clock_->now(); });
     if (got) {
       for (auto& handle : *got) hold(caller, std::move(handle));
     }
