@@ -47,7 +47,10 @@ int dispatch(const std::string& program, std::span<const Subcommand> all, const 
              const std::vector<std::string>& words) {
   const std::string hint = "; " + program + " --help lists them";
   if (words.empty()) throw UsageError("no subcommand" + hint);
-  if (words[0] == "--help" || words[0] == "-h") {
+  if (words[0] == "help" && words.size() > 1) {
+    return dispatch(program, all, footer, {words[1], "--help"});
+  }
+  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     std::string text = "usage: " + program + " SUBCOMMAND [OPTIONS]\n\nSubcommands:\n";
     for (const auto& s : all) text += "  " + std::string(s.name) + "\t" + s.what + "\n";
     throw HelpAsked{text + "\nEach has --help. " + footer + "\n"};

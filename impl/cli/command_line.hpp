@@ -36,7 +36,8 @@ struct Subcommand {
 };
 
 /// Runs the one that the first word names, with the rest; returns its exit code. `footer` ends the
-/// help of `program`. Throws UsageError or HelpAsked.
+/// help of `program`. `help` and `help SUBCOMMAND` ask for help, too.
+/// Throws UsageError or HelpAsked.
 int dispatch(const std::string& program, std::span<const Subcommand> all, const std::string& footer,
              const std::vector<std::string>& words);
 

@@ -45,5 +45,26 @@ TEST(Words, WithAPlaceOfBoostsSentencesAreRefusedAsAnyOthers) {
   }
 }
 
+TEST(Help, IsAskedForInTheWaysOfOtherCommands) {
+  const auto run = [](const std::vector<std::string>& words) {
+    parse("p thing", po::options_description("Options"), words, {});
+    return 0;
+  };
+  const Subcommand all[] = {{"thing", run, "does it"}};
+  const auto help = [&](const std::vector<std::string>& words) {
+    try {
+      dispatch("p", all, "", words);
+    } catch (const HelpAsked& asked) {
+      return asked.text.substr(0, asked.text.find('\n'));
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(help({"--help"}), "usage: p SUBCOMMAND [OPTIONS]");
+  EXPECT_EQ(help({"help"}), help({"--help"}));
+  EXPECT_EQ(help({"help", "thing"}), "usage: p thing");
+  EXPECT_EQ(help({"thing"}), "none");
+  EXPECT_THROW(help({"help", "other"}), UsageError);
+}
+
 }  // namespace
 }  // namespace leasehold::cli

@@ -113,6 +113,7 @@ struct StreamCommand {
   Step step = Step::open;
   std::int64_t cursor = 0;  ///< next, close: the one that open returned
   std::uint64_t provider = 0;  ///< open: to report writes that name an owner with this first half
+  FencingToken since = {};     ///< open: from this place in the oplog on; 0: from now on
   bool operator==(const StreamCommand&) const = default;
 };
 

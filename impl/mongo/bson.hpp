@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <leasehold/fencing_token.hpp>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -55,6 +56,13 @@ class Bson {
   }
   Bson& date(std::string_view key, std::int64_t since_1970_ms) {
     bson_append_date_time(raw(), key.data(), size(key), since_1970_ms);
+    return *this;
+  }
+  Bson& timestamp(std::string_view key, FencingToken at) {
+    constexpr std::int64_t kWord = 4'294'967'296;
+    bson_append_timestamp(raw(), key.data(), size(key),
+                          static_cast<std::uint32_t>(at.value() / kWord + at.kEpochSeconds),
+                          static_cast<std::uint32_t>(at.value() % kWord));
     return *this;
   }
   Bson& null(std::string_view key) {

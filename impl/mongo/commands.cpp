@@ -318,7 +318,11 @@ Bson open_stream(const core::StreamCommand& command, const std::string& collecti
   Bson d;
   d.text("aggregate", collection);
   d.array("pipeline", [&](Bson& stages) {
-    stages.doc("0", [](Bson& stage) { stage.doc("$changeStream", [](Bson&) {}); });
+    stages.doc("0", [&](Bson& stage) {
+      stage.doc("$changeStream", [&](Bson& from) {
+        if (command.since) from.timestamp("startAtOperationTime", command.since);
+      });
+    });
     stages.doc("1", [&](Bson& stage) {
       stage.doc("$match", [&](Bson& match) {
         match.array("$or", [&](Bson& any) { append_grants(any, command.provider); });

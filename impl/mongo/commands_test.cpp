@@ -195,6 +195,11 @@ TEST(Commands, AChangeStreamTellsOfTheGrantsOfItsProvider) {
       R"( }, { "updateDescription.updatedFields.lockId" : )" + pattern +
       R"(, "updateDescription.updatedFields.fencingToken" : { "$exists" : true } })";
   EXPECT_EQ(text(Step::open, 0), before + grants + after);
+  const auto place = FencingToken::from_timestamp(1'700'000'000, 7);
+  const core::StreamCommand since{Step::open, 0, 0xA, place};
+  EXPECT_TRUE(contains(json(build({1, milliseconds(3'000), since}, "locks")),
+                       R"([ { "$changeStream" : { "startAtOperationTime" : )"
+                       R"({ "$timestamp" : { "t" : 1700000000, "i" : 7 } } } })"));
   EXPECT_EQ(text(Step::next, 1LL << 60),
             R"({ "getMore" : 1152921504606846976, "collection" : "locks", "maxTimeMS" : 1000 })");
   EXPECT_EQ(text(Step::close, 7), R"({ "killCursors" : "locks", "cursors" : [ 7 ] })");

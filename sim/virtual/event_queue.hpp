@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -52,12 +53,16 @@ class EventQueue {
     at(now_ + span, std::forward<Run>(run));
   }
 
-  /// Runs the next event. False when there is none.
+  /// Runs the next event. False when there is none. Throws if time stands still for a million.
   bool step() {
     if (heap_.empty()) return false;
     std::pop_heap(heap_.begin(), heap_.end(), Later());
     const Due due = heap_.back();
     heap_.pop_back();
+    at_once_ = due.time == now_ ? at_once_ + 1 : 0;
+    if (at_once_ > kMostAtOnce) {
+      throw std::runtime_error("the run does not go on: a million events at one time");
+    }
     now_ = due.time;
     ++ran_;
     // It may add events, and throw. Its place is free only after it has ended.
@@ -71,6 +76,7 @@ class EventQueue {
 
  private:
   static constexpr std::size_t kBytes = 64;  ///< enough for all frequent closures
+  static constexpr int kMostAtOnce = 1'000'000;
 
   struct Place {
     alignas(std::max_align_t) std::byte bytes[kBytes];
@@ -119,6 +125,7 @@ class EventQueue {
   std::vector<Place*> free_;
   std::int64_t now_ = 0;
   std::uint64_t asked_ = 0, ran_ = 0;
+  int at_once_ = 0;
 };
 
 }  // namespace leasehold::sim::simulated

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <stdexcept>
+
 #include "sim/virtual/event_queue.hpp"
 
 namespace leasehold::sim::simulated {
@@ -21,6 +24,13 @@ TEST(EventQueue, RunsByTimeThenByAsking) {
   }
   EXPECT_EQ(order, "abcd");
   EXPECT_EQ(queue.now(), 20);
+}
+
+TEST(EventQueue, TimeThatStandsStillIsAnError) {
+  EventQueue queue;
+  std::function<void()> again = [&] { queue.after(0, again); };
+  queue.at(5, again);
+  EXPECT_THROW(while (queue.step()) {}, std::runtime_error);
 }
 
 Plan small_plan() {

@@ -99,12 +99,12 @@ void Contenders::refused(SessionId id, const PendingCommand& attempt, const Repl
   const bool joins = call.queues() && !queued;  // its next attempt leaves its entry
   // A duplicate key shows no holder, so whether the observed one still holds is unknown.
   const auto dead = reply.documents.empty() ? std::nullopt : pacing_.presumed_dead(call, step.now);
+  // The owners of calls that queue begin alike, with their provider's half (see Owners). A call
+  // that found no room has nothing to hear of.
+  if (call.place.stands()) stream_.listen(call.owner.high, reply.operation_time, step);
   const bool at_once = joins || (dead && dead != attempt.observed);
   plan(id, at_once ? step.now : pacing_.next_attempt_at(call, true, hears(call), step), step);
   if (WaitQueue* queue = queues_.headed_by(id, call.name)) queue->rival_seen = step.now;
-  if (!call.place.stands()) return;  // it found no room in the queue, and has nothing to hear of
-  // The owners of calls that queue begin alike, with their provider's half (see Owners).
-  stream_.listen(call.owner.high, step);
 }
 
 /// Notes the holder and when it was seen: for people, for the presumption of death, and for this

@@ -74,7 +74,7 @@ AcquireCall Contenders::take(SessionId id, SendingStep step) {
 /// A timer of an earlier plan finds a later time, or another phase. A call past its timeout sends
 /// nothing more: its give_up timer, which is late, ends it without a trace.
 void Contenders::due(Timer timer, SendingStep step) {
-  if (timer.kind == Timer::Kind::stream) return stream_.due(step);
+  if (timer.kind == Timer::Kind::stream) return stream_.due(anyone_listens(), step);
   const AcquireCall* call = find(timer.id);
   const auto* waiting = call == nullptr ? nullptr : call->in<AcquireCall::Waiting>();
   if (waiting == nullptr || step.now < waiting->attempt_at || call->times_out(step.now)) return;
@@ -82,7 +82,7 @@ void Contenders::due(Timer timer, SendingStep step) {
 }
 
 /// Whether the stream tells this call what it waits for.
-bool Contenders::hears(const AcquireCall& call) const { return call.queues() && stream_.is_open(); }
+bool Contenders::hears(const AcquireCall& call) const { return call.queues() && stream_.reports(); }
 
 /// News that came during the attempt wait for its answer, and count after it.
 CallResult Contenders::answered(SessionId id, const PendingCommand& attempt, const Reply& reply,
@@ -148,10 +148,10 @@ ChangeStream::Heard Contenders::stream_answered(CommandId command, const Reply& 
   return stream_.answered(command, reply, anyone_listens(), step);
 }
 
-/// A stream that was opened just now may have missed a grant for a waiting call.
+/// After a gap all that wait ask, because a grant for one of them may not have been reported.
 void Contenders::read_on(ChangeStream::Heard heard, SendingStep step) {
   LEASEHOLD_CHECK(heard != ChangeStream::Heard::nothing);
-  if (heard == ChangeStream::Heard::opened) {
+  if (heard == ChangeStream::Heard::gap) {
     for (const auto& [name, queue] : queues_.all()) {
       const AcquireCall* call = find(queue.head);
       if (call == nullptr || !call->queues()) continue;

@@ -15,25 +15,28 @@ constexpr int kMostRetryDoublings = 10;
 
 /// The stream outlives the last waiter for a while: opening one costs a round trip and a cursor at
 /// the server, and a process that waited once often waits again.
-void ChangeStream::listen(std::uint64_t provider, SendingStep step) {
+void ChangeStream::listen(std::uint64_t provider, FencingToken since, SendingStep step) {
   provider_ = provider;
   wanted_until_ = step.now + kStreamIdle;
-  if (phase_ == Phase::off) return open(step);
-  if (is_open() && command_ == 0) send(StreamCommand::Step::next, step);
+  if (phase_ == Phase::off) return open(since, step);
+  if (phase_ == Phase::open && command_ == 0) send(StreamCommand::Step::next, step);
 }
 
-void ChangeStream::open(SendingStep step) {
+/// From the attempt on that found the call in the queue: so that call need not ask once more. Only
+/// the first try begins there, because a server may have no such place any more.
+void ChangeStream::open(FencingToken since, SendingStep step) {
   phase_ = Phase::opening;
   cursor_ = 0;
-  send(StreamCommand::Step::open, step);
+  gap_ = !since;
+  send(StreamCommand::Step::open, step, since);
 }
 
 /// All steps have one timeout, above the third of it that a server waits for news: what is silent
 /// for longer is dead.
-void ChangeStream::send(StreamCommand::Step what, SendingStep step) {
+void ChangeStream::send(StreamCommand::Step what, SendingStep step, FencingToken since) {
   LEASEHOLD_CHECK(command_ == 0);
   command_ = step.pending.send({.kind = PendingCommand::Kind::stream}, kStreamTimeout,
-                               StreamCommand{what, cursor_, provider_}, step);
+                               StreamCommand{what, cursor_, provider_, since}, step);
 }
 
 ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply, bool listened,
@@ -44,23 +47,31 @@ ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply
     closed(listened, step);
     return Heard::nothing;
   }
+  const bool opening = phase_ == Phase::opening;
   // A cursor of 0: the server has closed it, after an election or because the collection is gone.
   if (reply.outcome != Outcome::done || reply.cursor == 0) {
+    const bool relied_on = opening && !gap_;
     failed(reply, listened, step);
-    return Heard::nothing;
+    return relied_on ? Heard::gap : Heard::nothing;
   }
-  const bool opened = phase_ == Phase::opening;
   phase_ = Phase::open;
   cursor_ = reply.cursor;
   failures_ = 0;
-  return opened ? Heard::opened : Heard::news;
+  return opening && gap_ ? Heard::gap : Heard::news;
+}
+
+void ChangeStream::read_on(bool listened, bool awaited, SendingStep step) {
+  if (phase_ != Phase::open) return;
+  if (!is_wanted(listened, step.now)) return close(step);
+  if (!awaited) return idle(listened, step);
+  send(StreamCommand::Step::next, step);
 }
 
 /// While no call stands in a queue, the next one that does will ask for what has come until then.
-void ChangeStream::read_on(bool listened, bool awaited, SendingStep step) {
-  if (!is_wanted(listened, step.now)) return close(step);
-  if (!awaited) return pause(Phase::open, kStreamLull, step);
-  send(StreamCommand::Step::next, step);
+/// If one waits that may stand soon, what comes is read now and then, because a server has to pass
+/// over all that was written since.
+void ChangeStream::idle(bool listened, Step step) {
+  pause(Phase::open, listened ? kStreamLull : wanted_until_ - step.now, step);
 }
 
 /// One timer for both kinds of pause: the phase says which step is due.
@@ -71,10 +82,12 @@ void ChangeStream::pause(Phase phase, Duration pause, Step step) {
 }
 
 /// A timer of a phase that has ended meanwhile does nothing.
-void ChangeStream::due(SendingStep step) {
+void ChangeStream::due(bool listened, SendingStep step) {
   if (command_ != 0 || step.now < next_at_) return;
-  if (phase_ == Phase::pausing) return open(step);
-  if (phase_ == Phase::open) send(StreamCommand::Step::next, step);
+  if (phase_ == Phase::pausing) return open({}, step);
+  if (phase_ != Phase::open) return;
+  if (!is_wanted(listened, step.now)) return close(step);
+  listened ? send(StreamCommand::Step::next, step) : idle(listened, step);
 }
 
 /// Waiting calls go on by polling until it is open again, which has them all ask.
@@ -103,7 +116,7 @@ void ChangeStream::close(SendingStep step) {
 /// Closed, or the answer is missing: an unread cursor dies by itself. A stream that became wanted
 /// meanwhile is opened anew only now.
 void ChangeStream::closed(bool listened, SendingStep step) {
-  if (is_wanted(listened, step.now)) return open(step);
+  if (is_wanted(listened, step.now)) return open({}, step);
   *this = {};
 }
 

@@ -19,22 +19,28 @@ namespace leasehold::core {
 /// after it must not run side by side, on two threads of a driver and one connection.
 class ChangeStream {
  public:
-  [[nodiscard]] bool is_open() const { return phase_ == Phase::open; }
+  /// Whether each grant to a call that has listened is reported: it is open, or being opened from
+  /// the place at which that call stood.
+  [[nodiscard]] bool reports() const {
+    return phase_ == Phase::open || (phase_ == Phase::opening && !gap_);
+  }
 
-  /// A call stands in a queue, of this provider's half of the owners: the stream is opened if it is
-  /// off, read if it is open and idle, and stays wanted for a while.
-  void listen(std::uint64_t provider, SendingStep step);
+  /// A call stands in a queue, of this provider's half of the owners, as an attempt has shown at
+  /// that place in the oplog: the stream is opened from there if it is off, read if it is open and
+  /// idle, and stays wanted for a while.
+  void listen(std::uint64_t provider, FencingToken since, SendingStep step);
 
-  /// What a reply was: nothing to act on, the first of an opened stream (a call may have missed a
-  /// grant before it), or news. `listened`: whether a call waits that acts on news.
-  enum class Heard { nothing, opened, news };
+  /// What a reply was: nothing to act on, news, or a gap: a grant may be missing in what was
+  /// reported. `listened`: whether a call waits that acts on news.
+  enum class Heard { nothing, gap, news };
   Heard answered(CommandId command, const Reply& reply, bool listened, SendingStep step);
-  /// After news: closes the stream if no call has listened for a while; otherwise reads on, at once
-  /// if a call awaits news.
+  /// After such a reply: closes the stream if no call has listened for a while; reads on at once if
+  /// a call awaits news, after a while if one listens, and else not before the next one does. Does
+  /// nothing if it is not open.
   void read_on(bool listened, bool awaited, SendingStep step);
 
   /// Its timer fired.
-  void due(SendingStep step);
+  void due(bool listened, SendingStep step);
 
   /// The provider ends: the cursor is closed, now or when the step under way is answered.
   void end(SendingStep step);
@@ -44,18 +50,20 @@ class ChangeStream {
  private:
   enum class Phase { off, opening, open, pausing, closing, refused };
 
-  void open(SendingStep step);
+  void open(FencingToken since, SendingStep step);
   void close(SendingStep step);
-  void send(StreamCommand::Step what, SendingStep step);
+  void send(StreamCommand::Step what, SendingStep step, FencingToken since = {});
   void failed(const Reply& reply, bool listened, Step step);
   void closed(bool listened, SendingStep step);
   void pause(Phase phase, Duration pause, Step step);
+  void idle(bool listened, Step step);
   bool is_wanted(bool listened, LocalInstant now);
 
   Phase phase_ = Phase::off;
   std::uint64_t provider_ = 0;  ///< it reports grants to owners with this first half
   std::int64_t cursor_ = 0;     ///< open, closing: at the server; 0: none
   CommandId command_ = 0;       ///< the step under way, or 0
+  bool gap_ = false;            ///< opening: what came before it is not reported
   LocalInstant wanted_until_;
   LocalInstant next_at_;  ///< pausing, open: when the next step is due, with none under way
   int failures_ = 0;      ///< in a row

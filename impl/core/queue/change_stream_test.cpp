@@ -50,13 +50,12 @@ struct StreamWorld : CoreWorld {
 
   std::int64_t oplog = 0;
 
-  /// Session 1 waits, the stream is open, and its first look after that was refused too.
+  /// Session 1 waits, and the stream is open.
   static StreamWorld waiting() {
     StreamWorld w;
     w.acquire(1, "lock", queued());
     w.answer_refused();
     w.answer_stream();
-    w.answer_refused();
     return w;
   }
 };
@@ -88,13 +87,44 @@ TEST(Stream, OnlyARefusedCallThatWantsOneOpensIt) {
   EXPECT_EQ(w.sent_as<StreamCommand>().size(), 1u) << "one for all locks";
 }
 
-TEST(Stream, OnceOpenWhoWaitsLooksAgain) {
+TEST(Stream, BeginsAtTheAttemptSoThatNoCallAsksAgainOnceItIsOpen) {
+  StreamWorld w;
+  w.oplog = 41;
+  w.acquire(1, "lock", StreamWorld::queued());
+  w.answer_refused();
+  EXPECT_EQ(std::get<StreamCommand>(w.stream().body).since, FencingToken(42));
+  w.answer_stream();
+  EXPECT_EQ(w.attempts(), 1u);
+}
+
+TEST(Stream, AfterAFailureAGrantMayBeMissingSoAllAskAgainAndOnceMoreWhenItIsOpen) {
   StreamWorld w;
   w.acquire(1, "lock", StreamWorld::queued());
   w.answer_refused();
-  EXPECT_EQ(w.attempts(), 1u);
+  w.give(ReplyArrived{w.stream().id, CoreWorld::with(Outcome::not_executed)});
+  EXPECT_EQ(w.attempts(), 2u);
+  w.answer_refused();
+  w.advance(kStreamRetry);
+  ASSERT_EQ(w.step(), Step::open);
+  EXPECT_EQ(std::get<StreamCommand>(w.stream().body).since, FencingToken());
+  w.answer_refused();  // it polls meanwhile
+  const auto before = w.attempts();
   w.answer_stream();
-  EXPECT_EQ(w.attempts(), 2u) << "its turn may have come before the stream";
+  EXPECT_EQ(w.attempts(), before + 1);
+}
+
+/// The next call that stands in a queue asks for what has come until then.
+TEST(Stream, IsNotReadWhileNoCallWaits) {
+  auto w = StreamWorld::waiting();
+  w.give(CancelAsked{1});
+  w.answer_stream();
+  const auto steps = w.sent_as<StreamCommand>().size();
+  w.advance(seconds(5));
+  EXPECT_EQ(w.sent_as<StreamCommand>().size(), steps);
+  w.acquire(2, "lock", StreamWorld::queued());
+  w.answer_refused();
+  EXPECT_EQ(w.sent_as<StreamCommand>().size(), steps + 1);
+  EXPECT_EQ(w.step(), Step::next);
 }
 
 TEST(Stream, ABrokenOneIsReplacedAndWakesAllWhileTheyPoll) {
@@ -225,12 +255,10 @@ RC_GTEST_PROP(Stream, HasAtMostOneCommandUnderWay, ()) {
 TEST(Stream, ItIsClosedWhenNobodyWaitsAnyMore) {
   auto w = StreamWorld::waiting();
   w.give(CancelAsked{1});
-  for (int i = 0; i < 11; ++i) {
-    EXPECT_EQ(w.step(), Step::next);
-    w.answer_stream();
-    w.advance(seconds(1));
-  }
   w.answer_stream();
+  w.advance(seconds(9));
+  EXPECT_EQ(w.step(), Step::next);
+  w.advance(seconds(1));
   EXPECT_EQ(w.step(), Step::close);
   EXPECT_EQ(std::get<StreamCommand>(w.stream().body).cursor, kCursor);
 }

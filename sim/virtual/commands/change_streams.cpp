@@ -29,30 +29,34 @@ bool ChangeStreams::serves(const Object& command) {
   return name == "aggregate"_key || name == "getMore"_key || name == "killCursors"_key;
 }
 
-void ChangeStreams::execute(const Object& command, EventQueue& queue, Reply reply) {
+void ChangeStreams::execute(const Object& command, EventQueue& queue, const Past& past,
+                            Reply reply) {
   const std::string& name = command.fields.at(0).first;
   if (name == "getMore") {
     return next(command.fields[0].second.integer(), command.find("maxTimeMS"_key)->integer(), queue,
                 std::move(reply));
   }
-  if (name == "aggregate") {
-    const auto* stages = command.find("pipeline"_key)->as<Array>();
-    if (stages->items.at(0).as<Object>()->find("$changeStream"_key) == nullptr) {
-      throw Unsupported("aggregate without $changeStream");
-    }
-    // In the order in which the adapter writes them; another pipeline is refused.
-    const auto stage = [&](std::size_t at, const char* stage_name) {
-      const Value* argument = stages->items.at(at).as<Object>()->find(stage_name);
-      if (argument == nullptr)
-        throw Unsupported("a change stream without " + std::string(stage_name));
-      return *argument->as<Object>();
-    };
-    last_cursor_ += members_;
-    cursors_[last_cursor_] = {.match = stage(1, "$match"), .projection = stage(2, "$project")};
-    // An opened stream has no news yet: it begins at the time of its opening.
-    return reply(batch(last_cursor_, "firstBatch", {}));
-  }
+  if (name == "aggregate") return reply(open(*command.find("pipeline"_key)->as<Array>(), past));
   reply(kill(command.find("cursors"_key)->as<Array>()->items));
+}
+
+/// In the order in which the adapter writes the stages; another pipeline is refused. An opened
+/// stream has no news yet, unless it begins at a time before its opening.
+Object ChangeStreams::open(const Array& stages, const Past& past) {
+  const auto stage = [&](std::size_t at, const char* name) {
+    const Value* argument = stages.items.at(at).as<Object>()->find(name);
+    if (argument == nullptr) throw Unsupported("a change stream without " + std::string(name));
+    return *argument->as<Object>();
+  };
+  const Object from = stage(0, "$changeStream");
+  Cursor cursor{.match = stage(1, "$match"), .projection = stage(2, "$project")};
+  if (const Value* since = from.find("startAtOperationTime"_key)) {
+    past(*since->as<Timestamp>(), [&cursor](const Object& event) { tell(cursor, event); });
+  }
+  last_cursor_ += members_;
+  Array news = std::exchange(cursor.news, {});
+  cursors_[last_cursor_] = std::move(cursor);
+  return batch(last_cursor_, "firstBatch", std::move(news));
 }
 
 /// A request that waits for news of one of them hears that it was killed. By the manual on
@@ -103,10 +107,12 @@ void ChangeStreams::answer(std::int64_t id, Cursor& cursor) {
 
 /// The server filters, so that a provider hears of its own grants and of no other write.
 void ChangeStreams::tell(const Object& event) {
-  for (auto& [number, cursor] : cursors_) {
-    if (!event_matches(cursor.match, event)) continue;
-    cursor.news.items.emplace_back(projected(cursor.projection, event));
-  }
+  for (auto& [number, cursor] : cursors_) tell(cursor, event);
+}
+
+void ChangeStreams::tell(Cursor& cursor, const Object& event) {
+  if (!event_matches(cursor.match, event)) return;
+  cursor.news.items.emplace_back(projected(cursor.projection, event));
 }
 
 void ChangeStreams::answer() {

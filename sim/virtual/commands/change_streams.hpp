@@ -13,12 +13,15 @@ namespace leasehold::sim::simulated {
 /// asked for once a majority has them. A primary opens them; they outlive its office.
 ///
 /// No position is kept to resume from: a client that loses its cursor opens another and has missed
-/// what came between. A stream only brings attempts forward, so that costs time and no safety.
+/// what came between, unless it says from when on. A stream only brings attempts forward, so that
+/// costs time and no safety.
 class ChangeStreams {
  public:
   // Called at once, or later from the queue, from `answer` or from `end`; exactly once for each
   // command unless the member dies with it.
   using Reply = std::function<void(const Object&)>;
+  /// Tells this of each write from then on that a majority has.
+  using Past = std::function<void(Timestamp since, const std::function<void(const Object&)>& tell)>;
 
   /// `member`: of so many. No cursor has the number of another member's, which would serve it.
   void number_as(int member, int members) {
@@ -30,7 +33,7 @@ class ChangeStreams {
 
   /// An `aggregate` with $changeStream, a `getMore` that waits for news, or a `killCursors`.
   /// REQUIRES: this outlives the queue's events.
-  void execute(const Object& command, EventQueue& queue, Reply reply);
+  void execute(const Object& command, EventQueue& queue, const Past& past, Reply reply);
 
   [[nodiscard]] bool any() const { return !cursors_.empty(); }
   /// Only collects, because all events of one commit go out as one batch, by `answer`.
@@ -49,7 +52,9 @@ class ChangeStreams {
     Reply waiting;            ///< of the getMore under way; empty: none
     std::uint64_t asked = 0;  ///< names the getMore under way
   };
+  Object open(const Array& stages, const Past& past);
   void next(std::int64_t id, std::int64_t wait_ms, EventQueue& queue, Reply reply);
+  static void tell(Cursor& cursor, const Object& event);
   static void answer(std::int64_t id, Cursor& cursor);
   Object kill(const std::vector<Value>& ids);
 

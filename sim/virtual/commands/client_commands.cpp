@@ -173,8 +173,14 @@ void ClientCommands::serve_stream(int member, const Object& command, ServerReply
     reply(ServerAnswer::reply, std::move(news));
   };
   Member& m = members_[member];
+  const auto past = [&m](Timestamp since, const auto& tell) {
+    const auto& log = m.data.log();
+    const auto first = std::lower_bound(
+        log.begin(), log.end(), since, [](const Entry& e, Timestamp at) { return e.time < at; });
+    Replication::tell_of_locks(m.data, static_cast<std::size_t>(first - log.begin()), tell);
+  };
   m.streams.execute(
-      command, members_.queue,
+      command, members_.queue, past,
       [this, member, life = m.life, reply, answer_stream](const Object& news) {
         // A cursor's timer may outlive the member that it was asked of.
         if (members_[member].life != life) return reply(ServerAnswer::broken, {});

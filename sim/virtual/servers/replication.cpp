@@ -171,14 +171,18 @@ void Replication::answer_waiters(Member& primary) {
 /// A change stream hears of a write when a majority has it (the manual on change streams), and of
 /// locks alone: it is open on their collection.
 void Replication::notify_streams(Member& m, std::size_t from) {
-  const MemberData& data = m.data;
-  for (std::size_t i = from; m.streams.any() && i < data.committed(); ++i) {
-    const Entry& entry = data.log()[i];
-    const bool of_a_lock = !entry.fenced && !entry.change.id.empty();
-    if (of_a_lock) m.streams.tell(stream_event(entry.change, data.before(i), entry.time));
-  }
+  if (m.streams.any()) tell_of_locks(m.data, from, [&m](const Object& e) { m.streams.tell(e); });
   // After all of them: one commit, one batch.
   m.streams.answer();
+}
+
+void Replication::tell_of_locks(const MemberData& data, std::size_t from,
+                                const std::function<void(const Object&)>& tell) {
+  for (std::size_t i = from; i < data.committed(); ++i) {
+    const Entry& entry = data.log()[i];
+    const bool of_a_lock = !entry.fenced && !entry.change.id.empty();
+    if (of_a_lock) tell(stream_event(entry.change, data.before(i), entry.time));
+  }
 }
 
 void Replication::catch_up(int member, int from) {

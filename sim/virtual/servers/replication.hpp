@@ -49,6 +49,10 @@ class Replication {
   [[nodiscard]] std::int64_t behind_since() const { return behind_since_; }
   [[nodiscard]] std::int64_t rolled_back() const { return rolled_back_; }
 
+  /// The events of what a majority has of these data, from this length of their log on.
+  static void tell_of_locks(const MemberData& data, std::size_t from,
+                            const std::function<void(const Object&)>& tell);
+
  private:
   Timestamp next_time(int member);
   void append(int member, Timestamp time, Change change, std::shared_ptr<const FencedWrite> fenced,

@@ -140,7 +140,8 @@ class Held:
             with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
                 loop.call_soon_threadsafe(released.set)
 
-        threading.Thread(target=wait, name="leasehold release", daemon=True).start()
+        # No daemon: the interpreter would end under it while the delete is on its way.
+        threading.Thread(target=wait, name="leasehold release").start()
         await released.wait()
 
     def __repr__(self) -> str:
