@@ -60,9 +60,13 @@ Request release_unless_queued(const char* name, core::Owner owner) {
   return as_sent({.body = core::DeleteCommand{name, owner, {}, true}});
 }
 
-Request stream_of(std::uint64_t provider) {
-  return as_sent({.timeout = milliseconds(1'500),
-                  .body = core::StreamCommand{.provider = provider}});
+Request stream_of(std::uint64_t provider, const Object& since) {
+  core::StreamCommand open{.provider = provider};
+  if (const auto* at = since.find("operationTime")) {
+    const auto& place = *at->as<sim::simulated::Timestamp>();
+    open.since = FencingToken::from_timestamp(place.seconds, place.increment);
+  }
+  return as_sent({.timeout = milliseconds(1'500), .body = open});
 }
 
 Request look(const char* name) { return as_sent({.body = core::ReadHoldersCommand{{name}}}); }

@@ -35,7 +35,8 @@ inline constexpr core::Owner kA{1, 1}, kB{2, 2}, kC{3, 3};
 [[nodiscard]] Request pass_on(const char* name, core::Owner from, bool offers = false);
 [[nodiscard]] Request release_unless_queued(const char* name, core::Owner owner);
 /// The stream of grants to owners of one provider, with releases or without.
-[[nodiscard]] Request stream_of(std::uint64_t provider);
+/// `since`: a reply, at whose operation time it begins; without one it begins now.
+[[nodiscard]] Request stream_of(std::uint64_t provider, const Object& since = {});
 [[nodiscard]] Request look(const char* name);
 [[nodiscard]] Request stream(Step step, std::int64_t cursor = 0,
                              milliseconds timeout = milliseconds(1'500));

@@ -36,6 +36,15 @@ void a_stream_waits_for_the_majority(Stage& s) {
   s.note("a majority has it", waits);
 }
 
+void a_stream_begins_where_an_attempt_was(Stage& s) {
+  begin(s);
+  s.ask("held before", 0, acquire("a", kB));
+  const auto held = s.ask("held", 0, acquire("b", kA));
+  s.ask("handed over", 0, hand_over("b", kA, kB));
+  const auto since = s.ask("open", 0, stream_of(kB.high, held.reply));
+  s.ask("news", 0, stream(Step::next, cursor_in(since), milliseconds(900)));
+}
+
 void a_stream_is_killed_while_it_waits(Stage& s) {
   begin(s);
   const auto cursor = cursor_in(s.ask("open", 0, stream(Step::open)));
@@ -124,6 +133,7 @@ const std::vector<Script>& stream_scripts() {
   static const std::vector<Script> all{
       {"a_stream_tells_of_deletions_in_order", a_stream_tells_of_deletions_in_order},
       {"a_stream_waits_for_the_majority", a_stream_waits_for_the_majority},
+      {"a_stream_begins_where_an_attempt_was", a_stream_begins_where_an_attempt_was},
       {"a_stream_is_killed_while_it_waits", a_stream_is_killed_while_it_waits},
       {"a_stream_and_a_step_down", a_stream_and_a_step_down},
       {"a_stream_and_a_rollback", a_stream_and_a_rollback},

@@ -36,7 +36,4 @@ class Questions;
 [[nodiscard]] int slow_expires_at(const model::History& h);
 [[nodiscard]] int slow_stored_token(const model::History& h);
 
-/// Of the refinement: whether each version of each document has a time that fits every event.
-[[nodiscard]] bool slow_refinement(const model::History& h);
-
 }  // namespace leasehold::properties

@@ -7,14 +7,15 @@
 #include <cstdio>
 #include <map>
 
-#include "model/refinement/refinement.hpp"
 #include "properties/reference_checkers/comparison.hpp"
 #include "properties/reference_checkers/histories/generated_histories.hpp"
-#include "properties/reference_checkers/questions.hpp"
 
 /// Every checker and its slow twin have to agree on generated histories, good and bad.
 namespace leasehold::properties {
 namespace {
+
+using model::Event;
+using model::Kind;
 
 std::string lines_of(const model::History& h) {
   std::string lines;
@@ -107,6 +108,39 @@ TEST(SlowCheckersOfQueues, AgreeOnAThousandGeneratedHistories) {
   }
 }
 
+/// Of users' calls for a permit, or for several locks.
+TEST(SlowCheckersOfCalls, AgreeOnAThousandGeneratedHistories) {
+  constexpr int kHistories = 1'000;
+  HistoryGenerator generator(model::Check::G7);
+  int agreed = 0, good = 0;
+  std::map<std::string, int> tested, broken;  // in so many
+  const auto rules = {"a call of b ended", "got no permit", "left a slot free", "did not get them",
+                      "was never granted it", "after it was lost"};
+  for (int i = 0; i < kHistories; ++i) {
+    const auto h = generator.call_history();
+    const auto differs = difference(h);
+    if (!differs.empty() && agreed == i) {  // the first
+      ADD_FAILURE() << "history " << i << ", " << differs << '\n'
+                    << lines_of(smallest_different(h));
+    }
+    agreed += differs.empty() ? 1 : 0;
+    for (const auto& f : model::judge(h, {})) {
+      if (f.check != model::Check::G7) continue;
+      good += f.violations == 0 && f.checked > 0 ? 1 : 0;
+      for (const auto& [what, count] : f.counts) ++tested[what];
+      for (const char* rule : rules) broken[rule] += f.why.find(rule) == std::string::npos ? 0 : 1;
+    }
+  }
+  std::printf("calls: hold in %d of %d generated histories; all checkers agree in %d\n", good,
+              kHistories, agreed);
+  EXPECT_EQ(agreed, kHistories);
+  EXPECT_GE(good * 10, kHistories);
+  for (const char* rule : rules) EXPECT_GE(broken[rule], 5) << rule;
+  for (const char* often : {"permit_calls", "permit_waits", "all_calls"}) {
+    EXPECT_GE(tested[often] * 10, kHistories) << often;
+  }
+}
+
 /// How often the guarantees with a bound in time are violated.
 std::map<model::Check, std::int64_t> violations(const model::History& h) {
   std::map<model::Check, std::int64_t> all;
@@ -165,48 +199,6 @@ RC_GTEST_PROP(Stalls, ExcuseWhatTheyExplainAndNoMore, ()) {
   }
   RC_ASSERT(violations(of_all) == after);
   RC_ASSERT(violations(with_stall(h, {0, 4 * model::kMs}, model::kMachine)) == before);
-}
-
-/// Each write says that its command had observed what it found.
-model::History observing(model::History h) {
-  const Questions q(h);
-  for (const Event* put : q.all(Kind::put)) {
-    const Event *send = q.sender(*put), *found = q.change_before(*put);
-    if (send == nullptr || found == nullptr || send->verb != "acquire") continue;
-    h[static_cast<std::size_t>(send - h.data())].observed_lock_id = found->lock_id;
-  }
-  return h;
-}
-
-/// Of histories that break one guarantee or another, and of queues.
-TEST(SlowCheckersOfSteps, AgreeOnTwoThousandGeneratedHistories) {
-  using enum model::Check;
-  constexpr int kHistories = 200;
-  int agreed = 0, good = 0, all = 0;
-  const auto compare = [&](const model::History& h) {
-    const auto f = model::check_refinement(model::digest(h));
-    const bool fits = f.verdict == model::Verdict::holds, agree = fits == slow_refinement(h);
-    if (!agree && agreed == all) {  // the first
-      ADD_FAILURE() << "only one of both objects: " << f.why << '\n' << lines_of(h);
-    }
-    good += fits ? 1 : 0;
-    agreed += agree ? 1 : 0;
-    ++all;
-  };
-  for (const auto check : {G1, G4, G6, G8, release, needless, unique_lock_id, presumed_dead}) {
-    HistoryGenerator generator(check);
-    for (int i = 0; i < kHistories; i += 2) {
-      compare(generator.history());
-      compare(observing(generator.history()));
-    }
-  }
-  HistoryGenerator generator(G7);
-  for (int i = 0; i < 2 * kHistories; ++i) compare(generator.queue_history());
-  std::printf("refinement: holds in %d of %d generated histories; both agree in %d\n", good, all,
-              agreed);
-  EXPECT_EQ(agreed, all);
-  EXPECT_GE(good * 10, all);
-  EXPECT_GE((all - good) * 3, all);
 }
 
 /// Those that have a twin; `difference` says if one has none.

@@ -161,14 +161,7 @@ bool leaves_it_to_the_dead(const Questions& q, const Stay& s, const Event& ask) 
   return waits_in_vain(q, ask, q.executed_by(*s.put), at(s.send), bound, changed);
 }
 
-// Of calls for permits: they end when they said, no slot stays free while one waits at another, and
-// once faults are over each gets one.
-const Event* end_of(const Questions& q, const Event& call) {
-  return q.first([&](const Event& e) {
-    return e.kind == Kind::permit_end && e.process == call.process && e.call == call.call;
-  });
-}
-
+// Of users' calls: they end when they said, and once faults are over each gets what it asked for.
 double commands(const Questions& q, const Event& call, double own_ms) {
   return q.own_time(call, own_ms * kMs) + q.late();
 }
@@ -177,19 +170,25 @@ double timeouts(const Event& call, int count) {
   return static_cast<double>(count * call.operation_timeout_ms);
 }
 
-bool permit_ends_late(const Questions& q, const Event& call) {
+/// `most`: so many commands one after the other, if it does not wait.
+bool call_ends_late(const Questions& q, const Event& call, const Event* end, int most) {
   if (!call.single_attempt && call.give_up_ns == 0) return false;
-  // Two attempts, and a look between them.
-  const double latest = call.single_attempt ? at(&call) + commands(q, call, timeouts(call, 3))
+  const double latest = call.single_attempt ? at(&call) + commands(q, call, timeouts(call, most))
                                             : static_cast<double>(call.give_up_ns) + q.late();
   if (latest >= q.finish() || !q.ran(call.process, at(&call), latest)) return false;
-  return q.broken({at(&call), latest, at(end_of(q, call)), kForever, false});
+  return q.broken({at(&call), latest, at(end), kForever, false});
 }
 
-bool gets_no_permit_when_healed(const Questions& q, const Event& call) {
-  const Event* end = end_of(q, call);
+bool ends_in_vain_when_healed(const Questions& q, const Event& call, const Event* end) {
   return call.healed && end != nullptr && end->outcome != "granted" &&
          q.ran(call.process, at(&call), at(end));
+}
+
+// Of calls for permits: no slot stays free while one waits at another.
+const Event* end_of(const Questions& q, const Event& call) {
+  return q.first([&](const Event& e) {
+    return e.kind == Kind::permit_end && e.process == call.process && e.call == call.call;
+  });
 }
 
 /// Whether the call waited through this time in which a slot was free, and had to notice.
@@ -240,32 +239,24 @@ int slots_left_free(const Questions& q, const Event& call) {
 int slow_permit_calls(const Questions& q) {
   int found = 0;
   for (const Event* call : q.all(Kind::permit)) {
-    found += permit_ends_late(q, *call) ? 1 : 0;
-    found += gets_no_permit_when_healed(q, *call) ? 1 : 0;
+    const Event* end = end_of(q, *call);
+    found += call_ends_late(q, *call, end, 3) ? 1 : 0;  // two attempts, and a look between them
+    found += ends_in_vain_when_healed(q, *call, end) ? 1 : 0;
     found += slots_left_free(q, *call);
   }
   return found;
 }
 
-// Of calls for several locks: they end when they said, return nothing that was lost before, and get
-// all once faults are over.
-bool all_end_late(const Questions& q, const Event& call) {
-  if (!call.single_attempt && call.give_up_ns == 0) return false;
-  const auto count = static_cast<int>(q.all([&](const Event& e) {
-                                         return e.kind == Kind::all &&
-                                                e.process == call.process && e.call == call.call;
-                                       }).size());
-  const double latest = call.single_attempt ? at(&call) + commands(q, call, timeouts(call, count))
-                                            : static_cast<double>(call.give_up_ns) + q.late();
-  if (latest >= q.finish() || !q.ran(call.process, at(&call), latest)) return false;
-  return q.broken({at(&call), latest, at(answer_of(q, call)), kForever, false});
+// Of calls for several locks: they return nothing that was lost before.
+std::vector<const Event*> locks_of(const Questions& q, const Event& call) {
+  return q.all([&](const Event& e) {
+    return e.kind == Kind::all && e.process == call.process && e.call == call.call;
+  });
 }
 
-bool gets_not_all_when_healed(const Questions& q, const Event& call) {
-  const Event* end = answer_of(q, call);
-  if (!call.healed || end == nullptr || end->outcome == "granted") return false;
-  if (call.max_holding_ms > 0 && end->outcome == "unavailable") return false;
-  return q.ran(call.process, at(&call), at(end));
+/// A longest holding may end while it waits.
+bool may_be_unavailable(const Event& call, const Event* end) {
+  return end != nullptr && end->outcome == "unavailable" && call.max_holding_ms > 0;
 }
 
 bool returns_a_lost_lock(const Questions& q, const Event& end) {
@@ -282,8 +273,12 @@ bool returns_a_lost_lock(const Questions& q, const Event& end) {
 int bad_calls_for_several(const Questions& q) {
   int found = 0;
   for (const Event* call : q.all(Kind::all)) {
-    found += all_end_late(q, *call) ? 1 : 0;
-    found += gets_not_all_when_healed(q, *call) ? 1 : 0;
+    const auto locks = locks_of(q, *call);
+    if (call != locks.front()) continue;
+    const Event* end = answer_of(q, *call);
+    found += call_ends_late(q, *call, end, static_cast<int>(locks.size())) ? 1 : 0;
+    if (may_be_unavailable(*call, end)) continue;
+    found += ends_in_vain_when_healed(q, *call, end) ? 1 : 0;
   }
   for (const Event* end : q.all(Kind::all_end)) found += returns_a_lost_lock(q, *end) ? 1 : 0;
   return found;

@@ -22,6 +22,8 @@ class HistoryGenerator {
   [[nodiscard]] model::History history();
   /// Of a lock in whose queue others stand. One of four is as it should be.
   [[nodiscard]] model::History queue_history();
+  /// Of a user's call for a permit, or for two locks at once.
+  [[nodiscard]] model::History call_history();
 
  private:
   using History = model::History;
@@ -44,6 +46,11 @@ class HistoryGenerator {
   int pass(model::HistoryBuilder& s, const char* holder, const char* to, int now,
            bool other_second, bool sound);
   void pass_along(model::HistoryBuilder& s, std::vector<const char*> line, bool sound);
+  int other_holds(model::HistoryBuilder& s, const char* name, const char* process, int session);
+  void permit_call(model::HistoryBuilder& s);
+  void joint_call(model::HistoryBuilder& s);
+  /// The operation time of a write that is sent then; those of one ms differ by a digit.
+  static std::int64_t place(int at_ms, int digit) { return 100 + 10LL * at_ms + digit; }
   void world(model::HistoryBuilder& s);
   void clocks(History& h);
   void lasting_fault(History& h);
