@@ -317,11 +317,38 @@ def draw_load(results, axes, colours):
     axes.grid(alpha=0.3)
 
 
-def plot(named, file):
-    """Waits and load of each of `named`, (title, Results) pairs: a row each."""
+def pyplot_without_a_screen():
     import matplotlib
     matplotlib.use("Agg")
     import matplotlib.pyplot as pyplot
+    return pyplot
+
+
+def plot_p99(named, file):
+    """The wait p99 in each of `named`, (title, Results) pairs: a line each, a mark for each strategy."""
+    pyplot = pyplot_without_a_screen()
+    names = list(dict.fromkeys(s for _, results in named for s in results.strategies()))
+    figure, axes = pyplot.subplots(figsize=(10, 1.6 + 0.36 * len(named)))
+    for i, s in enumerate(names):
+        there = [(y, results.mean(s, "wait_p99_ms")) for y, (_, results) in enumerate(named)
+                 if s in results.known("wait_p99_ms")]
+        bars = [[max(m - (m if math.isnan(low) else low), 0) for _, (m, low, _) in there],
+                [max((m if math.isnan(high) else high) - m, 0) for _, (m, _, high) in there]]
+        axes.errorbar([m for _, (m, _, _) in there], [y for y, _ in there], xerr=bars, fmt="osD^vP*X"[i % 8],
+                      color=f"C{i}", markersize=8, label=s, linestyle="none")
+    axes.set_yticks(range(len(named)), [title for title, _ in named])
+    axes.set(xscale="log", xlabel="wait p99 in ms: one wait in a hundred is longer")
+    axes.invert_yaxis()
+    axes.grid(alpha=0.3)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.4, 1.16), ncol=len(names), frameon=False)
+    figure.tight_layout()
+    figure.savefig(file, dpi=100)
+    pyplot.close(figure)
+
+
+def plot(named, file):
+    """Waits and load of each of `named`, (title, Results) pairs: a row each."""
+    pyplot = pyplot_without_a_screen()
     names = sorted({s for _, results in named for s in results.strategies()})
     colours = {s: i for i, s in enumerate(names)}  # the same in each row
     figure, rows = pyplot.subplots(len(named), 2, figsize=(11, 3.6 * len(named)), squeeze=False)
