@@ -17,6 +17,8 @@ install(DIRECTORY ambiguity-and-replication document-life documents extension-an
                   load-and-fairness release time-and-the-holder
         DESTINATION ${data}/scenarios FILES_MATCHING PATTERN *.scn)
 install(FILES canary-deletes-by-name.scn DESTINATION ${data}/scenarios)
+install(DIRECTORY stores DESTINATION ${data}/scenarios USE_SOURCE_PERMISSIONS
+        PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY workers others DESTINATION ${data}
         PATTERN *_test.cpp EXCLUDE PATTERN *.hpp EXCLUDE PATTERN *.lock EXCLUDE
         PATTERN package-lock.json EXCLUDE PATTERN __pycache__ EXCLUDE)
@@ -30,6 +32,7 @@ foreach(page INCIDENTS MATRIX OTHERS SCN WORKERS guide/ci guide/own-set guide/ve
   file(READ ${page}.md text)
   string(REPLACE "build/bin/leasehold-lab" "leasehold-lab" text "${text}")
   string(REGEX REPLACE "scenarios/(workers|others)/" "/usr/share/leasehold/\\1/" text "${text}")
+  string(REPLACE "scenarios/stores/" "/usr/share/leasehold/scenarios/stores/" text "${text}")
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${page}.md "${text}")
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${page}.md DESTINATION ${docs}/${folder})
 endforeach()
@@ -45,6 +48,7 @@ file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/links)
 install_link(leasehold-lab ${programs}/leasehold-lab ${CMAKE_INSTALL_BINDIR})
 install_link(workers ${data}/workers ${docs})
 install_link(others ${data}/others ${docs})
+install_link(stores ${data}/scenarios/stores ${docs})
 
 set(man_page ${CMAKE_CURRENT_BINARY_DIR}/leasehold-lab.1)
 add_custom_command(OUTPUT ${man_page}

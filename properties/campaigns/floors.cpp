@@ -41,23 +41,35 @@ std::int64_t scaled(std::int64_t per_minute, const VerifyOptions& options, bool 
                                 1);
 }
 
-/// The number of faults of a kind or group that must have an effect in 300 s, given the power that
-/// most kinds of the group need.
+/// The number of faults of a kind or group that must have an effect in 300 s, given that most kinds
+/// of the group can happen, as this one.
 struct GroupFloor {
   const char* group;
   const char* what;
   std::int64_t floor;
-  sim::Power power;
+  sim::FaultPlan::Kind usual;
 };
 constexpr GroupFloor kGroupFloors[] = {
-    {"failover", "failover faults", 30, sim::Power::members},
-    {"network", "network faults", 100, sim::Power::links},
-    {"ttl", "ttl faults", 20, sim::Power::locks},
-    {"majority", "majority faults", 15, sim::Power::members},
-    {"errors", "errors faults", 15, sim::Power::fail_points},
-    {"administrator", "administrator faults", 10, sim::Power::locks},
-    {"clock", "clock-jump", 15, sim::Power::members},
+    {"failover", "failover faults", 30, sim::FaultPlan::Kind::kill_member},
+    {"network", "network faults", 100, sim::FaultPlan::Kind::slow_link},
+    {"ttl", "ttl faults", 20, sim::FaultPlan::Kind::drop_index},
+    {"majority", "majority faults", 15, sim::FaultPlan::Kind::slow_majority},
+    {"errors", "errors faults", 15, sim::FaultPlan::Kind::errors},
+    {"administrator", "administrator faults", 10, sim::FaultPlan::Kind::force_release},
+    {"clock", "clock-jump", 15, sim::FaultPlan::Kind::clock_jump},
 };
+
+/// Of the kinds of a group that are generated, as many can happen there.
+std::int64_t share_of(std::int64_t floor, const std::string& group,
+                      const sim::live::TheirSet& set) {
+  std::int64_t all = 0, possible = 0;
+  for (const auto kind : sim::fault_kinds(sim::Harm::none)) {
+    if (sim::group_of(kind) != group) continue;
+    ++all;
+    possible += set.can_have(kind) ? 1 : 0;
+  }
+  return floor * possible / all;
+}
 
 /// An administrator and fail points leave the documents of a worker's lock alone.
 bool can_hit(std::string_view group, bool foreign) {
@@ -114,11 +126,12 @@ model::Floors floors_for(const VerifyOptions& options) {
   return floors;
 }
 
-std::set<std::string> kinds_that_hit(const sim::Plan& plan, sim::Power power, bool foreign) {
+std::set<std::string> kinds_that_hit(const sim::Plan& plan, const sim::live::TheirSet& set,
+                                     bool foreign) {
   std::set<std::string> kinds;
   for (const auto& fault : plan.faults) {
     const bool hits = can_hit(sim::group_of(fault.kind), foreign);
-    if (hits && sim::power_of(fault.kind) <= power) kinds.insert(sim::to_string(fault.kind));
+    if (hits && set.can_have(fault.kind)) kinds.insert(sim::to_string(fault.kind));
   }
   return kinds;
 }
@@ -127,7 +140,7 @@ Totals activity_floors(const VerifyOptions& options) {
   Totals floors;
   if (options.plan) {
     const bool foreign = options.foreign.has_value();
-    for (const auto& kind : kinds_that_hit(*options.plan, options.set.power, foreign)) {
+    for (const auto& kind : kinds_that_hit(*options.plan, options.set, foreign)) {
       floors[kind] = 1;
     }
     return floors;
@@ -139,9 +152,10 @@ Totals activity_floors(const VerifyOptions& options) {
     floors = {{"acquisitions", 3'000}, {"takeovers", 40}, {"extensions", 60}, {"crash", 20},
               {"stale_writes", 5},     {"pause", 20},     {"hand_overs", 20}, {"held_too_long", 5}};
   }
-  for (const auto& [group, what, floor, power] : kGroupFloors) {
+  for (const auto& [group, what, floor, usual] : kGroupFloors) {
     const bool hits = options.faults.contains(group) && can_hit(group, options.foreign.has_value());
-    if (hits && power <= options.set.power) floors[what] = floor;
+    if (!hits || !options.set.can_have(usual)) continue;
+    floors[what] = options.set.script ? share_of(floor, group, options.set) : floor;
   }
   const auto& waitings = options.waitings;
   const bool queues = std::any_of(waitings.begin(), waitings.end(), [&](sim::Waiting waiting) {
@@ -164,8 +178,7 @@ Totals activity_floors(const VerifyOptions& options) {
     for (const auto* what : {"permit_calls", "all_calls", "terms"}) floors[what] = 1;
   }
   for (const auto kind : sim::fault_kinds(sim::Harm::none)) {
-    const bool can = sim::power_of(kind) <= options.set.power;
-    if (can && options.faults.contains(sim::group_of(kind))) {
+    if (options.set.can_have(kind) && options.faults.contains(sim::group_of(kind))) {
       floors.emplace(sim::to_string(kind), 1);
     }
   }

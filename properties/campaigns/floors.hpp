@@ -27,9 +27,9 @@ struct Times {
 /// The least number of seconds in which G8 can be shown.
 [[nodiscard]] std::int64_t seconds_for_g8(const VerifyOptions& options);
 
-/// The plan's kinds of faults that can have an effect with this power, on a worker's lock or ours.
-[[nodiscard]] std::set<std::string> kinds_that_hit(const sim::Plan& plan, sim::Power power,
-                                                   bool foreign);
+/// The plan's kinds of faults that can have an effect there, on a worker's lock or ours.
+[[nodiscard]] std::set<std::string> kinds_that_hit(const sim::Plan& plan,
+                                                   const sim::live::TheirSet& set, bool foreign);
 
 /// The least number of each kind of event or fault that makes a run interesting; numbers below one
 /// are left out. For a chosen plan: each kind of its faults has an effect.

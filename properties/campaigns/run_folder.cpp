@@ -12,7 +12,7 @@ constexpr const char* kPromises = "promises.json";
 }  // namespace
 
 void keep_run(const std::string& folder, const sim::Plan& plan, const model::History& history,
-              const std::vector<model::Finding>& findings, const sim::live::ReplicaSet* servers,
+              const std::vector<model::Finding>& findings, const std::vector<std::string>& logs,
               const std::optional<model::Promises>& promises) {
   fs::create_directories(folder);
   std::ofstream(folder + "/plan.scn") << to_scn(plan);
@@ -23,8 +23,7 @@ void keep_run(const std::string& folder, const sim::Plan& plan, const model::His
     verdict << to_string(f.check) << ' ' << to_string(f.verdict) << ' ' << f.why << '\n';
   }
   if (promises) std::ofstream(fs::path(folder) / kPromises) << to_json(*promises) << '\n';
-  if (servers == nullptr) return;
-  for (const auto& log : servers->log_files()) {
+  for (const auto& log : logs) {
     fs::copy_file(log, fs::path(folder) / fs::path(log).filename(),
                   fs::copy_options::overwrite_existing);
   }

@@ -133,10 +133,9 @@ sim::Plan soak_plan(const SoakOptions& options) {
   auto limits = live_limits();
   limits.processes = {options.processes, options.processes};
   limits.locks = {options.locks, options.locks};
-  limits.power = options.set.power;
   limits.foreign = options.foreign.has_value();
   limits.faulty_ms = std::int64_t{options.minutes} * 60'000;
-  auto plan = draw_plan(options.seed, limits);
+  auto plan = options.set.possible(draw_plan(options.seed, limits));
   for (auto& process : plan.processes) {
     process.hold_ms = kHold_ms;
     process.expiry_ms *= kLongerLeases;
@@ -212,7 +211,7 @@ SoakReport soak(const SoakOptions& options,
   report.totals = totals_of(report.history, report.findings);
   if (model::overall(report.findings) != model::Verdict::holds) {
     report.kept = options.keep_folder + "/soak-" + std::to_string(options.seed);
-    keep_run(report.kept, plan, report.history, report.findings, site.ours(), promises);
+    keep_run(report.kept, plan, report.history, report.findings, site.log_files(), promises);
   }
   report.elapsed_s = std::chrono::duration<double>(SteadyClock::now() - began).count();
   scales.sum_up(report);

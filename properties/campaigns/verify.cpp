@@ -55,9 +55,9 @@ sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
   // Takeovers in bounded time are checked only where the servers are left alone.
   const bool quiet = number % kQuietEvery == kQuietEvery - 1;
   if (quiet) std::erase_if(limits.groups, [](const auto& group) { return group != "process"; });
-  limits.power = options.set.power;
   limits.foreign = options.foreign.has_value();
-  auto plan = draw_plan(options.seed + static_cast<std::uint64_t>(number), limits);
+  const auto seed = options.seed + static_cast<std::uint64_t>(number);
+  auto plan = options.set.possible(draw_plan(seed, limits));
   if (options.foreign) outlast_margins(plan, options.foreign->promises);
   return plan;
 }
@@ -256,7 +256,7 @@ class Run {
                    const std::vector<Finding>& findings) {
     const auto folder = options_.keep_folder + "/" + std::to_string(options_.seed) + "-" +
                         std::to_string(one.number);
-    keep_run(folder, one.plan, history, findings, site_.ours(), report_.promises());
+    keep_run(folder, one.plan, history, findings, site_.log_files(), report_.promises());
     report_.kept.push_back(folder);
     if (!report_.repeat.empty()) return folder;
     report_.repeat = repeat_command(options_, one.number);
@@ -400,6 +400,7 @@ std::string repeat_command(const VerifyOptions& options, int number) {
   for (const auto& group : options.faults) groups += (groups.empty() ? "" : ",") + group;
   say("faults", groups.empty() ? "none" : groups,
       drawn && options.faults.size() != sim::fault_groups().size());
+  if (options.set.script) say("store", quoted(options.set.script->program()));
   say("uri", quoted(sim::live::without_password(options.set.uri)), !options.set.uri.empty());
   const bool allowed = !options.set.uri.empty() && options.set.power >= sim::Power::servers;
   if (allowed) command += " --allow-server-faults";

@@ -338,9 +338,6 @@ Plan Generator::read() {
   if (triggered && in_.chance(50)) read_triggered();
   read_permits();
   read_together_and_leads();
-  // Left out after they were drawn, so that the rest of the plan is the same on all servers.
-  std::erase_if(plan_.faults,
-                [this](const FaultPlan& f) { return sim::power_of(f.kind) > limits_.power; });
   std::stable_sort(plan_.faults.begin(), plan_.faults.end(),
                    [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });
   return std::move(plan_);

@@ -38,8 +38,6 @@ struct PlanLimits {
   /// A lock that is not ours: more of what shows how it goes on when its lease is over, and of wall
   /// clocks, for whatever it may depend on them.
   bool foreign = false;
-  /// The power over the servers: the same plan, without the faults that need more.
-  sim::Power power = sim::Power::members;
 };
 
 /// Limits of live plans, which are larger.

@@ -182,6 +182,34 @@ TEST(LabCommand, AFaultGroupThatDoesNotExistIsNamed) {
   expect_usage_error({"verify", "--faults", "clock,fire"}, "'fire' is none of all, none, process");
 }
 
+/// The template of a store needs no package.
+TEST(LabCommand, WhatAStoreCannotDoIsRefusedByName) {
+  const std::string store = LEASEHOLD_SCENARIOS "/stores/template/store";
+  const Place place;
+  const auto promises = place.file("promises.json", R"({"name":"x"})"),
+             documents = place.file("documents.json", R"({"name":"x","document":{"collection":"c",)"
+                                                      R"("id":"i","owner":"o"}})"),
+             steps_down = place.file("down.scn", "process\nfault step-down at=400\n"),
+             script = place.file("script", "#!/bin/sh\necho hello\n");
+  std::filesystem::permissions(script, std::filesystem::perms(0755));
+  const auto expect_refused = [&](const std::string& on, const std::string& promised,
+                                  std::vector<std::string> more, const std::string& sentence) {
+    more.insert(more.begin(),
+                {"verify", "--store", on, "--worker", "true", "--promises", promised});
+    expect_usage_error(more, sentence);
+  };
+  expect_usage_error({"verify", "--store", store},
+                     "it needs the lock that stands on it: --worker COMMAND and --promises FILE");
+  expect_refused("padlock", promises, {}, "--store is 'padlock': it must be ");
+  expect_refused(script, promises, {}, "about: it answered what is no JSON object: hello");
+  expect_refused(store, promises, {"--uri", "mongodb://db/"}, "leave one of them out");
+  expect_refused(store, documents, {}, "with --store it must not be there");
+  expect_refused(store, promises, {"--faults", "process,majority"},
+                 "--faults is 'process,majority': template 1 can have none of 'majority'");
+  expect_refused(store, promises, {"--plan", steps_down},
+                 "fault step-down at=400 is none that template 1 can have: ");
+}
+
 TEST(LabCommand, BadWordsOfScenarioClusterAndMatrixAreNamed) {
   expect_usage_error({"scenario", "run", "nope"}, "scenario is 'nope': it must be one that");
   expect_usage_error({"scenario", "run"}, "name stories, or use --all");

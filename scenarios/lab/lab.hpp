@@ -20,7 +20,7 @@ enum Exit {
   kViolated = 1,
   kUnknown = 2,
   kUsage = 64,
-  kNoMongod = 69,
+  kNoServers = 69,
   kHarnessFailure = 70,  ///< a process died that was not killed, or the laboratory itself failed
 };
 

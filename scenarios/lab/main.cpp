@@ -32,8 +32,9 @@ constexpr cli::Subcommand kSubcommands[] = {
 };
 
 constexpr const char* kExitCodes =
-    "Exit codes: 0 holds, 1 violated, 2 unknown, 64 usage, 69 no mongod found, 70 harness "
-    "failure: a process died that no fault had killed, or the laboratory itself failed.";
+    "Exit codes: 0 holds, 1 violated, 2 unknown, 64 usage, 69 no servers: no mongod was found, or "
+    "--store cannot run here, 70 harness failure: a process died that no fault had killed, or the "
+    "laboratory itself failed.";
 
 int run_lab(const std::vector<std::string>& words) {
   if (words == std::vector<std::string>{"--version"}) {
@@ -169,9 +170,9 @@ int main(int argc, char** argv) {
   } catch (const UsageError& error) {
     std::fprintf(stderr, "leasehold-lab: %s\n", error.what());
     return kUsage;
-  } catch (const leasehold::sim::live::NoMongod& error) {
+  } catch (const leasehold::sim::live::NoServers& error) {
     std::fprintf(stderr, "leasehold-lab: %s\n", error.what());
-    return kNoMongod;
+    return kNoServers;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "leasehold-lab: %s\n", error.what());
     return kHarnessFailure;

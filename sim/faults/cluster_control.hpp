@@ -138,7 +138,7 @@ class LinkControl {
 
 struct ServerControl {
   MemberControl& members;
-  DataControl& data;
+  DataControl* data;  ///< null: no fault can reach the documents of such servers
   LinkControl& links;
 };
 

@@ -24,6 +24,11 @@ constexpr std::uint64_t kAdministrator = 0xAD;       ///< the first half of its 
 
 bool is_of_index(K kind) { return kind == K::drop_index || kind == K::change_index; }
 
+bool needs_data(K kind) {
+  return power_of(kind) == Power::locks || power_of(kind) == Power::fail_points ||
+         kind == K::ttl_off;
+}
+
 }  // namespace
 
 /// The process that a fault hits: the one that the plan names; else mostly one that holds a lock if
@@ -76,7 +81,7 @@ void FaultInjector::heal() {
   // included.
   if (!ttl_seconds_) return;
   cluster_.insist("restoring the index",
-                  [this] { return cluster_.servers->data.set_ttl_seconds(ttl_seconds_), true; });
+                  [this] { return cluster_.servers->data->set_ttl_seconds(ttl_seconds_), true; });
 }
 
 void FaultInjector::inject(const FaultPlan& fault) {
@@ -109,6 +114,7 @@ void FaultInjector::saw_send(std::int64_t place, const std::string& verb) {
 }
 
 void FaultInjector::inject_into_servers(const FaultPlan& fault) {
+  if (needs_data(fault.kind) && cluster_.servers->data == nullptr) return;
   if (takes_members(fault.kind)) return take_members(fault);
   switch (fault.kind) {
     case K::step_up:
@@ -218,7 +224,7 @@ void FaultInjector::take_members(const FaultPlan& fault) {
 
 /// One at a time, so that it ends as it was.
 void FaultInjector::disturb_index(const FaultPlan& fault) {
-  auto& data = cluster_.servers->data;
+  auto& data = *cluster_.servers->data;
   if (index_disturbed_) return;
   // Nothing to disturb before the first provider has made it.
   const auto found = data.ttl_seconds();
@@ -240,7 +246,7 @@ void FaultInjector::disturb_index(const FaultPlan& fault) {
 }
 
 void FaultInjector::administer(const FaultPlan& fault) {
-  auto& data = cluster_.servers->data;
+  auto& data = *cluster_.servers->data;
   const auto from = cluster_.now_ns();
   std::string deleted;
   // Without a primary, or a document, there is nothing to delete.
@@ -255,7 +261,7 @@ void FaultInjector::administer(const FaultPlan& fault) {
 
 /// What the command decides it decides here: `core::ForcedRelease`.
 void FaultInjector::force_release(const FaultPlan& fault) {
-  auto& data = cluster_.servers->data;
+  auto& data = *cluster_.servers->data;
   auto held = data.held_locks();
   // The document of a doomed process has to stay until the TTL monitor deletes it (G8).
   std::erase_if(held, [](const std::string& name) { return name.starts_with(grave_name("")); });
@@ -273,7 +279,7 @@ void FaultInjector::take_by_force(const FaultPlan& fault, const core::Reply& see
   if (!force) return;
   // Before it is sent: no answer does not mean no write.
   lasting_.note_write(fault, document.name, force->take.lock_id);
-  cluster_.servers->data.ask({1, kAdministratorWaits, force->take},
+  cluster_.servers->data->ask({1, kAdministratorWaits, force->take},
                              [this, fault, force](const core::Reply& reply) {
                                if (force->taken(reply) != core::ForcedRelease::Taken::yes) return;
                                lasting_.count(fault);
@@ -288,7 +294,7 @@ void FaultInjector::free_after_its_wait(const core::ForcedRelease& force) {
   const auto shortest_ms = static_cast<std::int64_t>(wait_ms / (1 + LockOptions().max_drift));
   cluster_.call_at(cluster_.now_ns() + shortest_ms * kMs, [this, free = force.free] {
     try {
-      cluster_.servers->data.ask({1, kAdministratorWaits, free}, [](const core::Reply&) {});
+      cluster_.servers->data->ask({1, kAdministratorWaits, free}, [](const core::Reply&) {});
     } catch (const std::exception&) {
     }
   });
@@ -353,7 +359,7 @@ void FaultInjector::move_clock(const FaultPlan& fault) {
 }
 
 void FaultInjector::stop_ttl(const FaultPlan& fault) {
-  auto& data = cluster_.servers->data;
+  auto& data = *cluster_.servers->data;
   const auto before = std::make_shared<std::int64_t>(0);
   lasting_.for_a_while(
       fault, {""}, fault.for_ms,
@@ -401,7 +407,7 @@ void FaultInjector::refuse_sync(const FaultPlan& fault) {
 }
 
 void FaultInjector::fail_commands(const FaultPlan& fault) {
-  auto& data = cluster_.servers->data;
+  auto& data = *cluster_.servers->data;
   lasting_.note_now(fault, "", fault.amount);
   lasting_.for_a_while(
       fault, {}, kErrorsLast_ms,
@@ -418,7 +424,7 @@ void FaultInjector::fail_commands(const FaultPlan& fault) {
 void FaultInjector::hold_inside(const FaultPlan& fault) {
   const auto process = victim(fault);
   if (!process) return;
-  auto inside = cluster_.servers->data.hold_inside(process->name, fault.amount, fault.for_ms);
+  auto inside = cluster_.servers->data->hold_inside(process->name, fault.amount, fault.for_ms);
   if (!inside) return;
   lasting_.for_a_while(
       fault, {inside->hit}, inside->for_ms, [&](Id) { inside->begin(); },

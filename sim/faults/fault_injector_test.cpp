@@ -134,7 +134,7 @@ struct Injection : testing::Test {
   int insisted = 0;
   FaultInjector faults{
       {.processes = cluster,
-       .servers = ServerControl{cluster, cluster, cluster},
+       .servers = ServerControl{cluster, &cluster, cluster},
        .now_ns = [this] { return now; },
        .call_at = [this](std::int64_t at, auto call) { calls.emplace(at, std::move(call)); },
        .emit = [this](model::Event e) { history.push_back(std::move(e)); },

@@ -135,7 +135,7 @@ class SimulatedServers {
  public:
   SimulatedServers(EventQueue& queue, ReplicaSet& servers, SimulatedProcesses& processes)
       : members_(queue, servers), data_(servers, processes), links_(queue, servers, processes) {}
-  [[nodiscard]] ServerControl control() { return {members_, data_, links_}; }
+  [[nodiscard]] ServerControl control() { return {members_, &data_, links_}; }
 
  private:
   SimulatedMembers members_;

@@ -212,7 +212,7 @@ TEST(LiveProperty, EveryGuaranteeHoldsInEveryDrawnRun) {
     if (found != Verdict::violated) return;
     if (!std::exchange(violated, true)) end = Clock::now() + kTime;
     properties::keep_run(testing::TempDir() + "leasehold-generated-run", plan, history, findings,
-                         &faulty_set());
+                         faulty_set().log_files());
     RC_FAIL(explain(findings));
   });
   EXPECT_TRUE(held) << "kept in " << testing::TempDir() << "leasehold-generated-run";

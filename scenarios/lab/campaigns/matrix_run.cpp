@@ -52,7 +52,7 @@ properties::Matrix run_live_matrix(const std::string& runs,
         auto judgement = properties::judge(history);
         if (!runs.empty() && model::overall(judgement.findings) == model::Verdict::violated) {
           properties::keep_run(runs + '/' + lock + '-' + fault, plan, history, judgement.findings,
-                               nullptr);
+                               {});
         }
         return judgement;
       });

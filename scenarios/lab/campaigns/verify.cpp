@@ -14,6 +14,7 @@
 #include "model/workers/worker_judge.hpp"
 #include "properties/campaigns/floors.hpp"
 #include "scenarios/lab/campaigns/own_set.hpp"
+#include "scenarios/lab/campaigns/store_option.hpp"
 #include "scenarios/lab/campaigns/worker_option.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
@@ -82,6 +83,8 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   json["seed"] = std::to_string(report.options.seed);
   const auto& foreign = report.options.foreign;
   json["lock"] = foreign ? foreign->promises.name : report.options.lock;
+  const auto& script = report.options.set.script;
+  if (script) json["store"] = script->about().name;
   if (foreign) json["left_out"] = model::left_out(foreign->promises);
   json["seconds"] = report.options.seconds;
   json["elapsed_s"] = report.elapsed_s;
@@ -118,6 +121,12 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   return json;
 }
 
+/// The lock, and what it stands on, if that is not MongoDB.
+std::string tested(const properties::VerifyOptions& options) {
+  const auto name = options.foreign ? options.foreign->promises.name : options.lock;
+  return name + (options.set.script ? " on " + options.set.script->about().name : "");
+}
+
 void print_summary(const VerifyReport& report) {
   fmt::print("seed {}, {} cases in {:.0f} s, up to {} processes on {} locks\n", report.options.seed,
              report.cases, report.elapsed_s, report.processes, report.locks);
@@ -143,7 +152,7 @@ void print_summary(const VerifyReport& report) {
   if (!foreign) {
     fmt::print("{}", arrows_table(report.arrows));
   } else {
-    fmt::print("{}: {}\n", foreign->promises.name,
+    fmt::print("{}: {}\n", tested(report.options),
                fmt::join(model::left_out(foreign->promises), ", "));
   }
   for (const auto& folder : report.kept) {
@@ -168,15 +177,14 @@ void print_summary(const VerifyReport& report) {
 }
 
 Summary summary_of(const VerifyReport& report) {
-  const auto& foreign = report.options.foreign;
   std::int64_t faults = 0;
   for (const auto& [kind, count] : report.faults) faults += count;
   return {.command = "verify",
           .verdict = ending_of(report.verdict(), report.harness_failure).word,
           .run = fmt::format("{}: {} cases in {:.0f} s, up to {} processes on {} locks, {} faults, "
                              "seed {}",
-                             foreign ? foreign->promises.name : report.options.lock, report.cases,
-                             report.elapsed_s, report.processes, report.locks, faults,
+                             tested(report.options), report.cases, report.elapsed_s,
+                             report.processes, report.locks, faults,
                              report.options.seed),
           .failure = report.harness_failure,
           .repeat = report.repeat};
@@ -203,6 +211,7 @@ struct VerifyCommand {
   std::string json_file, junit_file, plan_file, page, summary, faults = "all";
   WorkerOption worker;
   OwnSetOption own_set;
+  StoreOption store;
 };
 
 po::options_description options_for(VerifyCommand& a) {
@@ -240,6 +249,7 @@ po::options_description options_for(VerifyCommand& a) {
       "summary", po::value(&a.summary)->value_name("FILE"),
       "append the verdict as Markdown, as to GITHUB_STEP_SUMMARY");
   a.worker.add_to(options);
+  a.store.add_to(options);
   a.own_set.add_to(options);
   return options;
 }
@@ -286,6 +296,7 @@ void validate(const po::variables_map& given, VerifyCommand& a) {
   require_writable("report", a.page);
   require_writable("summary", a.summary);
   require_folder("runs", v.keep_folder);
+  a.store.take(given, a.faults, v);
 }
 
 /// The plans of the run, on the user's own set.
@@ -311,7 +322,7 @@ int verify(const std::vector<std::string>& words) {
   auto& v = asked.v;
   v.seed = std::random_device()();
   validate(parse("verify [OPTIONS]", options_for(asked), words), asked);
-  v.set = asked.own_set.prepare(wanted(v), v.foreign);
+  if (!v.set.script) v.set = asked.own_set.prepare(wanted(v), v.foreign);
   catch_interruptions();
 
   const auto cases = properties::cases_of(v);

@@ -195,7 +195,7 @@ int import_incident(const std::vector<std::string>& words) {
              fmt::join(incident.left_out, ", "), verdict.word);
   write_story(asked.scenario_file, plan, broken(findings));
   if (!asked.folder.empty()) {
-    properties::keep_run(asked.folder, plan, incident.history, findings, nullptr,
+    properties::keep_run(asked.folder, plan, incident.history, findings, {},
                          incident.promises);
   }
   write_report(asked.page_file, incident.history, incident.promises);

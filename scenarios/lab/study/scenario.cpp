@@ -142,7 +142,7 @@ std::string idle_faults(const sim::Plan& plan, const Options& options,
   const auto virtually = sim::simulated::SimulatedWorld().run(plan).took_effect;
   std::vector<std::string> idle;
   for (const auto& kind :
-       properties::kinds_that_hit(plan, options.set.power, options.foreign.has_value())) {
+       properties::kinds_that_hit(plan, options.set, options.foreign.has_value())) {
     if (virtually.contains(kind) && !took_effect.contains(kind)) idle.push_back(kind);
   }
   return idle.empty() ? "" : fmt::format("{} took no effect", fmt::join(idle, ", "));

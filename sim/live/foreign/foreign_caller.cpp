@@ -162,10 +162,7 @@ Workload::Event ForeignCaller::perform(const Workload::Write&) {
 /// Nothing is written for a worker that ended meanwhile.
 void ForeignCaller::write_fenced() {
   const StartOrder& order = home_.setting.order;
-  if (!resource_) {
-    const auto* const limits = "socketTimeoutMS=3000&serverSelectionTimeoutMS=3000";
-    resource_ = std::make_unique<FencedResource>(with_option(order.uri, limits), order.database);
-  }
+  if (!resource_) resource_ = home_.setting.resource();
   Event e = event(Kind::write);
   e.sent_ns = e.at_ns;
   e.token = token_;

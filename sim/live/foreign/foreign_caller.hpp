@@ -5,7 +5,6 @@
 #include <string>
 
 #include "sim/live/foreign/foreign_process.hpp"
-#include "sim/live/run/resource.hpp"
 #include "sim/record/held_answers.hpp"
 
 namespace leasehold::sim::live {
@@ -64,7 +63,7 @@ class ForeignCaller {
   std::int64_t token_ = 0;
   bool knows_of_end_ = false;
   bool relies_on_lost_ = false;               ///< no `ask` during this holding
-  std::unique_ptr<FencedResource> resource_;  ///< if the lock has tokens
+  std::shared_ptr<FencedResource> resource_;  ///< if the lock has tokens
   std::unique_ptr<HeldAnswers> answers_;
 };
 

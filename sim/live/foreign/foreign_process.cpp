@@ -58,6 +58,7 @@ ForeignProcess::ForeignProcess(const ForeignSetting& setting, Now now_ns, Emit e
       child_(command_of(setting_, clock_), ChildProcess::Io::pipes, false,
              file_of(setting_, ".errors")),
       at_work_(setting_.workload.process.callers) {
+  if (setting_.on_start) setting_.on_start(child_.pid());
   emit_(event(Kind::start));
   dialogue_.started(now_());
   child_.say(start_line(setting_.order));

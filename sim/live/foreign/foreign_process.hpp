@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "model/history/history.hpp"
 #include "model/workers/promises.hpp"
 #include "sim/live/foreign/worker_protocol.hpp"
+#include "sim/live/run/resource.hpp"
 #include "sim/live/servers/member_clock.hpp"
 #include "sim/live/system/child_process.hpp"
 #include "sim/plan/workload.hpp"
@@ -31,6 +33,10 @@ struct ForeignSetting {
   std::string folder;                ///< a janitor's, for its standard error and its clock
   std::vector<StepPlan> steps = {};  ///< of a scripted worker ...
   std::int64_t began_ns = 0;         ///< ... which count from then
+  /// Called with its process before that knows the URI.
+  std::function<void(pid_t)> on_start = {};
+  /// For one caller; called from its thread.
+  std::function<std::shared_ptr<FencedResource>()> resource = {};
   /// How far apart faults put the members' clocks at most; 0: unknown.
   std::int64_t clock_margin_ms = 0;
 };

@@ -5,15 +5,14 @@
 #include <thread>
 #include <utility>
 
-#include "sim/live/system/mongo_client.hpp"
-
 namespace leasehold::sim::live {
 
 using model::Event;
 using model::Kind;
 
-ForeignProcesses::ForeignProcesses(const Plan& plan, const LiveRun& run, Now now_ns, Emit emit)
-    : plan_(plan), run_(run), now_(std::move(now_ns)), emit_(std::move(emit)) {}
+ForeignProcesses::ForeignProcesses(const Plan& plan, const LiveRun& run, Store& store, Now now_ns,
+                                   Emit emit)
+    : plan_(plan), run_(run), store_(store), now_(std::move(now_ns)), emit_(std::move(emit)) {}
 
 Event ForeignProcesses::event(Kind kind, const std::string& process) const {
   Event e;
@@ -48,8 +47,13 @@ void ForeignProcesses::start(std::size_t i) {
   const auto name = "p" + std::to_string(i) + "." + std::to_string(++lives_[i]);
   ForeignWorker::Setting setting;
   setting.command = run_.foreign->command;
-  setting.order = {name, with_option(run_.uri, "appName=" + name), run_.database,
-                   process.expiry_ms};
+  setting.order = {name, store_.uri_for(name), run_.database, process.expiry_ms};
+  setting.on_start = [this, name](pid_t pid) {
+    run_.janitor->watch(pid);
+    store_.began(name, pid);
+    if (run_.on_start) run_.on_start(pid);
+  };
+  setting.resource = [this, uri = setting.order.uri] { return store_.resource(uri); };
   setting.workload = {process, plan_.locks,
                       long_holding(process, options_of(process, "leasehold", 0))};
   setting.seed = plan_.seed * 1'000'003 + ++seeds_;
@@ -64,8 +68,6 @@ void ForeignProcesses::start(std::size_t i) {
   if (workers_[i]) killed_.push_back(std::move(workers_[i]));
   workers_[i] =
       std::make_unique<ForeignWorker>(setting, now_, [this](Event e) { take(std::move(e)); });
-  run_.janitor->watch(workers_[i]->pid());
-  if (run_.on_start) run_.on_start(workers_[i]->pid());
 }
 
 void ForeignProcesses::listen_ms(int limit_ms) {

@@ -21,8 +21,8 @@ class ForeignProcesses final : public RunProcesses {
   using Now = ForeignWorker::Now;
   using Emit = ForeignWorker::Emit;
 
-  /// REQUIRES: plan and run outlive it, and the run has a foreign lock.
-  ForeignProcesses(const Plan& plan, const LiveRun& run, Now now_ns, Emit emit);
+  /// REQUIRES: plan, run and store outlive it, and the run has a foreign lock.
+  ForeignProcesses(const Plan& plan, const LiveRun& run, Store& store, Now now_ns, Emit emit);
 
   void start_all(std::int64_t began_ns, int doomed) override;
   void listen_ms(int limit_ms) override;
@@ -50,6 +50,7 @@ class ForeignProcesses final : public RunProcesses {
 
   const Plan& plan_;
   const LiveRun& run_;
+  Store& store_;
   const Now now_;
   const Emit emit_;
   std::mutex mutex_;

@@ -6,8 +6,20 @@
 
 namespace leasehold::sim::live {
 
+bool TheirSet::can_have(FaultPlan::Kind kind) const {
+  if (!script) return power_of(kind) <= power;
+  return hits_process(kind) || script->about().faults.contains(kind);
+}
+
+Plan TheirSet::possible(Plan plan) const {
+  std::erase_if(plan.faults, [this](const FaultPlan& fault) { return !can_have(fault.kind); });
+  return plan;
+}
+
 RunSite::RunSite(TheirSet theirs, ReplicaSetOptions ours) : theirs_(std::move(theirs)) {
-  if (theirs_.uri.empty()) {
+  if (theirs_.script) {
+    scripted_ = std::make_unique<ScriptedServers>(theirs_.script);
+  } else if (theirs_.uri.empty()) {
     ours_ = std::make_unique<ReplicaSet>(ours);
   } else if (theirs_.power > Power::processes) {
     user_set_ = std::make_unique<UserSet>(theirs_.uri);
@@ -15,6 +27,7 @@ RunSite::RunSite(TheirSet theirs, ReplicaSetOptions ours) : theirs_(std::move(th
 }
 
 LiveRun RunSite::run_in(const std::string& database, Janitor& janitor, const std::string& folder) {
+  if (scripted_) return LiveRun::on(*scripted_, database, janitor, folder);
   if (ours_) return LiveRun::on(*ours_, database, janitor, folder);
   databases_.push_back(database);
   auto run = user_set_ ? LiveRun::on(*user_set_, database, janitor, folder)
@@ -23,7 +36,15 @@ LiveRun RunSite::run_in(const std::string& database, Janitor& janitor, const std
   return run;
 }
 
-Traffic RunSite::traffic() const { return user_set_ ? user_set_->proxy().traffic() : Traffic(); }
+std::vector<std::string> RunSite::log_files() const {
+  if (scripted_) return scripted_->log_files();
+  return ours_ ? ours_->log_files() : std::vector<std::string>();
+}
+
+Traffic RunSite::traffic() const {
+  if (scripted_) return scripted_->proxy().traffic();
+  return user_set_ ? user_set_->proxy().traffic() : Traffic();
+}
 
 std::vector<std::string> RunSite::leave() {
   auto left = user_set_ ? user_set_->put_back() : std::vector<std::string>();

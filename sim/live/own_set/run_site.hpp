@@ -8,24 +8,32 @@
 #include "sim/live/own_set/user_set.hpp"
 #include "sim/live/run/harness.hpp"
 #include "sim/live/servers/replica_set.hpp"
+#include "sim/live/stores/scripted_servers.hpp"
 
 namespace leasehold::sim::live {
 
-/// A user's replica set, and what may be done to it.
+/// Where runs are, if not on a replica set of ours: a user's replica set, with what may be done to
+/// it, or another store.
 struct TheirSet {
-  std::string uri;                     ///< empty: there is none, we start one of our own
+  std::string uri;                     ///< empty: there is none, we start servers of our own
   Power power = Power::members;        ///< over that set; generated faults need no more
   std::int64_t ttl_period_ms = 1'000;  ///< of its TTL monitor
   bool keep_databases = false;         ///< else those of the runs are dropped
+  std::shared_ptr<StoreScript> script = {};  ///< of that other store
+
+  /// Whether faults of this kind can happen there.
+  [[nodiscard]] bool can_have(FaultPlan::Kind kind) const;
+  /// The plan without faults that cannot happen there.
+  [[nodiscard]] Plan possible(Plan plan) const;
 };
 
-/// The servers of any number of runs: a replica set of our own, or a user's, on which nothing of
-/// ours is left at the end.
+/// The servers of any number of runs: a replica set of our own, or another store, or a user's set,
+/// on which nothing of ours is left at the end.
 ///
 /// Not thread-safe.
 class RunSite {
  public:
-  /// Throws NoMongod, or std::runtime_error if their set does not answer.
+  /// Throws NoServers, or std::runtime_error if their set does not answer.
   RunSite(TheirSet theirs, ReplicaSetOptions ours);
   ~RunSite() { (void)leave(); }
   RunSite(const RunSite&) = delete;
@@ -34,7 +42,9 @@ class RunSite {
   /// A run there, in a database that no other run has.
   [[nodiscard]] LiveRun run_in(const std::string& database, Janitor& janitor,
                                const std::string& folder = "");
-  [[nodiscard]] ReplicaSet* ours() const { return ours_.get(); }  ///< null: it is the user's
+  /// Whether servers of ours suit one plan more than another.
+  [[nodiscard]] bool has_set_of_ours() const { return ours_ != nullptr; }
+  [[nodiscard]] std::vector<std::string> log_files() const;  ///< of servers of ours
   /// Through the proxies before their members, if there are any.
   [[nodiscard]] Traffic traffic() const;
   /// Puts back what was changed and drops the databases, once commands that killed processes had
@@ -44,6 +54,7 @@ class RunSite {
  private:
   const TheirSet theirs_;
   std::unique_ptr<ReplicaSet> ours_;
+  std::unique_ptr<ScriptedServers> scripted_;
   std::unique_ptr<UserSet> user_set_;   ///< if their faults are wanted
   std::vector<std::string> databases_;  ///< that were written to
 };

@@ -119,7 +119,7 @@ LiveProcesses::Actor LiveProcesses::spawn(WorkerConfig order) {
 WorkerConfig LiveProcesses::order_for(const std::string& name, const ProcessPlan& plan) {
   WorkerConfig order;
   order.name = name;
-  order.uri = run_.uri;
+  order.uri = run_.store.uri;
   order.database = run_.database;
   order.lock = plan_.lock;
   order.locks = plan_.locks;

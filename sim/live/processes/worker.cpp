@@ -146,7 +146,7 @@ class Worker {
     const int number;
     Random random;
     Workload workload;
-    FencedResource resource;
+    MongoResource resource;
     std::vector<Holding> holdings;
     std::unique_ptr<Candidature> candidature;  ///< until its term is over
     std::stop_source stop;                     ///< of the acquire that waits

@@ -30,7 +30,10 @@ tcp::endpoint loopback(int port) {
 /// All but the constructor's and the destructor's part runs on the one thread.
 class FaultProxy::Inside {
  public:
-  Inside() : work_(asio::make_work_guard(context_)), thread_([this] { context_.run(); }) {}
+  explicit Inside(Sender sender = {})
+      : sender_(std::move(sender)),
+        work_(asio::make_work_guard(context_)),
+        thread_([this] { context_.run(); }) {}
 
   /// Runs it on the proxy's thread, and waits.
   template <typename Work>
@@ -54,9 +57,12 @@ class FaultProxy::Inside {
   }
 
   int add_member(int port) {
-    ports_[port] = static_cast<int>(listeners_.size());
-    return listen_for({loopback(port)}, false);
+    const int member = static_cast<int>(listeners_.size());
+    ports_[port] = member;
+    return listen_for(member, {loopback(port)}, false);
   }
+
+  int add_port(int member, int port) { return listen_for(member, {loopback(port)}, false); }
 
   /// A member with a name that is not known here is one that refuses connections.
   int add_member(const std::string& address) {
@@ -66,7 +72,8 @@ class FaultProxy::Inside {
     for (const auto& each : tcp::resolver(context_).resolve(host, port, unknown)) {
       found.push_back(each.endpoint());
     }
-    const int listens = listen_for(std::move(found), true);
+    const int member = static_cast<int>(listeners_.size());
+    const int listens = listen_for(member, std::move(found), true);
     proxies_[address] = "127.0.0.1:" + std::to_string(listens);
     return listens;
   }
@@ -115,17 +122,17 @@ class FaultProxy::Inside {
  private:
   struct Listener {
     tcp::acceptor acceptor;
-    Endpoints member;
+    int member;
+    Endpoints address;
     std::string rewritten_to = {};  ///< its own address, for clients; empty: nothing is changed
   };
 
-  int listen_for(Endpoints member, bool rewrites) {
-    const int number = static_cast<int>(listeners_.size());
-    auto& listener =
-        listeners_.emplace_back(Listener{tcp::acceptor(context_, loopback(0)), std::move(member)});
+  int listen_for(int member, Endpoints address, bool rewrites) {
+    auto& listener = listeners_.emplace_back(
+        Listener{tcp::acceptor(context_, loopback(0)), member, std::move(address)});
     const int port = listener.acceptor.local_endpoint().port();
     if (rewrites) listener.rewritten_to = "127.0.0.1:" + std::to_string(port);
-    accept(number);
+    accept(listener);
     return port;
   }
 
@@ -137,36 +144,43 @@ class FaultProxy::Inside {
     }
   }
 
-  void accept(int member) {
-    auto& listener = listeners_[static_cast<std::size_t>(member)];
-    listener.acceptor.async_accept([this, member](error_code error, tcp::socket client) {
+  void accept(Listener& listener) {
+    listener.acceptor.async_accept([this, &listener](error_code error, tcp::socket client) {
       if (error == asio::error::operation_aborted) return;
-      if (!error) connect(std::move(client), member);
-      accept(member);
+      if (!error) connect(std::move(client), listener);
+      accept(listener);
     });
   }
 
-  void connect(tcp::socket client, int member) {
-    const auto& listener = listeners_[static_cast<std::size_t>(member)];
+  void connect(tcp::socket client, const Listener& listener) {
     std::optional<HelloRewriter> rewriter;
     if (!listener.rewritten_to.empty()) rewriter.emplace(proxies_, listener.rewritten_to);
+    std::optional<std::string> sender;
+    if (sender_) {
+      error_code gone;
+      const int from = client.remote_endpoint(gone).port();
+      sender = gone ? "" : sender_(from, listener.acceptor.local_endpoint().port());
+    }
     connections_.remove_if([](const auto& c) { return !c->open(); });
-    connections_.push_back(std::make_shared<Connection>(std::move(client), member, rules_, ports_,
-                                                        std::move(rewriter)));
-    connections_.back()->start(listener.member);
+    connections_.push_back(std::make_shared<Connection>(
+        std::move(client), listener.member, rules_, ports_, std::move(rewriter)));
+    if (sender) connections_.back()->be_of(*sender);
+    connections_.back()->start(listener.address);
   }
 
+  const Sender sender_;
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   Rules rules_;
   std::map<int, int> ports_;  ///< member by its own port
   ProxyOf proxies_;           ///< of the members with changed replies
-  std::deque<Listener> listeners_;
+  std::deque<Listener> listeners_;  ///< references stay
   std::list<std::shared_ptr<Connection>> connections_;
   std::thread thread_;
 };
 
 FaultProxy::FaultProxy() : inside_(std::make_unique<Inside>()) {}
+FaultProxy::FaultProxy(Sender sender) : inside_(std::make_unique<Inside>(std::move(sender))) {}
 FaultProxy::~FaultProxy() = default;
 
 int FaultProxy::add_member(int port) {
@@ -174,6 +188,9 @@ int FaultProxy::add_member(int port) {
 }
 int FaultProxy::add_member(const std::string& address) {
   return inside_->on_thread([&] { return inside_->add_member(address); });
+}
+int FaultProxy::add_port(int member, int port) {
+  return inside_->on_thread([&] { return inside_->add_port(member, port); });
 }
 void FaultProxy::set(const std::string& peer, int member, const LinkRule& rule) {
   inside_->on_thread([&] { return inside_->set({peer, member}, rule); });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -14,9 +15,10 @@ struct Traffic {
   std::int64_t to_members = 0, from_members = 0;
 };
 
-/// A listener in front of each member. Learns the sender from the first message of each connection:
-/// a client by its application name, a member as "member-0/beat" (heartbeats, votes) or
-/// "member-0/sync" (replication). Other peers have no name and no faults.
+/// A listener in front of each member. Learns the sender from the first message of each connection,
+/// in MongoDB's protocol: a client by its application name, a member as "member-0/beat"
+/// (heartbeats, votes) or "member-0/sync" (replication). Or it asks who the sender is, and then
+/// passes any protocol on. Other peers have no name and no faults.
 ///
 /// Thread safety: all calls from any thread. A rule is in force when `set` returns.
 ///
@@ -26,7 +28,13 @@ struct Traffic {
 ///     back
 class FaultProxy {
  public:
+  /// The sender of a connection from this port to that one, both of this machine; empty: unknown.
+  using Sender = std::function<std::string(int from, int to)>;
+
   FaultProxy();
+  /// Asks `sender`, on a thread of its own, once for each connection. As over a network, the end of
+  /// one side reaches the other side once the rules let it, and all bytes before it.
+  explicit FaultProxy(Sender sender);
   ~FaultProxy();
   FaultProxy(const FaultProxy&) = delete;
   FaultProxy& operator=(const FaultProxy&) = delete;
@@ -38,6 +46,8 @@ class FaultProxy {
   /// ("db1:27017"): what a member says of its set's addresses is changed on its way to a client.
   /// REQUIRES: all are added before clients connect.
   int add_member(const std::string& address);
+  /// One more listener before a member, for another of its ports. Returns the proxy's.
+  int add_port(int member, int port);
 
   void set(const std::string& peer, int member, const LinkRule& rule);
   /// Resets the connections of this peer to this member: what waits is lost.

@@ -34,7 +34,20 @@ Connection::Connection(tcp::socket client, int member, Rules& rules,
       requests_{client_, server_, asio::steady_timer(client_.get_executor())},
       replies_{server_, client_, asio::steady_timer(client_.get_executor())} {}
 
+void Connection::be_of(const std::string& sender) {
+  known_ = passes_ends_ = true;
+  link_.peer = sender;
+  refuse_if_asked();
+}
+
+void Connection::refuse_if_asked() {
+  if (!rules_.of(link_).refuse) return;
+  ++rules_.touched[link_];
+  reset();
+}
+
 void Connection::start(const Endpoints& member) {
+  if (over_) return;
   asio::async_connect(server_, member, [self = shared_from_this()](error_code error,
                                                                    const tcp::endpoint&) {
     if (error || self->over_) return self->reset();
@@ -48,19 +61,23 @@ void Connection::start(const Endpoints& member) {
 }
 
 void Connection::rule_changed() {
-  if (rules_.of(link_).refuse) {
-    ++rules_.touched[link_];
-    return reset();
-  }
+  refuse_if_asked();
   write(requests_);
   write(replies_);
 }
 
 void Connection::reset() {
-  over_ = true;
   for (auto* socket : {&client_, &server_}) {
     error_code ignored;
     socket->set_option(asio::socket_base::linger(true, 0), ignored);
+  }
+  close();
+}
+
+void Connection::close() {
+  over_ = true;
+  for (auto* socket : {&client_, &server_}) {
+    error_code ignored;
     socket->close(ignored);
   }
   requests_.timer.cancel();
@@ -86,6 +103,7 @@ void Connection::read(Direction& d) {
     d.reading = false;
     if (error) {
       d.ended = true;
+      if (self->passes_ends_) self->wait_for_its_turn(d, "");
     } else {
       buffer->resize(size);
       self->arrived(d, std::move(*buffer));
@@ -99,9 +117,13 @@ void Connection::arrived(Direction& d, std::string bytes) {
   if (&d == &requests_ && !known_) identify(bytes);
   if (&d == &replies_ && rewriter_) bytes = rewriter_->pass(bytes);
   if (bytes.empty()) return;
+  if (delay(d).count() > 0 || held(d)) ++rules_.touched[link_];
+  wait_for_its_turn(d, std::move(bytes));
+}
+
+void Connection::wait_for_its_turn(Direction& d, std::string bytes) {
   auto due = SteadyClock::now() + delay(d);
   if (!d.waiting.empty()) due = std::max(due, d.waiting.back().due);
-  if (delay(d).count() > 0 || held(d)) ++rules_.touched[link_];
   d.bytes += bytes.size();
   d.waiting.push_back({due, std::move(bytes)});
 }
@@ -115,17 +137,15 @@ void Connection::identify(const std::string& bytes) {
   known_ = true;
   link_.peer = size ? peer_of(first_, ports_) : "";
   first_.clear();
-  if (rules_.of(link_).refuse) {
-    ++rules_.touched[link_];
-    reset();
-  }
+  refuse_if_asked();
 }
 
 void Connection::write(Direction& d) {
   if (over_ || d.writing) return;
-  if (d.waiting.empty()) return d.ended ? finish(d) : void();
+  if (d.waiting.empty()) return d.ended && !passes_ends_ ? finish(d) : void();
   if (held(d)) return;
   if (d.waiting.front().due > SteadyClock::now()) return write_later(d);
+  if (d.waiting.front().bytes.empty()) return pass_end(d);
   d.writing = true;
   const auto chunk = std::make_shared<Chunk>(std::move(d.waiting.front()));
   d.waiting.pop_front();
@@ -159,7 +179,9 @@ void Connection::write_later(Direction& d) {
 void Connection::receiver_gone(Direction& d) {
   d.waiting.clear();
   d.bytes = 0;
-  if (&d == &requests_) reset();
+  d.finished = true;
+  if (&d == &requests_) return reset();
+  if (requests_.finished) close();
 }
 
 /// All bytes have been passed on. What a client left behind executes before its member's side is
@@ -168,6 +190,15 @@ void Connection::finish(Direction& d) {
   if (&d == &replies_) return reset();
   d.timer.expires_after(kLeftBehind);
   d.timer.async_wait([self = shared_from_this()](error_code) { self->reset(); });
+}
+
+/// The other side may still speak.
+void Connection::pass_end(Direction& d) {
+  d.waiting.clear();
+  d.finished = true;
+  error_code ignored;
+  d.to.shutdown(tcp::socket::shutdown_send, ignored);
+  if (requests_.finished && replies_.finished) close();
 }
 
 }  // namespace leasehold::sim::live::proxy

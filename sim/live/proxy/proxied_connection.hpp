@@ -49,6 +49,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(boost::asio::ip::tcp::socket client, int member, Rules& rules,
              const std::map<int, int>& ports, std::optional<HelloRewriter> rewriter);
 
+  /// This is the sender, so no message has to say it, and ends are passed on as over a network. To
+  /// be called before `start`, or never.
+  void be_of(const std::string& sender);
   void start(const Endpoints& member);
   [[nodiscard]] const Link& link() const { return link_; }
   [[nodiscard]] bool open() const { return !over_; }
@@ -59,7 +62,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   struct Chunk {
     std::chrono::steady_clock::time_point due;
-    std::string bytes;
+    std::string bytes;  ///< empty: the sender ended, and its end is passed on
   };
   struct Direction {
     boost::asio::ip::tcp::socket& from;
@@ -67,19 +70,23 @@ class Connection : public std::enable_shared_from_this<Connection> {
     boost::asio::steady_timer timer;
     std::deque<Chunk> waiting = {};
     std::size_t bytes = 0;
-    bool reading = false, writing = false, ended = false;
+    bool reading = false, writing = false, ended = false, finished = false;
   };
 
   [[nodiscard]] bool held(const Direction& d) const;
   [[nodiscard]] std::chrono::milliseconds delay(const Direction& d) const;
   void read(Direction& d);
   void arrived(Direction& d, std::string bytes);
+  void wait_for_its_turn(Direction& d, std::string bytes);
   void identify(const std::string& bytes);
+  void refuse_if_asked();
   void write(Direction& d);
   void passed_on(const Direction& d, std::size_t size);
   void write_later(Direction& d);
   void receiver_gone(Direction& d);
   void finish(Direction& d);
+  void pass_end(Direction& d);
+  void close();
 
   Rules& rules_;
   const std::map<int, int>& ports_;
@@ -88,7 +95,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Link link_;
   Direction requests_, replies_;
   std::string first_;
-  bool known_ = false, over_ = false;
+  bool known_ = false, passes_ends_ = false, over_ = false;
 };
 
 }  // namespace leasehold::sim::live::proxy

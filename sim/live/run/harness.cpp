@@ -8,13 +8,10 @@
 #include "sim/faults/fault_injector.hpp"
 #include "sim/live/foreign/foreign_processes.hpp"
 #include "sim/live/oplog/attribute_writes.hpp"
-#include "sim/live/oplog/majority_watch.hpp"
-#include "sim/live/oplog/oplog.hpp"
 #include "sim/live/processes/live_processes.hpp"
-#include "sim/live/run/resource.hpp"
 #include "sim/live/run/run_history.hpp"
 #include "sim/live/run/stall_watch.hpp"
-#include "sim/live/servers/real_servers.hpp"
+#include "sim/live/servers/mongod.hpp"
 #include "sim/plan/lock_registry.hpp"
 #include "sim/plan/workload.hpp"
 #include "sim/record/recorder.hpp"
@@ -38,36 +35,29 @@ constexpr std::int64_t kTtlSlack = 2'500 * kMs;  ///< the monitor's own work, an
 // What the checkers allow this world.
 constexpr std::int64_t kLateness = 400 * kMs;    ///< of a process on a busy machine
 constexpr std::int64_t kTruthLag = 1'000 * kMs;  ///< from a commit to our reading of it
-constexpr std::int64_t kFaultEcho_ms = 3'000;    ///< of servers with an unknown election timeout
 constexpr int kGraves = 2;
 constexpr const char* kGrave = "grave";  ///< as progress counts it
 
-constexpr const char* kNotTouched = "not.touched";
-
-/// For a lock that is not ours, if its author gave one.
-const model::DocumentMapping* mapping_of(const LiveRun& run) {
-  const bool said = run.foreign && run.foreign->promises.document;
-  return said ? &*run.foreign->promises.document : nullptr;
-}
-
-/// Where the lock's documents are.
-std::string collection_of(const Plan& plan, const LiveRun& run) {
-  if (!run.foreign) return lock_under_test(plan.lock).collection();
-  const auto* mapping = mapping_of(run);
-  return mapping == nullptr ? kNotTouched : mapping->collection;
-}
-
-/// An administrator leaves the documents and indexes of a lock that is not ours alone: no author
-/// promises to do without them.
-FaultyCollections hit_by_faults(const Plan& plan, const LiveRun& run) {
-  const auto locks = run.database + "." + collection_of(plan, run);
-  return {run.foreign ? run.database + "." + kNotTouched : locks, locks};
-}
-
-OplogReader::Source truth_of(const Plan& plan, const LiveRun& run) {
-  OplogReader::Source source{run.uri, run.database, collection_of(plan, run), kResourceCollection};
-  if (const auto* mapping = mapping_of(run)) source.documents.emplace(*mapping);
-  return source;
+StoreUse use_of(const Plan& plan, const LiveRun& run, std::function<std::int64_t()> now_ns) {
+  StoreUse use{.database = run.database,
+               .foreign = run.foreign.has_value(),
+               // A story tells which member is primary at its beginning.
+               .first_leads = is_scripted(plan),
+               .now_ns = std::move(now_ns)};
+  if (run.foreign) use.document = run.foreign->promises.document;
+  if (use.document) use.locks = use.document->collection;
+  if (!run.foreign) use.locks = lock_under_test(plan.lock).collection();
+  const auto most = std::max_element(
+      plan.processes.begin(), plan.processes.end(),
+      [](const ProcessPlan& a, const ProcessPlan& b) { return a.permits < b.permits; });
+  for (int i = 0; i < plan.locks; ++i) {
+    use.resources.push_back(lock_name(i));
+    for (int slot = 0; slot < most->permits; ++slot) {
+      use.resources.push_back(slot_name(lock_name(i), slot));
+    }
+  }
+  for (int i = 0; i < kGraves; ++i) use.resources.push_back(grave_name(doomed_name(i)));
+  return use;
 }
 
 class Harness {
@@ -76,22 +66,13 @@ class Harness {
       : plan_(plan),
         run_(run),
         clock_(runtime::boottime_clock()),
-        oplog_(truth_of(plan, run), [this] { return now(); }),
+        store_(run.store.open(use_of(plan, run, [this] { return now(); }))),
         began_(now()),
         processes_(make_processes()) {
-    auto hit = hit_by_faults(plan, run);
-    if (run.servers != nullptr) {
-      servers_.emplace(*run.servers, std::move(hit),
-                       std::make_unique<RealMembers>(*run.servers, run.database));
-    }
-    if (run.user_set != nullptr) {
-      servers_.emplace(*run.user_set, std::move(hit),
-                       std::make_unique<UserMembers>(*run.user_set, run.database));
-    }
     faults_.emplace(
         ClusterControl{
             .processes = *processes_,
-            .servers = servers_ ? std::optional(servers_->control()) : std::nullopt,
+            .servers = store_->control(),
             .now_ns = [this] { return now(); },
             .call_at = [this](std::int64_t at, auto call) { calls_.emplace(at, std::move(call)); },
             .emit = [this](Event e) { keep(std::move(e)); },
@@ -109,16 +90,15 @@ class Harness {
     header.ttl_period_ms = run_.ttl_period_ms;
     header.lateness_ns = kLateness;
     header.truth_lag_ns = kTruthLag;
-    // One election timeout to notice that the primary is gone, another for an election that fails.
-    header.fault_echo_ms =
-        run_.servers != nullptr ? 2 * run_.servers->election_timeout_ms() : kFaultEcho_ms;
+    header.fault_echo_ms = store_->fault_echo_ms();
     keep(header);
-    prepare();
+    began_ = now();
+    processes_->start_all(began_ + start_up_ns_, is_scripted(plan_) ? 0 : kGraves);
     phase_ = "faults";
     inject_until(began_ + start_up_ns_ + plan_.faulty_ms * kMs);
     heal();
     wait_for_graves();
-    read_truth_to_its_end();
+    take(store_->rest_of_truth());
     take_stalls();
     take_spans_without_a_majority();
     keep(event(Kind::finish));
@@ -133,7 +113,7 @@ class Harness {
   std::unique_ptr<RunProcesses> make_processes() {
     const auto clock = [this] { return now(); };
     const auto emit = [this](Event e) { keep(std::move(e)); };
-    if (run_.foreign) return std::make_unique<ForeignProcesses>(plan_, run_, clock, emit);
+    if (run_.foreign) return std::make_unique<ForeignProcesses>(plan_, run_, *store_, clock, emit);
     return std::make_unique<LiveProcesses>(plan_, run_, clock, emit);
   }
 
@@ -163,25 +143,6 @@ class Harness {
     if (found != lasting_.end()) lasting_.erase(found);
   }
 
-  void prepare() {
-    std::vector<std::string> names;
-    const auto most = std::max_element(
-        plan_.processes.begin(), plan_.processes.end(),
-        [](const ProcessPlan& a, const ProcessPlan& b) { return a.permits < b.permits; });
-    for (int i = 0; i < plan_.locks; ++i) {
-      names.push_back(lock_name(i));
-      for (int slot = 0; slot < most->permits; ++slot) {
-        names.push_back(slot_name(lock_name(i), slot));
-      }
-    }
-    for (int i = 0; i < kGraves; ++i) names.push_back(grave_name(doomed_name(i)));
-    FencedResource(run_.uri, run_.database).create(names);
-    // A story tells which member is primary at its beginning.
-    if (is_scripted(plan_) && run_.servers != nullptr) run_.servers->step_up(0);
-    began_ = now();
-    processes_->start_all(began_ + start_up_ns_, is_scripted(plan_) ? 0 : kGraves);
-  }
-
   void inject_until(std::int64_t end) {
     std::size_t next = 0;
     while (now() < end && !stopping() && !somebody_died()) {
@@ -202,27 +163,15 @@ class Harness {
     for (int killed = processes_->kill_doomed(); killed > 0; --killed) ++progress_.faults[kGrave];
     look_at_members();
     make_calls();
-    take_truth();
+    take(store_->truth());
     report();
   }
 
   /// Of members, only those that a fault killed may be dead.
   void look_at_members() {
-    for (int i = 0; run_.servers != nullptr && i < run_.servers->size(); ++i) {
-      Mongod& member = run_.servers->mongod(i);
-      if (!member.died()) continue;
-      Event e = event(Kind::exit);
-      e.victim = member_name(i);
-      tell_ending(e, member.exit_status(), member.log_file());
+    for (Event& e : store_->exits()) {
       keep(std::move(e));
       member_died_ = true;
-    }
-  }
-
-  /// If a process or member died, restarts the members, so that the rest does not fail of it.
-  void restart_members() {
-    for (int i = 0; somebody_died() && run_.servers != nullptr && i < run_.servers->size(); ++i) {
-      run_.servers->mongod(i).restart();
     }
   }
 
@@ -236,47 +185,14 @@ class Harness {
     run_.on_progress(progress_);
   }
 
-  void take_truth() {
-    auto truth = oplog_.take();
+  void take(model::History&& truth) {
     history_.insert(history_.end(), std::make_move_iterator(truth.begin()),
                     std::make_move_iterator(truth.end()));
   }
 
-  void read_truth_to_its_end() {
-    const bool read = oplog_.catch_up();
-    auto again = oplog_.read_again();
-    take_truth();
-    if (!read) {
-      again.push_back(event(Kind::reread));
-      again.back().outcome = "unread";
-      again.back().message = "no primary showed its oplog within 30 s of the end";
-    }
-    history_.insert(history_.end(), std::make_move_iterator(again.begin()),
-                    std::make_move_iterator(again.end()));
-  }
-
-  std::vector<StallWatch::Member> watched_members() const {
-    std::vector<StallWatch::Member> members;
-    for (int i = 0; run_.servers != nullptr && i < run_.servers->size(); ++i) {
-      members.push_back({member_name(i), run_.servers->mongod(i).port()});
-    }
-    return members;
-  }
-
-  std::vector<std::string> watched_uris() const {
-    std::vector<std::string> uris;
-    for (int i = 0; run_.servers != nullptr && i < run_.servers->size(); ++i) {
-      uris.push_back(direct_uri(run_.servers->mongod(i).port()));
-    }
-    for (int i = 0; run_.user_set != nullptr && i < run_.user_set->size(); ++i) {
-      uris.push_back(run_.user_set->member_uri(i));
-    }
-    return uris.empty() ? std::vector{run_.uri} : uris;
-  }
-
   /// Spans that ended before the run began do not count.
   void take_spans_without_a_majority() {
-    for (auto& span : majority_.events()) {
+    for (auto& span : store_->spans_without_majority()) {
       if (span.at_ns > history_.front().at_ns) keep(std::move(span));
     }
   }
@@ -312,7 +228,8 @@ class Harness {
     look_past_proxies();
     phase_ = "healing";
     healing_from_ = now();
-    restart_members();
+    // So that the rest does not fail of it.
+    if (somebody_died()) store_->restart_members();
     faults_->heal();
     wait_for_a_majority();
     keep(event(Kind::heal));
@@ -326,7 +243,7 @@ class Harness {
   /// A member that failed to fetch asks its source again only after ten seconds.
   void wait_for_a_majority() {
     const auto limit = now() + kMajorityLimit;
-    while (!majority_.follows() && now() < limit && !stopping()) {
+    while (!store_->has_majority() && now() < limit && !stopping()) {
       phase_ = "healing: no majority has what the primary wrote";
       turn();
     }
@@ -335,10 +252,9 @@ class Harness {
 
   /// While the processes are still connected.
   void look_past_proxies() {
-    if (run_.user_set == nullptr) return;
     std::vector<std::string> names;
     for (const auto& process : processes_->running()) names.push_back(process.name);
-    progress_.past_proxies = run_.user_set->past_proxies(names, OplogReader::kClientName);
+    progress_.past_proxies = store_->past_proxies(names);
   }
 
   /// The last dead documents get the time in which they have to disappear.
@@ -360,13 +276,11 @@ class Harness {
   const Plan& plan_;
   const LiveRun& run_;
   std::shared_ptr<const runtime::Clock> clock_;
-  OplogReader oplog_;
+  const std::unique_ptr<Store> store_;
   const std::int64_t start_up_ns_ = run_.foreign && is_scripted(plan_) ? kForeignStartUp : kStartUp;
   std::int64_t began_;
   std::unique_ptr<RunProcesses> processes_;
-  StallWatch stalls_{watched_members(), [this] { return now(); }};
-  MajorityWatch majority_{watched_uris(), [this] { return now(); }};
-  std::optional<LiveServers> servers_;
+  StallWatch stalls_{store_->watched_members(), [this] { return now(); }};
   std::optional<FaultInjector> faults_;
   std::multimap<std::int64_t, std::function<void()>> calls_;  ///< by when they are due
   model::History history_;
@@ -380,28 +294,13 @@ class Harness {
 
 }  // namespace
 
-LiveRun LiveRun::on(std::string uri, std::string database, Janitor& janitor,
+LiveRun LiveRun::on(StoreAt store, std::string database, Janitor& janitor,
                     const std::string& folder) {
-  LiveRun run;
-  run.uri = std::move(uri);
+  LiveRun run{std::move(store)};
   run.database = std::move(database);
   run.janitor = &janitor;
   run.folder = janitor.folder() + "/" + folder;
   std::filesystem::create_directories(run.folder);
-  return run;
-}
-
-LiveRun LiveRun::on(ReplicaSet& servers, std::string database, Janitor& janitor,
-                    const std::string& folder) {
-  auto run = on(servers.uri(), std::move(database), janitor, folder);
-  run.servers = &servers;
-  return run;
-}
-
-LiveRun LiveRun::on(UserSet& servers, std::string database, Janitor& janitor,
-                    const std::string& folder) {
-  auto run = on(servers.uri(), std::move(database), janitor, folder);
-  run.user_set = &servers;
   return run;
 }
 

@@ -10,8 +10,8 @@
 
 #include "model/history/history.hpp"
 #include "model/workers/promises.hpp"
-#include "sim/live/own_set/user_set.hpp"
-#include "sim/live/servers/replica_set.hpp"
+#include "sim/live/stores/store.hpp"
+#include "sim/live/system/child_process.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/world.hpp"
 
@@ -36,18 +36,11 @@ struct ForeignLock {
 
 /// Where a plan runs. `on` fills it; a caller that wants more adds it.
 struct LiveRun {
-  /// Faults hit these servers, as far as they can; servers of a plain URI have none. The folder is
-  /// a janitor's, and is made if it is not there.
-  [[nodiscard]] static LiveRun on(ReplicaSet& servers, std::string database, Janitor& janitor,
-                                  const std::string& folder = "");
-  [[nodiscard]] static LiveRun on(UserSet& servers, std::string database, Janitor& janitor,
-                                  const std::string& folder = "");
-  [[nodiscard]] static LiveRun on(std::string uri, std::string database, Janitor& janitor,
+  /// The folder is a janitor's, and is made if it is not there.
+  [[nodiscard]] static LiveRun on(StoreAt store, std::string database, Janitor& janitor,
                                   const std::string& folder = "");
 
-  std::string uri;
-  ReplicaSet* servers = nullptr;       ///< ours, with faults
-  UserSet* user_set = nullptr;         ///< or the user's; neither: servers are left alone
+  StoreAt store;
   std::string database;                ///< a fresh one for each run
   std::int64_t ttl_period_ms = 1'000;  ///< the period of the servers' TTL monitor
   /// The longest wait, at the end, for that monitor to take dead holders' documents away.
@@ -64,7 +57,7 @@ struct LiveRun {
 /// the plan allows, nor than a lock that is not ours is promised.
 [[nodiscard]] std::int64_t clock_margin_ms(const Plan& plan, const LiveRun& run);
 
-/// Runs a plan against a real replica set, in real time: starts the processes, injects the faults,
+/// Runs a plan against real servers, in real time: starts the processes, injects the faults,
 /// heals, waits until what is bounded is over, and returns what happened, with the server's truth.
 [[nodiscard]] RunResult run_live(const Plan& plan, const LiveRun& run);
 

@@ -29,7 +29,7 @@ void LiveWorld::start_servers_for(const Plan& plan) {
 }
 
 RunResult LiveWorld::run(const Plan& plan) {
-  if (!site_ || site_->ours() != nullptr) start_servers_for(plan);
+  if (!site_ || site_->has_set_of_ours()) start_servers_for(plan);
   auto run = site_->run_in(databases() + "_" + std::to_string(++runs_), janitor_);
   run.foreign = setting_.foreign;
   run.stop = setting_.stop;

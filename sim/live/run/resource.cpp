@@ -1,5 +1,7 @@
 #include "sim/live/run/resource.hpp"
 
+#include <utility>
+
 namespace leasehold::sim::live {
 namespace {
 
@@ -9,15 +11,15 @@ Json majority() { return {{"w", "majority"}, {"wtimeout", 2'000}}; }
 
 }  // namespace
 
-void FencedResource::create(const std::vector<std::string>& names) {
+void MongoResource::create(const std::vector<std::string>& names) {
   Json documents = Json::array();
   for (const auto& name : names) documents.push_back({{"_id", name}, {"fence", long_number(0)}});
   client_.must(
       database_,
-      {{"insert", kResourceCollection}, {"documents", documents}, {"writeConcern", majority()}});
+      {{"insert", kCollection}, {"documents", documents}, {"writeConcern", majority()}});
 }
 
-std::string FencedResource::write(const Write& w) {
+std::string MongoResource::write(const Write& w) {
   const Json filter{{"_id", w.name}, {"fence", {{"$lte", long_number(w.token.value())}}}};
   const Json change{{"$set",
                      {{"fence", long_number(w.token.value())},
@@ -27,7 +29,7 @@ std::string FencedResource::write(const Write& w) {
                       {"write", w.number}}}};
   try {
     const Json reply =
-        client_.run(database_, {{"update", kResourceCollection},
+        client_.run(database_, {{"update", kCollection},
                                 {"updates", Json::array({{{"q", filter}, {"u", change}}})},
                                 {"writeConcern", majority()},
                                 {"maxTimeMS", 3'000}});
@@ -38,6 +40,29 @@ std::string FencedResource::write(const Write& w) {
   } catch (const std::exception&) {
     return "unknown";
   }
+}
+
+std::string MemoryResource::write(const Write& w) {
+  const std::lock_guard lock(mutex_);
+  auto& fence = fences_[w.name];
+  if (w.token < fence) return "refused";
+  fence = w.token;
+  model::Event e;
+  e.at_ns = now_ns_();
+  e.kind = model::Kind::stored;
+  e.name = w.name;
+  e.process = w.process;
+  e.write_number = w.number;
+  e.owner = w.owner;
+  e.token = w.token.value();
+  e.order = ++accepted_;
+  stored_.push_back(std::move(e));
+  return "accepted";
+}
+
+model::History MemoryResource::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(stored_, {});
 }
 
 }  // namespace leasehold::sim::live

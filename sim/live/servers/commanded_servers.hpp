@@ -98,7 +98,7 @@ class LiveServers {
  public:
   LiveServers(MemberSet& set, FaultyCollections hit, std::unique_ptr<CommandedMembers> members)
       : members_(std::move(members)), data_(set, std::move(hit)), links_(set) {}
-  [[nodiscard]] ServerControl control() { return {*members_, data_, links_}; }
+  [[nodiscard]] ServerControl control() { return {*members_, &data_, links_}; }
 
  private:
   std::unique_ptr<CommandedMembers> members_;

@@ -171,7 +171,7 @@ void until_true(const std::string& what, const std::function<bool()>& attempt, m
   while (SteadyClock::now() < end) {
     try {
       if (attempt()) return;
-    } catch (const NoMongod&) {
+    } catch (const NoServers&) {
       throw;
     } catch (const std::exception& error) {
       complaint = error.what();

@@ -13,9 +13,13 @@
 
 namespace leasehold::sim::live {
 
-/// No mongod was found, or none that starts; the message says how to get one.
-struct NoMongod : std::runtime_error {
+/// Servers that cannot be started here; the message says why, or how to get them.
+struct NoServers : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+/// No mongod was found, or none that starts.
+struct NoMongod : NoServers {
+  using NoServers::NoServers;
 };
 
 /// `LEASEHOLD_MONGOD`, or mongod on the PATH, or the one that scripts/fetch-mongod put into its
@@ -38,7 +42,7 @@ struct NoMongod : std::runtime_error {
 [[nodiscard]] std::string direct_uri(int port);
 
 /// Repeats `attempt` until it returns true; throws std::runtime_error with its last complaint once
-/// the limit is over.
+/// the limit is over, and NoServers as soon as it does.
 void until_true(const std::string& what, const std::function<bool()>& attempt,
                 std::chrono::milliseconds limit = std::chrono::minutes(1));
 

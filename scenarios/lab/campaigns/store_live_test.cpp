@@ -1,0 +1,188 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "model/workers/promises.hpp"
+#include "properties/campaigns/judgement.hpp"
+#include "scenarios/lab/report/processes_with.hpp"
+#include "scenarios/lab/run_program.hpp"
+#include "sim/live/live_test.hpp"
+#include "sim/live/run/harness.hpp"
+#include "sim/live/stores/scripted_servers.hpp"
+
+/// A lock service that is not MongoDB: the template of a user's own, which needs no package.
+namespace leasehold::lab {
+namespace {
+
+namespace fs = std::filesystem;
+using sim::FaultPlan;
+using sim::live::ChildProcess;
+using sim::live::eventually;
+using sim::live::ScriptedServers;
+using sim::live::StoreScript;
+using std::chrono::milliseconds;
+
+/// A copy of the template, as its user makes one, and a folder for what runs leave.
+class Copied {
+ public:
+  Copied() {
+    fs::remove_all(folder);
+    fs::create_directories(temporary);
+    fs::copy(LEASEHOLD_STORES "/template", folder, fs::copy_options::recursive);
+    signal(SIGINT, SIG_DFL);  // the laboratory would inherit that it is ignored
+  }
+  ~Copied() { fs::remove_all(folder); }
+  Copied(const Copied&) = delete;
+  Copied& operator=(const Copied&) = delete;
+
+  void change(const std::string& file, const std::string& line, const std::string& by) const {
+    std::ifstream in(folder + "/" + file);
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    const auto at = text.find(line);
+    ASSERT_NE(at, std::string::npos) << "the template has it no more";
+    std::ofstream(folder + "/" + file) << text.replace(at, line.size(), by);
+  }
+
+  [[nodiscard]] std::string store() const { return folder + "/store"; }
+  [[nodiscard]] std::string worker() const { return "/usr/bin/python3 " + folder + "/worker.py"; }
+  [[nodiscard]] model::Promises promises() const {
+    std::ifstream in(folder + "/promises.json");
+    return model::promises_from_json({std::istreambuf_iterator<char>(in), {}});
+  }
+  [[nodiscard]] std::vector<std::string> verify(const std::vector<std::string>& more) const {
+    std::vector<std::string> words{
+        "env", "TMPDIR=" + temporary, LEASEHOLD_LAB_PROGRAM, "verify", "--store", store(),
+        "--worker", worker(), "--promises", folder + "/promises.json", "--processes", "4",
+        "--locks", "2", "--runs", folder + "/runs"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  const std::string folder =
+      testing::TempDir() + "leasehold-store-test-" + std::to_string(getpid());
+  const std::string temporary = folder + "/tmp";
+};
+
+TEST(Stores, ASoundLockHoldsUnderAllFaultsThatItsStoreHas) {
+  const Copied copy;
+  const auto json_file = copy.folder + "/out.json";
+  const auto ran = run_program(
+      copy.verify({"--seconds", "40", "--seed", "5", "--floors", "10", "--json", json_file}));
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("left out, for template 1 cannot have them: step-up, "),
+            std::string::npos)
+      << ran.out;
+  std::ifstream in(json_file);
+  const auto json = nlohmann::json::parse(in);
+  EXPECT_EQ(json["store"], "template 1");
+  EXPECT_EQ(json["guarantees"]["G3"]["verdict"], "holds") << "without an oplog";
+  EXPECT_GT(json["fenced_writes"], 10);
+  EXPECT_TRUE(fs::is_empty(copy.temporary));
+}
+
+TEST(Stores, ALockThatIsGrantedToTwoIsFound) {
+  const Copied copy;
+  copy.change("server.py", "time.monotonic() < ends[name]:", "time.monotonic() < 0:");
+  const auto ran = run_program(
+      copy.verify({"--seconds", "20", "--faults", "none", "--until-violated", "--floors", "10"}));
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("G2 violated: "), std::string::npos) << ran.out;
+}
+
+/// Each has to be felt: bytes that waited, a process that was dead, a clock that was read.
+TEST(Stores, EachFaultTakesEffectAndTheMemberComesBack) {
+  using K = FaultPlan::Kind;
+  const Copied copy;
+  ScriptedServers servers(std::make_shared<StoreScript>(copy.store()));
+  sim::live::Janitor janitor;
+  auto run = sim::live::LiveRun::on(servers, sim::live::fresh_database(), janitor);
+  run.foreign = sim::live::ForeignLock{copy.worker(), copy.promises()};
+  sim::Plan plan;
+  plan.locks = 2;
+  plan.faulty_ms = 7'500;
+  sim::ProcessPlan process;
+  process.long_hold_percent = 0;  // each has something to say at any time
+  plan.processes.assign(3, process);
+  plan.faults = {{.kind = K::cut_link, .at_ms = 1'000, .for_ms = 450},
+                 {.kind = K::slow_link, .at_ms = 1'500, .for_ms = 450, .amount = 40},
+                 {.kind = K::lost_replies, .at_ms = 2'000, .for_ms = 450},
+                 {.kind = K::late_requests, .at_ms = 2'500, .for_ms = 450, .amount = 40},
+                 {.kind = K::refuse_link, .at_ms = 3'000, .for_ms = 450},
+                 {.kind = K::clock_jump, .at_ms = 3'500, .amount = 400},
+                 {.kind = K::stop_member, .at_ms = 4'000, .for_ms = 500},
+                 {.kind = K::kill_member, .at_ms = 5'000, .for_ms = 500}};
+  const auto result = sim::live::run_live(plan, run);
+  for (const auto& fault : plan.faults) {
+    const std::string kind = to_string(fault.kind);
+    EXPECT_EQ(result.took_effect.count(kind), 1u) << kind;
+  }
+  const auto promises = run.foreign->promises;
+  for (const auto& f : properties::judge(result.history, promises).findings) {
+    EXPECT_TRUE(f.verdict == model::Verdict::holds || f.never_tested())
+        << to_string(f.check) << ": " << f.why;
+  }
+  EXPECT_TRUE(servers.reachable(0));
+  EXPECT_TRUE(servers.all_have_all_data());
+}
+
+/// The parts of a member are there: its shell, its server.
+bool serves(const Copied& copy) { return processes_with(copy.temporary).size() >= 2; }
+
+TEST(Stores, KilledAtAnyTimeItLeavesNothingBehind) {
+  const Copied copy;
+  int left_something = 0;
+  for (const int after_ms : {200, 1'500, 5'000}) {
+    ChildProcess lab(copy.verify({"--seconds", "20"}), ChildProcess::Io::nothing);
+    std::this_thread::sleep_for(milliseconds(after_ms));
+    left_something += serves(copy) ? 1 : 0;
+    lab.kill();
+    EXPECT_TRUE(eventually([&] {
+      return fs::is_empty(copy.temporary) && processes_with(copy.temporary).empty() &&
+             processes_with(copy.folder + "/server.py").empty();
+    })) << "killed after "
+        << after_ms << " ms";
+  }
+  EXPECT_GT(left_something, 0) << "else nothing was there to go";
+}
+
+TEST(Stores, InterruptedItLeavesNothingBehind) {
+  const Copied copy;
+  ChildProcess lab(copy.verify({"--seconds", "60"}), ChildProcess::Io::nothing);
+  ASSERT_TRUE(eventually([&] { return serves(copy); }));
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  lab.send_signal(SIGINT);
+  ASSERT_TRUE(lab.wait_ms(60'000));
+  EXPECT_TRUE(WIFEXITED(lab.exit_status()));
+  EXPECT_TRUE(fs::is_empty(copy.temporary));
+  EXPECT_TRUE(processes_with(copy.folder + "/server.py").empty());
+}
+
+TEST(Stores, AServerThatEndsUnaskedIsNoVerdictOfTheLock) {
+  const Copied copy;
+  copy.change("server.py", "    server.serve_forever()",
+              "    threading.Timer(4, lambda: os._exit(3)).start()\n    server.serve_forever()");
+  const auto ran = run_program(copy.verify({"--seconds", "20", "--faults", "none"}));
+  EXPECT_EQ(ran.exit_code, 70) << ran.out;
+  EXPECT_NE(ran.out.find("harness failure: member-0 "), std::string::npos) << ran.out;
+}
+
+TEST(Stores, AServerThatCannotStartIsSaidWithItsLastWords) {
+  const Copied copy;
+  copy.change("server.py", "mutex = threading.Lock()", "sys.exit('no disk')");
+  const auto ran = run_program(copy.verify({"--seconds", "20"}));
+  EXPECT_EQ(ran.exit_code, 69) << ran.out;
+  EXPECT_NE(ran.out.find("member-0 of template 1 ended with status 1: no disk"), std::string::npos)
+      << ran.out;
+  EXPECT_TRUE(fs::is_empty(copy.temporary));
+}
+
+}  // namespace
+}  // namespace leasehold::lab

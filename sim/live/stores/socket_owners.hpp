@@ -1,0 +1,33 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace leasehold::sim::live {
+
+/// Which of the processes that it knows has the other end of a connection on this machine: by the
+/// kernel's table of sockets, so without reading what they say.
+///
+/// Thread-safe.
+///
+///     SocketOwners owners;
+///     owners.add("p0.1", child.pid());
+///     const auto name = owners.of(remote_port, local_port);  // "p0.1"
+class SocketOwners {
+ public:
+  /// From now on connections of this process and of all that it starts have this name. REQUIRES: it
+  /// is a child of this process. A name may be given to another process once the first is dead.
+  void add(const std::string& name, pid_t process);
+  /// The name of the process with a connection from this port to that one; empty: it is of none
+  /// that is known, or gone.
+  [[nodiscard]] std::string of(int from, int to) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, pid_t> known_;
+};
+
+}  // namespace leasehold::sim::live
