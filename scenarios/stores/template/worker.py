@@ -6,16 +6,23 @@ import json, socket, sys, threading, time, uuid
 class Lock:
     def __init__(self, uri, database, lease_ms):
         self.host, self.port = uri.removeprefix("lock://").split(":")
-        self.database, self.lease_ms = database, lease_ms
+        self.database, self.lease_ms, self.idle = database, lease_ms, []
 
-    def ask(self, *words):  # a connection for each question, so that none waits for another
-        with socket.create_connection((self.host, int(self.port)), 2) as opened:
-            opened.settimeout(2)
+    def ask(self, *words):  # on a connection that no other question waits on
+        try:
+            opened = self.idle.pop()
+        except IndexError:
+            opened = socket.create_connection((self.host, int(self.port)), 2)
+        try:
             opened.sendall(" ".join(words).encode() + b"\n")
-            answer = opened.makefile().readline().split()
-        if not answer:
-            raise ConnectionError("the server ended")
-        return answer
+            said = opened.recv(1000)  # an answer is one small packet
+            if not said:
+                raise ConnectionError("the server ended")
+        except OSError:
+            opened.close()  # its answer may come later
+            raise
+        self.idle.append(opened)
+        return said.decode().split()
 
     def attempt(self, name):  # None: another has it
         owner, until = uuid.uuid4().hex, time.monotonic() + self.lease_ms / 1000

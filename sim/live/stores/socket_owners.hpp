@@ -28,6 +28,8 @@ class SocketOwners {
  private:
   mutable std::mutex mutex_;
   std::map<std::string, pid_t> known_;
+  /// All their processes as of the last time that one was looked for in vain.
+  mutable std::map<pid_t, std::string> names_;
 };
 
 }  // namespace leasehold::sim::live

@@ -102,6 +102,7 @@ StoreScript::Ended StoreScript::run(const std::vector<std::string>& verb, const 
                                  kRun,
                                  janitor_ == nullptr ? "leasehold" : janitor_->folder(),
                                  "timeout",
+                                 "--foreground",  // in the same group
                                  "-s",
                                  "KILL",
                                  std::to_string(limit.count()),

@@ -1,6 +1,7 @@
 #include "sim/live/stores/store_script.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -23,6 +24,7 @@ class Script {
     std::ofstream(path) << "#!/bin/sh\ncase $1 in\nabout) echo '" << about << "' ;;\n"
                         << others << "\nesac\n";
     fs::permissions(path, fs::perms(0755));
+    signal(SIGPIPE, SIG_IGN);  // not each of them reads its input
   }
   ~Script() { fs::remove(path); }
   Script(const Script&) = delete;
