@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -19,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kLimit{2};
+constexpr std::chrono::seconds kLimit{10};  ///< of a busy machine
 
 void wait_for(const std::string& what, const std::function<bool()>& attempt) {
   const auto end = SteadyClock::now() + kLimit;
@@ -33,15 +34,20 @@ void wait_for(const std::string& what, const std::function<bool()>& attempt) {
 
 ProcessTable::ProcessTable() {
   std::error_code gone;
-  for (const auto& entry : fs::directory_iterator("/proc", gone)) {
-    const auto name = entry.path().filename().string();
+  for (fs::directory_iterator at("/proc", gone), end; !gone && at != end; at.increment(gone)) {
+    const auto name = at->path().filename().string();
     pid_t pid = 0;
-    const auto* const end = name.data() + name.size();
-    if (std::from_chars(name.data(), end, pid).ptr != end) continue;
+    const auto* const last = name.data() + name.size();
+    if (std::from_chars(name.data(), last, pid).ptr != last) continue;
     const auto stat = kernel_stat(pid);
     if (stat.size() < 3) continue;
     processes_[pid] = {std::stoi(stat[1]), std::stoi(stat[2]), stat[0] == "Z" || stat[0] == "X"};
   }
+}
+
+bool ProcessTable::is_gone(pid_t process) const {
+  const auto found = processes_.find(process);
+  return found == processes_.end() || found->second.dead;
 }
 
 std::vector<pid_t> ProcessTable::tree(pid_t root) const {
@@ -58,7 +64,7 @@ std::vector<pid_t> ProcessTable::tree(pid_t root) const {
       if (entry.parent == all[i]) add(pid);
     }
   }
-  std::erase_if(all, [this](pid_t pid) { return processes_.at(pid).dead; });
+  std::erase_if(all, [this](pid_t pid) { return is_gone(pid); });
   return all;
 }
 
@@ -86,19 +92,23 @@ void resume_tree(pid_t root) {
 
 /// Stopped first, so that none that is started meanwhile loses its parent and is not found.
 void kill_trees(const std::vector<pid_t>& roots) {
-  for (const pid_t root : roots) stop_tree(root);
-  std::vector<pid_t> all;
-  const ProcessTable table;
+  std::string complaint;
   for (const pid_t root : roots) {
-    const auto tree = table.tree(root);
-    all.insert(all.end(), tree.begin(), tree.end());
+    try {
+      stop_tree(root);
+    } catch (const std::runtime_error& error) {
+      complaint = error.what();
+    }
   }
-  for (const pid_t pid : all) ::kill(pid, SIGKILL);
-  wait_for("killing a member", [&all] {
-    return std::all_of(all.begin(), all.end(), [](pid_t pid) {
-      const auto stat = kernel_stat(pid);
-      return stat.empty() || stat[0] == "Z" || stat[0] == "X";
-    });
+  std::set<pid_t> seen;
+  wait_for("killing a member (" + complaint + ")", [&] {
+    const ProcessTable table;
+    for (const pid_t root : roots) {
+      for (const pid_t pid : table.tree(root)) seen.insert(pid);
+    }
+    for (const pid_t pid : seen) ::kill(pid, SIGKILL);
+    std::erase_if(seen, [&](pid_t pid) { return table.is_gone(pid); });
+    return seen.empty();
   });
 }
 
