@@ -1,0 +1,167 @@
+"""What all stores share: the six verbs by which the laboratory runs a lock service that it knows nothing of.
+
+  STORE about            what it is: its name, members, ports, the faults that it can have, the URI that workers get
+  STORE prepare          makes the members' files; answers the command of each member
+  STORE ready            exit code 0: it has a leader and takes writes; 1: not yet
+  STORE leader           {"leader":N}; -1: none, or there is no such thing
+  STORE lead N           makes member N the leader; 1: it did not become it within 5 s
+  STORE rejoin N         before a killed member is started again: {}, or another command
+
+All but `about` read the layout on standard input: {"folder":F,"members":[{"folder":F,"ports":{NAME:{"listen":P,
+"advertise":P}}},...]}. A member listens on `listen` of 127.0.0.1 and names `advertise` to all others, where the
+laboratory has a proxy. Each verb prints one JSON object, or ends with another exit code and one line that says why.
+The laboratory starts and ends the members; it kills and stops the whole process group of one."""
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+LINKS = ["cut-link", "refuse-link", "slow-link", "lost-replies", "late-requests"]
+CLOCKS = ["clock-jump", "clock-drift"]  # of servers that ask libc for the time
+ANSWERS_WITHIN_S = 0.4  # a member that is asked; `ready` and `leader` have a second
+LEADS_WITHIN_S = 5
+
+
+class Missing(Exception):
+    """What has to be installed."""
+
+
+class Store:
+    """A store says these of itself, and overrides what differs below."""
+    name = ""
+    members = 1
+    ports = ["client"]
+    faults = ["kill-member", "stop-member", *LINKS]
+    uri = ""
+
+    def version(self):
+        """Of what is installed; raises Missing if it cannot run here."""
+        raise NotImplementedError
+
+    def prepare(self, layout):
+        """The members, as `member` makes them."""
+        raise NotImplementedError
+
+    def ready(self, layout):
+        raise NotImplementedError
+
+    def leader(self, layout):
+        return 0 if self.members == 1 else -1
+
+    def lead(self, layout, number):
+        """Asks for it once; `main` looks whether it came true."""
+        raise NotImplementedError
+
+    def rejoin(self, layout, number):
+        return {}
+
+
+def member(*command, **environment):
+    return {"command": [str(word) for word in command], "environment": environment}
+
+
+def program(name, package):
+    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin")
+    if not found:
+        raise Missing(f"install the package {package}")
+    return found
+
+
+def version_of(command):
+    """The first number with a dot that it says of its version."""
+    said = subprocess.run([command, "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).stdout
+    return re.search(r"\d+(\.\d+)+", said.decode())[0]
+
+
+def write(path, lines):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def port(of_member, name="client", kind="listen"):
+    return of_member["ports"][name][kind]
+
+
+def asked_at_once(ask, layout):
+    """What each member answers; None of one that does not."""
+    def one(of_member):
+        try:
+            return ask(of_member)
+        except (OSError, ValueError):
+            return None
+    members = layout["members"]
+    with concurrent.futures.ThreadPoolExecutor(len(members)) as pool:
+        return list(pool.map(one, members))
+
+
+def connected(to_port, seconds=ANSWERS_WITHIN_S):
+    opened = socket.create_connection(("127.0.0.1", to_port), timeout=seconds)
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return opened
+
+
+def about(store):
+    said = {"name": store.name, "members": store.members, "ports": store.ports, "faults": store.faults,
+            "uri": store.uri}
+    try:
+        said["name"] += f" {store.version()}"
+    except Missing as missing:
+        said["missing"] = f"{store.name}: {missing}"
+    return said
+
+
+def became_leader(store, layout, number):
+    until = time.monotonic() + LEADS_WITHIN_S
+    while time.monotonic() < until:
+        if store.leader(layout) == number:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def asked_for(store, arguments):
+    """(verb, member); an exit with one line if they are none."""
+    verb, *more = arguments or [""]
+    if verb not in ("about", "prepare", "ready", "leader", "lead", "rejoin"):
+        sys.exit(f"{sys.argv[0]}: the verb is '{verb}': it must be about, prepare, ready, leader, lead or rejoin")
+    if verb not in ("lead", "rejoin"):
+        return verb, None
+    if verb == "lead" and "step-up" not in store.faults:
+        sys.exit(f"{sys.argv[0]}: lead: no member of {store.name} can be made the leader")
+    if len(more) != 1 or not more[0].isdecimal() or int(more[0]) >= store.members:
+        sys.exit(f"{sys.argv[0]}: {verb} has '{' '.join(more)}': it must be a member, 0 to {store.members - 1}")
+    return verb, int(more[0])
+
+
+def run(store, verb, layout, number):
+    if verb == "about":
+        return about(store)
+    if verb == "prepare":
+        store.version()
+        return {"members": store.prepare(layout)}
+    if verb == "leader":
+        return {"leader": store.leader(layout)}
+    if verb == "rejoin":
+        return store.rejoin(layout, number)
+    if verb == "lead":
+        store.lead(layout, number)
+    if not (store.ready(layout) if verb == "ready" else became_leader(store, layout, number)):
+        sys.exit(1)
+    return {}
+
+
+def main(store):
+    verb, number = asked_for(store, sys.argv[1:])
+    try:
+        layout = None if verb == "about" else json.load(sys.stdin)
+        print(json.dumps(run(store, verb, layout, number)))
+    except (Missing, OSError, ValueError, KeyError) as why:
+        # Not 1, which says "not yet".
+        print(f"{store.name}: {verb}: {type(why).__name__ + ': ' if isinstance(why, KeyError) else ''}{why}",
+              file=sys.stderr)
+        sys.exit(2)
