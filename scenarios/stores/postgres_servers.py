@@ -21,7 +21,8 @@ SETSID = {"x86_64": 112, "aarch64": 157}
 ASKED_FOR_S = 0.7
 SETTINGS = [
     "listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "max_connections = 400", "shared_buffers = 32MB",
-    "jit = off", "autovacuum = off", "log_checkpoints = off", "max_wal_size = 256MB", "wal_log_hints = on"]
+    "jit = off", "autovacuum = off", "log_checkpoints = off", "max_wal_size = 256MB",
+    "wal_retrieve_retry_interval = 200ms"]
 
 
 def tool(name):
@@ -64,10 +65,12 @@ def stay_in_group():
         raise OSError(ctypes.get_errno(), "the filter for system calls is refused")
 
 
-def enterable(folder):
-    """The user of the servers has to get to the data."""
-    for path in (folder, os.path.dirname(folder)):
-        os.chmod(path, os.stat(path).st_mode | 0o711)
+def give_to_owner(folder):
+    """A member's folder; it has to be reached, too."""
+    if not OWNER:
+        return
+    shutil.chown(folder, OWNER["user"], OWNER["group"])
+    os.chmod(os.path.dirname(folder), os.stat(os.path.dirname(folder)).st_mode | 0o711)
     try:
         ran("/usr/bin/test", "-x", folder)
     except OSError:
@@ -86,10 +89,7 @@ class Postgres(Store):
 
     def make_data(self, of_member):
         data = f"{of_member['folder']}/data"
-        os.makedirs(data)
-        if OWNER:
-            enterable(of_member["folder"])
-            shutil.chown(data, "postgres", "postgres")
+        give_to_owner(of_member["folder"])
         ran(tool("initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
         with open(f"{data}/postgresql.conf", "a", encoding="utf-8") as file:
             file.write("\n".join(SETTINGS) + "\n")
@@ -106,11 +106,17 @@ class Postgres(Store):
         return member(sys.executable, os.path.abspath(__file__), f"{layout['members'][number]['folder']}/data",
                       *self.settings_of(layout, number))
 
+    def primary(self, _):
+        return 0
+
+    def leader(self, layout):
+        primary = self.primary(layout)
+        return primary if queried(layout["members"][primary], "SELECT pg_is_in_recovery()") == "f" else -1
+
     def ready(self, layout):
-        """With a commit, which waits for the standby."""
-        leader = self.leader(layout)
-        return leader >= 0 and \
-            queried(layout["members"][leader], "SELECT pg_logical_emit_message(true, '', '')") is not None
+        """A commit, which waits for the standby."""
+        return bool(queried(layout["members"][self.primary(layout)],
+                            "SELECT pg_logical_emit_message(true, '', '') WHERE NOT pg_is_in_recovery()"))
 
 
 class Standby(Postgres):
@@ -130,8 +136,7 @@ class Standby(Postgres):
     def prepare(self, layout):
         data = self.make_data(layout["members"][0])
         copy = f"{layout['members'][1]['folder']}/data"
-        if OWNER:
-            enterable(layout["members"][1]["folder"])
+        give_to_owner(layout["members"][1]["folder"])
         subprocess.run(["cp", "-a", data, copy], check=True)
         write(f"{copy}/standby.signal", [])
         self.name_primary(layout, 0)
@@ -146,10 +151,9 @@ class Standby(Postgres):
         write(f"{layout['folder']}/primary.new", [str(number)])
         os.replace(f"{layout['folder']}/primary.new", f"{layout['folder']}/primary")
 
-    def leader(self, layout):
+    def primary(self, layout):
         with open(f"{layout['folder']}/primary", encoding="utf-8") as file:
-            named = int(file.read())
-        return named if queried(layout["members"][named], "SELECT pg_is_in_recovery()") == "f" else -1
+            return int(file.read())
 
     def lead(self, layout, number):
         if self.leader(layout) == number or queried(layout["members"][number], "SELECT 1") is None:
@@ -159,18 +163,24 @@ class Standby(Postgres):
         queried(layout["members"][number], "SELECT pg_promote(false)")
 
 
-def end_servers(data):
-    """SIGKILL to the server on this data and to its processes; what is left when its member runs on: `serve`."""
+def server_on(data):
+    """The process that runs on this data; none if it is dead, also if nothing has waited for its end yet."""
     try:
         with open(f"{data}/postmaster.pid", encoding="utf-8") as file:
             server = int(file.readline())
-        with open(f"/proc/{server}/task/{server}/children", encoding="utf-8") as file:
-            children = [int(word) for word in file.read().split()]
-        with open(f"/proc/{server}/comm", encoding="utf-8") as file:
-            if file.read().strip() != "postgres":
-                return
+        with open(f"/proc/{server}/cmdline", encoding="utf-8") as file:
+            return server if data in file.read().split("\0") else None
     except (OSError, ValueError):
-        return  # none runs
+        return None
+
+
+def end_servers(data):
+    """SIGKILL to the server on this data and to its processes; its member goes on in `serve`."""
+    server = server_on(data)
+    if not server:
+        return
+    with open(f"/proc/{server}/task/{server}/children", encoding="utf-8") as file:
+        children = [int(word) for word in file.read().split()]
     for process in (server, *children):
         try:
             os.kill(process, signal.SIGKILL)
@@ -215,6 +225,8 @@ def serve(data, *settings):
     while True:
         if not is_primary() and not os.path.exists(f"{data}/standby.signal"):
             rebuild(data, settings)
+        if not server_on(data) and os.path.exists(f"{data}/postmaster.pid"):
+            os.remove(f"{data}/postmaster.pid")  # a dead process keeps its number until it is waited for
         ended = subprocess.run(command, check=False).returncode
         if is_primary() or os.path.exists(f"{data}/standby.signal"):
             sys.exit(ended if ended >= 0 else 128 - ended)

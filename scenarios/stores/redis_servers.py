@@ -61,6 +61,9 @@ class Redis(Store):
         return [member(program("redis-server", "redis-server"), f"{of['folder']}/redis.conf")
                 for of in layout["members"]]
 
+    def leader(self, layout):
+        return 0 if self.members == 1 and self.ready(layout) else -1
+
     def ready(self, layout):
         return sum(map(bool, asked_at_once(takes_writes, layout))) > self.members // 2
 

@@ -1,0 +1,96 @@
+"""Advisory locks of PostgreSQL by psycopg, by the protocol of scenarios/WORKERS.md: postgres_worker.py session|transaction.
+
+Each holding has a connection, because a session gets a lock that it has already. A session's end is all that its user
+can hear of a loss: he looks, without a request, whether the server closed the connection."""
+import hashlib
+import queue
+import sys
+import urllib.parse
+
+import psycopg
+from serve import serve
+
+LOCKS = {  # how it is acquired: waiting, trying once
+    "session": ("pg_advisory_lock", "pg_try_advisory_lock"),
+    "transaction": ("pg_advisory_xact_lock", "pg_try_advisory_xact_lock")}
+
+
+class AdvisoryLock:
+    errors = psycopg.Error
+
+    def __init__(self, uri, database, **_):
+        more = urllib.parse.urlencode({"connect_timeout": 2, "application_name": database})
+        self.uri, self.database = f"{uri}{'&' if '?' in uri else '?'}{more}", database
+        self.level, self.idle = sys.argv[1], queue.SimpleQueue()
+
+    def connection(self):
+        while True:
+            try:
+                connection = self.idle.get_nowait()
+            except queue.Empty:
+                return psycopg.connect(self.uri, autocommit=True)
+            if open_still(connection):
+                return connection
+            connection.close()
+
+    def acquire(self, name, timeout_s, _):
+        connection = self.connection()
+        try:
+            if self.take(connection, self.key(name), timeout_s):
+                return connection, name
+        except psycopg.errors.LockNotAvailable:  # the end of lock_timeout
+            pass
+        except BaseException:
+            connection.close()
+            raise
+        self.give_back(connection)
+        return None
+
+    def key(self, name):
+        return int.from_bytes(hashlib.sha256(f"{self.database}/{name}".encode()).digest()[:8], signed=True)
+
+    def take(self, connection, key, timeout_s):
+        waiting, trying = LOCKS[self.level]
+        if self.level == "transaction":
+            connection.execute("BEGIN")
+        if not timeout_s:
+            return connection.execute(f"SELECT {trying}(%s)", (key,)).fetchone()[0]
+        connection.execute(f"SET lock_timeout = {max(1, round(timeout_s * 1000))}")
+        connection.execute(f"SELECT {waiting}(%s)", (key,))
+        return True
+
+    def give_back(self, connection):
+        if self.level == "transaction":
+            connection.execute("ROLLBACK")
+        self.idle.put(connection)
+
+    def held(self, holding):
+        return open_still(holding[0])
+
+    def release(self, holding):
+        connection, name = holding
+        try:
+            if self.level == "transaction":
+                connection.execute("COMMIT")
+                freed = True
+            else:
+                freed = connection.execute("SELECT pg_advisory_unlock(%s)", (self.key(name),)).fetchone()[0]
+        except psycopg.Error:
+            connection.close()
+            raise
+        self.idle.put(connection)
+        return "released" if freed else "not_owner"
+
+
+def open_still(connection):
+    """Reads what has arrived, if anything has; libpq notes the end of a connection then."""
+    if connection.closed:
+        return False
+    try:
+        connection.pgconn.consume_input()
+    except psycopg.OperationalError:
+        return False
+    return connection.pgconn.status == psycopg.pq.ConnStatus.OK
+
+
+serve(AdvisoryLock)

@@ -1,0 +1,249 @@
+"""Whether each store does what its verbs say, and each lock of scripts/others what its worker's protocol asks for, without
+the laboratory: stores_check.py [STORE...]. Exit code 1: something did not; 77: none of these stores is installed."""
+import contextlib
+import importlib.machinery
+import importlib.util
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+from launch import Launched  # noqa: E402
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(FOLDER))
+STORES = ["redis", "redis5", "redis-sentinel", "etcd", "zookeeper", "postgres", "postgres-sync"]
+VERB_WITHIN_S = 1.5  # a second of `ready` and `leader`, and what it takes to start Python on a busy machine
+LEASE_MS = 1000
+ANSWER_WITHIN_S = 20
+
+
+def locks():
+    """The table of lock services, from a script whose name has no ending."""
+    path = f"{ROOT}/scripts/others"
+    sys.path.insert(0, os.path.dirname(path))
+    loader = importlib.machinery.SourceFileLoader("others", path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("others", loader))
+    loader.exec_module(module)
+    return module.SERVICES
+
+
+class Wrong(Exception):
+    pass
+
+
+def expect(condition, what):
+    if not condition:
+        raise Wrong(what)
+
+
+class Worker:
+    """A worker's process, and what it says."""
+
+    def __init__(self, command, uri):
+        self.process = subprocess.Popen(["sh", "-c", command], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, start_new_session=True)
+        self.said, self.heard = queue.Queue(), {}
+        threading.Thread(target=self.listen, daemon=True).start()
+        self.ask("start", process="p0.1", uri=uri, database="check", lease_ms=LEASE_MS)
+        self.hear(0, "ready")
+
+    def listen(self):
+        for line in self.process.stdout:
+            self.said.put(json.loads(line))
+
+    def ask(self, do, **more):
+        self.process.stdin.write(json.dumps({"do": do, **more}) + "\n")
+        self.process.stdin.flush()
+
+    def hear(self, id, *wanted, seconds=ANSWER_WITHIN_S):
+        """The next answer to this question, which has to be one of these."""
+        until = time.monotonic() + seconds
+        while not self.heard.get(id):
+            try:
+                answer = self.said.get(timeout=max(0, until - time.monotonic()))
+            except queue.Empty:
+                raise Wrong(f"no answer to question {id}: {' or '.join(wanted)} within {seconds} s") from None
+            self.heard.setdefault(int(answer.get("id", 0)), []).append(answer)
+        answer = self.heard[id].pop(0)
+        expect(answer["is"] in wanted, f"the answer is {answer}: it must be {' or '.join(wanted)}")
+        return answer
+
+    def acquire(self, id, name, timeout_ms, *wanted):
+        self.ask("acquire", id=id, name=name, timeout_ms=timeout_ms)
+        return self.hear(id, *wanted)
+
+    def question(self, do, id, *wanted):
+        self.ask(do, id=id)
+        return self.hear(id, *wanted)
+
+    def end(self, kind=signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, kind)
+        self.process.wait()
+
+
+def check_lock(store, command, promises):
+    """Acquires, is refused, waits, asks, releases, and gets a dead holder's lock."""
+    polls = promises["waits"] != "none"
+    first, second = Worker(command, store.uri), Worker(command, store.uri)
+    try:
+        tokens = [first.acquire(1, "a", 0, "granted").get("token", 0)]
+        first.question("ask", 1, "held")
+        second.acquire(1, "a", 0, "refused")
+        second.acquire(2, "b", 0, "granted")
+        second.question("release", 2, "released")
+        if polls:
+            second.acquire(3, "a", 150, "timed_out")
+            second.ask("acquire", id=4, name="a", timeout_ms=10_000)
+        first.question("release", 1, "released")
+        if polls:
+            tokens.append(second.hear(4, "granted").get("token", 0))
+        else:
+            tokens.append(second.acquire(4, "a", 0, "granted").get("token", 0))
+        second.question("ask", 4, "held")
+        second.end()
+        died, leases = time.monotonic(), promises["passes_on_after"]
+        within_s = LEASE_MS / 1000 * (1 if leases == "lease" else leases) + 1
+        first.ask("acquire", id=5, name="a", timeout_ms=20_000)
+        while (answer := first.hear(5, "granted", "refused"))["is"] == "refused":
+            expect(time.monotonic() < died + within_s, f"a dead holder's lock is not free after {within_s} s")
+            time.sleep(0.1)
+            first.ask("acquire", id=5, name="a", timeout_ms=0)
+        after = time.monotonic() - died
+        expect(after < within_s, f"a dead holder's lock is free after {after:.1f} s: it must be within {within_s} s")
+        tokens.append(answer.get("token", 0))
+        if promises["tokens"] == "rising":
+            expect(0 < tokens[0] < tokens[1] < tokens[2], f"the tokens are {tokens}: they must rise")
+        first.ask("stop")
+        expect(first.process.wait(5) == 0, "the worker did not end when it was asked to")
+        return f"free {after:.1f} s after its holder's death" + (f", tokens {tokens}" if tokens[0] else "")
+    finally:
+        first.end()
+        second.end()
+
+
+def timed(store, *verb):
+    began = time.monotonic()
+    code, answer, said = store.try_verb(*verb)
+    took = time.monotonic() - began
+    expect(took < VERB_WITHIN_S, f"{verb[0]} took {took:.1f} s")
+    expect(code <= 1, f"{verb[0]} ended with {code}: {said}")
+    return answer if verb[0] == "leader" else code == 0
+
+
+def check_verbs(store):
+    members, faults = store.about["members"], store.about["faults"]
+    leader = timed(store, "leader")["leader"]
+    expect(leader in range(members) or members == 5 and leader == -1, f"the leader is {leader}")
+    code, _, said = store.try_verb("lead", members)
+    expect(code and len(said.splitlines()) == 1, f"lead {members} ended with {code} and says: {said}")
+    one = max(0, leader)
+    store.signal(one, signal.SIGSTOP)
+    timed(store, "leader")
+    stopped_ready = timed(store, "ready")
+    store.signal(one, signal.SIGCONT)
+    expect(members > 2 or not stopped_ready, "it is ready while the one that takes writes is stopped")
+    store.until(store.ready, "ready after a stop")
+    one = max(0, timed(store, "leader")["leader"])
+    store.kill(one)
+    timed(store, "leader")
+    if members > 2:
+        store.until(store.ready, "ready with a member less", 20)
+        expect(members == 5 or store.ask("leader")["leader"] != one, "a dead member leads")
+    else:
+        expect(not timed(store, "ready"), "it is ready while the one that takes writes is dead")
+    store.restart(one)
+    store.until(store.ready, "ready after a restart", 20)
+    if "step-up" in faults:
+        for _ in range(2):
+            wanted = (timed(store, "leader")["leader"] + 1) % members
+            began = time.monotonic()
+            code, _, said = store.try_verb("lead", wanted)
+            took = time.monotonic() - began
+            expect(code == 0, f"lead {wanted} ended with {code}: {said}")
+            expect(took < 6, f"lead took {took:.1f} s")
+            expect(timed(store, "leader")["leader"] == wanted, f"member {wanted} does not lead")
+            store.until(store.ready, "ready after another leads")
+    if "kill-all" in faults:
+        for number in range(members):
+            store.kill(number)
+        expect(not timed(store, "ready"), "it is ready while all are dead")
+        for number in range(members):
+            store.restart(number)
+        store.until(store.ready, "ready after all were dead")
+
+
+def left_of(folder):
+    """Processes that name this folder, or are in it."""
+    left = []
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+            if folder in file.read() + os.readlink(f"/proc/{pid}/cwd"):
+                left.append(f"process {pid}")
+    return left
+
+
+def check_nothing_left(name):
+    """When the program is killed."""
+    with tempfile.TemporaryDirectory(prefix="leasehold-check-") as folder:
+        os.chmod(folder, 0o711)
+        program = subprocess.Popen(
+            [sys.executable, f"{FOLDER}/launch.py", name, "--", "sh", "-c", "echo started; exec sleep 60"],
+            stdout=subprocess.PIPE, text=True, start_new_session=True, env={**os.environ, "TMPDIR": folder})
+        expect(program.stdout.readline() == "started\n", "launch.py did not start its command")
+        expect(left_of(folder), "no process of the store names its folder")
+        os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
+        until = time.monotonic() + 5
+        while left := [*left_of(folder), *os.listdir(folder)]:
+            expect(time.monotonic() < until, f"after a kill of launch.py these are left: {', '.join(left)}")
+            time.sleep(0.1)
+
+
+def check(name):
+    """What was left out; throws what is wrong."""
+    left_out = []
+    with Launched(name) as store:
+        for lock, (language, command, stores) in locks().items():
+            if name not in stores:
+                continue
+            with open(f"{ROOT}/scenarios/others/{lock}.json", encoding="utf-8") as file:
+                promises = json.load(file)
+            if not os.path.exists(f"{ROOT}/build/others/{language}/{'worker' if language == 'go' else 'lib'}"):
+                left_out.append(f"{lock}: scripts/others --install {lock}")
+                continue
+            print(f"{name}: {lock}: {check_lock(store, command, promises)}", flush=True)
+        check_verbs(store)
+    expect(not left_of(store.layout["folder"]) and not os.path.exists(store.layout["folder"]), "something is left of it")
+    check_nothing_left(name)
+    return left_out
+
+
+def main():
+    failed, checked = [], []
+    for name in sys.argv[1:] or STORES:
+        about = json.loads(subprocess.run([f"{FOLDER}/{name}", "about"], capture_output=True, check=True).stdout)
+        left_out = [about["missing"]] if "missing" in about else []
+        began = time.monotonic()
+        try:
+            if not left_out:
+                left_out = check(name)
+                checked.append(name)
+                print(f"{name}: does what it says ({about['name']}, {time.monotonic() - began:.1f} s)", flush=True)
+        except (Wrong, RuntimeError, OSError) as why:
+            failed.append(name)
+            print(f"{name}: {why}", flush=True)
+        if left_out:
+            print(f"stores_check.py: Skipped\n{', '.join(left_out)}", flush=True)  # as GoogleTest says it
+    sys.exit(1 if failed else 0 if checked else 77)
+
+
+if __name__ == "__main__":
+    main()
