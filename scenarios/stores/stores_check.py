@@ -20,7 +20,8 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(FOLDER))
 STORES = ["redis", "redis5", "redis-sentinel", "etcd", "zookeeper", "postgres", "postgres-sync"]
 VERB_WITHIN_S = 1.5  # a second of `ready` and `leader`, and what it takes to start Python on a busy machine
-LEASE_MS = 1000
+LEASE_MS = 2000
+HANDED_OVER_WITHIN_S = 1  # less than what is left of a lease then
 ANSWER_WITHIN_S = 20
 
 
@@ -103,10 +104,12 @@ def check_lock(store, command, promises):
             second.acquire(3, "a", 150, "timed_out")
             second.ask("acquire", id=4, name="a", timeout_ms=10_000)
         first.question("release", 1, "released")
-        if polls:
-            tokens.append(second.hear(4, "granted").get("token", 0))
-        else:
-            tokens.append(second.acquire(4, "a", 0, "granted").get("token", 0))
+        released = time.monotonic()
+        if not polls:
+            second.ask("acquire", id=4, name="a", timeout_ms=0)
+        tokens.append(second.hear(4, "granted").get("token", 0))
+        after = time.monotonic() - released
+        expect(after < HANDED_OVER_WITHIN_S, f"a released lock is free after {after:.1f} s")
         second.question("ask", 4, "held")
         second.end()
         died, leases = time.monotonic(), promises["passes_on_after"]
@@ -138,7 +141,16 @@ def timed(store, *verb):
     return answer if verb[0] == "leader" else code == 0
 
 
+def check_groups(store):
+    """A fault hits a process group: all processes of a member have to be in it."""
+    for number, of in enumerate(store.layout["members"]):
+        for process in processes_of(of["folder"]):
+            group = os.getpgid(process)
+            expect(group == store.processes[number].pid, f"process {process} of member {number} is in group {group}")
+
+
 def check_verbs(store):
+    check_groups(store)
     members, faults = store.about["members"], store.about["faults"]
     leader = timed(store, "leader")["leader"]
     expect(leader in range(members) or members == 5 and leader == -1, f"the leader is {leader}")
@@ -180,14 +192,14 @@ def check_verbs(store):
         store.until(store.ready, "ready after all were dead")
 
 
-def left_of(folder):
-    """Processes that name this folder, or are in it."""
-    left = []
+def processes_of(folder):
+    """Those that name this folder, or are in it."""
+    found = []
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
             if folder in file.read() + os.readlink(f"/proc/{pid}/cwd"):
-                left.append(f"process {pid}")
-    return left
+                found.append(int(pid))
+    return found
 
 
 def check_nothing_left(name):
@@ -198,11 +210,11 @@ def check_nothing_left(name):
             [sys.executable, f"{FOLDER}/launch.py", name, "--", "sh", "-c", "echo started; exec sleep 60"],
             stdout=subprocess.PIPE, text=True, start_new_session=True, env={**os.environ, "TMPDIR": folder})
         expect(program.stdout.readline() == "started\n", "launch.py did not start its command")
-        expect(left_of(folder), "no process of the store names its folder")
+        expect(processes_of(folder), "no process of the store names its folder")
         os.killpg(program.pid, signal.SIGKILL)
         program.wait()
         until = time.monotonic() + 5
-        while left := [*left_of(folder), *os.listdir(folder)]:
+        while left := [*map(str, processes_of(folder)), *os.listdir(folder)]:
             expect(time.monotonic() < until, f"after a kill of launch.py these are left: {', '.join(left)}")
             time.sleep(0.1)
 
@@ -221,7 +233,7 @@ def check(name):
                 continue
             print(f"{name}: {lock}: {check_lock(store, command, promises)}", flush=True)
         check_verbs(store)
-    expect(not left_of(store.layout["folder"]) and not os.path.exists(store.layout["folder"]), "something is left of it")
+    expect(not processes_of(store.layout["folder"]) and not os.path.exists(store.layout["folder"]), "something is left of it")
     check_nothing_left(name)
     return left_out
 
