@@ -138,6 +138,19 @@ def asked_for(store, arguments):
     return verb, int(more[0])
 
 
+def layout_for(verb):
+    if verb == "about":
+        return None
+    try:
+        layout = json.load(sys.stdin)
+        for one in layout["members"]:
+            ports = [port(one, name, kind) for name in one["ports"] for kind in ("listen", "advertise")]
+            os.path.join(layout["folder"], one["folder"], *map(str, ports))
+        return layout
+    except (ValueError, LookupError, TypeError) as why:
+        raise ValueError(f"what standard input has is no layout: {type(why).__name__}: {why}") from None
+
+
 def run(store, verb, layout, number):
     if verb == "about":
         return about(store)
@@ -158,10 +171,7 @@ def run(store, verb, layout, number):
 def main(store):
     verb, number = asked_for(store, sys.argv[1:])
     try:
-        layout = None if verb == "about" else json.load(sys.stdin)
-        print(json.dumps(run(store, verb, layout, number)))
-    except (Missing, OSError, ValueError, KeyError) as why:
-        # Not 1, which says "not yet".
-        print(f"{store.name}: {verb}: {type(why).__name__ + ': ' if isinstance(why, KeyError) else ''}{why}",
-              file=sys.stderr)
-        sys.exit(2)
+        print(json.dumps(run(store, verb, layout_for(verb), number)))
+    except (Missing, OSError, ValueError) as why:
+        print(f"{store.name}: {verb}: {why}", file=sys.stderr)
+        sys.exit(2)  # 1 says "not yet"
