@@ -127,6 +127,7 @@ class Standby(Postgres):
     members = 2
     faults = [*Postgres.faults, "kill-all", "split-members", "step-up"]
     uri = "postgresql://postgres@{0.client},{1.client}/postgres?target_session_attrs=read-write"
+    recovers_ms = 5000  # a standby that is built anew
 
     def settings_of(self, layout, number):
         other = port(layout["members"][1 - number], "client", "advertise")

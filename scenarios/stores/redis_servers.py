@@ -70,6 +70,7 @@ class Redis(Store):
 
 class Sentinel(Redis):
     """A member is a server and a sentinel, in one process group: a fault hits both, as that of a machine does."""
+    recovers_ms = 6000  # a failover
     GROUP = "lock"  # what sentinels call the servers that they watch
 
     def __init__(self):

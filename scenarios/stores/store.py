@@ -38,6 +38,7 @@ class Store:
     ports = ["client"]
     faults = ["kill-member", "stop-member", *LINKS]
     uri = ""
+    recovers_ms = 3000  # after a fault, until waits are usual again
 
     def version(self):
         """Of what is installed; raises Missing if it cannot run here."""
@@ -107,7 +108,7 @@ def connected(to_port, seconds=ANSWERS_WITHIN_S):
 
 def about(store):
     said = {"name": store.name, "members": store.members, "ports": store.ports, "faults": store.faults,
-            "uri": store.uri}
+            "uri": store.uri, "recovers_ms": store.recovers_ms}
     try:
         said["name"] += f" {store.version()}"
     except Missing as missing:

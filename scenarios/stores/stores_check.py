@@ -47,12 +47,12 @@ def expect(condition, what):
 class Worker:
     """A worker's process, and what it says."""
 
-    def __init__(self, command, uri):
+    def __init__(self, command, uri, database):
         self.process = subprocess.Popen(["sh", "-c", command], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, start_new_session=True)
         self.said, self.heard = queue.Queue(), {}
         threading.Thread(target=self.listen, daemon=True).start()
-        self.ask("start", process="p0.1", uri=uri, database="check", lease_ms=LEASE_MS)
+        self.ask("start", process="p0.1", uri=uri, database=database, lease_ms=LEASE_MS)
         self.hear(0, "ready")
 
     def listen(self):
@@ -90,10 +90,10 @@ class Worker:
         self.process.wait()
 
 
-def check_lock(store, command, promises):
+def check_lock(store, lock, command, promises):
     """Acquires, is refused, waits, asks, releases, and gets a dead holder's lock."""
     polls = promises["waits"] != "none"
-    first, second = Worker(command, store.uri), Worker(command, store.uri)
+    first, second = (Worker(command, store.uri, f"check-{lock}") for _ in range(2))
     try:
         tokens = [first.acquire(1, "a", 0, "granted").get("token", 0)]
         first.question("ask", 1, "held")
@@ -231,7 +231,7 @@ def check(name):
             if not os.path.exists(f"{ROOT}/build/others/{language}/{'worker' if language == 'go' else 'lib'}"):
                 left_out.append(f"{lock}: scripts/others --install {lock}")
                 continue
-            print(f"{name}: {lock}: {check_lock(store, command, promises)}", flush=True)
+            print(f"{name}: {lock}: {check_lock(store, lock, command, promises)}", flush=True)
         check_verbs(store)
     expect(not processes_of(store.layout["folder"]) and not os.path.exists(store.layout["folder"]), "something is left of it")
     check_nothing_left(name)
