@@ -163,6 +163,7 @@ def measure(settings, run, samples):
         "most_attempts_per_s": counted(run["most_attempts_per_s"]),
         "wait_max_ms": longest_ms(mine),
         "hand_over_p50_ms": statistics.median(over) if over else math.nan,
+        "hand_over_p99_ms": sorted(over)[math.ceil(0.99 * len(over)) - 1] if over else math.nan,
         "jain": jain([wins[client] for client in range(callers)]),
         "censored": sum(row[3] >= end for row in mine), "unserved": sum(row[3] == NEVER for row in samples),
         "overlaps": overlaps(samples), "write_ms": write_ms,
@@ -179,6 +180,7 @@ def measure(settings, run, samples):
         bounds.add("wait_max_ms")
     if run["server_cpu_s"]:
         figures["server_cpu_ms_per_acq"] = float(run["server_cpu_s"]) * 1e3 / acquired
+    figures.update({key: float(run[key]) for key in ("takeover_ms", "failures", "losses") if run.get(key)})
     if run["machine_idle"]:
         figures["machine_idle"] = float(run["machine_idle"])
     if settings["beside"]:
@@ -201,6 +203,15 @@ def mean_and_interval(*values):
     means = sorted(statistics.fmean(draw.choices(values, k=len(values))) for _ in range(RESAMPLES))
     low, high = (means[round(q * (RESAMPLES - 1))] for q in (0.025, 0.975))
     return mean, low, high
+
+
+def cell(values, digits, is_bound):
+    """The mean of repetitions with its interval; "≥" if it is only a lower bound."""
+    mean, low, high = mean_and_interval(*values)
+    if math.isnan(mean):
+        return "-"
+    interval = "" if math.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
+    return f"{'≥ ' if is_bound else ''}{mean:.{digits}f}{interval}"
 
 
 class Results:
@@ -249,12 +260,7 @@ class Results:
         return [c for c in columns if any(self.values(s, c[0]) for s in self.strategies())]
 
     def cell(self, strategy, key, digits):
-        mean, low, high = self.mean(strategy, key)
-        if math.isnan(mean):
-            return "-"
-        at_least = "≥ " if key in self.bounds[strategy] else ""
-        interval = "" if math.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
-        return f"{at_least}{mean:.{digits}f}{interval}"
+        return cell(self.values(strategy, key), digits, key in self.bounds[strategy])
 
     def table(self):
         """Lines of Markdown."""

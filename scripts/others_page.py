@@ -1,7 +1,8 @@
 """scenarios/OTHERS.md, from what scripts/others measured."""
 
+from verdicts import table, verdicts, violations
+
 GUARANTEES = ("G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "protocol")
-GENERATED, END = "\n<!-- generated -->\n", "<!-- -->\n"  # for scripts/weigh
 NAMES = {"many": "with many processes", "two": "with two", "clocks": "with clocks moved"}
 
 HEAD = """# Others' locks: what was found
@@ -56,74 +57,26 @@ REPORTED = [
 ]
 
 
-def reported(promises, names):
-    text = "\n## What is reported elsewhere\n" + GENERATED + "| lock | reported | found here |\n|---|---|---|\n"
-    return text + "".join(f"| {promises[name]['name']} | {said} | {found} |\n" for name, said, found in REPORTED
-                          if name in names) + END
-
-
-def best_found(guarantee, runs):
-    """What came again most often."""
-    found = [run["found"][guarantee] for run in runs if guarantee in run["found"]]
-    return max(found, key=lambda one: one["times"] / one["of"], default=None)
-
-
-def runs_like(kind, runs):
-    """Those of the same column: clocks are moved in this one, or left alone."""
-    return [run for other, run in runs.items() if moves_clocks(other) == moves_clocks(kind)]
-
-
-def moves_clocks(kind):
-    return "clocks" in kind
-
-
-def verdict(guarantee, runs):
-    """Of these runs together, with a number."""
-    judged = [run["guarantees"][guarantee] for run in runs if guarantee in run["guarantees"]]
-    words = [one["verdict"] for one in judged]
-    if "violated" in words:
-        best = best_found(guarantee, runs)
-        return f"**violated** {best['times']}/{best['of']}" if best else "**violated**"
-    if judged:
-        word = "holds" if "holds" in words else words[0]
-        return f"{word} ({sum(one['checked'] for one in judged)})"
-    left_out = [one for one in runs[0]["left_out"] if one.startswith(guarantee + " ")]
-    return left_out[0].partition(" ")[2] if left_out else ""
-
-
-def row(promises, runs):
-    cells = [verdict(guarantee, runs_like("many", runs)) for guarantee in GUARANTEES]
-    moved = runs_like("clocks", runs)
-    otherwise = "violated, even without" if best_found("G2", runs_like("many", runs)) else "must agree"
-    cells.append(verdict("G2", moved) if moved else otherwise)
-    return f"| {promises['name']} | {promises['language']} | " + " | ".join(cells) + " |\n"
-
-
-def section(name, promises, runs):
-    text = f"\n## {promises['name']} ({promises['language']})\n\nIts author: {promises['says']}.\n"
-    extent = [f"{run['acquisitions']} {NAMES.get(kind, f'with the plan [{kind}](others/{kind})')}" for kind, run in runs.items()]
-    text += f"\nAcquisitions: {', '.join(extent)}.\n"
-    for kind, run in runs.items():
-        found = {g: one for g, one in run["found"].items() if one is best_found(g, runs_like(kind, runs))}
-        for command in dict.fromkeys(one["command"] for one in found.values()):
-            text += "\n" + "".join(f"- **{g}**: {one['said']}\n" for g, one in found.items() if one["command"] == command)
-            text += f"\n      {command}\n"
-    if name in CAUSES and any(run["found"] for run in runs.values()):
-        text += f"\nIts source: {CAUSES[name]}\n"
-    return text
+def acquisitions(runs):
+    return ", ".join(f"{run['acquisitions']} {NAMES.get(kind, f'with the plan [{kind}](others/{kind})')}"
+                     for kind, run in runs.items())
 
 
 def write_page(path, promises, results):
-    """`results` by the names of `promises`; who has none is left out."""
+    """`results` by the names of `promises`; what has none is left out."""
     names = [name for name in promises if name in results]
     if not names:
         return
+    runs = {name: results[name]["runs"] for name in names}
     first = results[names[0]]
     text = HEAD.format(seconds=first["seconds"], seed=first["seed"])
-    text += GENERATED + "| lock | language | " + " | ".join(GUARANTEES) + " | G2, clocks moved |\n"
-    text += "|---" * (len(GUARANTEES) + 3) + "|\n"
-    text += "".join(row(promises[name], results[name]["runs"]) for name in names) + END
-    text += reported(promises, names)
-    text += "".join(section(name, promises[name], results[name]["runs"]) for name in names)
+    text += table(["lock", "language", *GUARANTEES, "G2, clocks moved"], [
+        [promises[name]["name"], promises[name]["language"], *verdicts(GUARANTEES, runs[name])] for name in names])
+    text += "\n## What is reported elsewhere\n" + table(["lock", "reported", "found here"], [
+        [promises[name]["name"], said, found] for name, said, found in REPORTED if name in names])
+    text += "\n## What was violated\n" + table(["lock", "guarantee", "seen", "again"], [
+        [promises[name]["name"], *row] for name in names for row in violations(runs[name])])
+    text += "\n## Each lock\n" + table(["lock", "its author", "its source", "acquisitions"], [
+        [promises[name]["name"], promises[name]["says"], CAUSES[name], acquisitions(runs[name])] for name in names])
     with open(path, "w", encoding="utf-8") as out:
         out.write(text)

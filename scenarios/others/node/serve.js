@@ -25,8 +25,9 @@ export const leaseFrom = (sentNs, leaseMs) => {
   return () => nowNs() < untilNs;
 };
 
-/// `start(order)` gives { acquire(name, timeoutMs, owner), release(holding) }: acquire resolves to
-/// null or { held(), ... }, release to "released" or "not_owner". What they throw is answered.
+/// `start(order)` gives { acquire(name, timeoutMs, owner, lost), release(holding) }: acquire
+/// resolves to null or { held(), ... }, release to "released" or "not_owner". What they throw is
+/// answered. `lost()` says after the grant that the holding was lost.
 export function serve(start) {
   let lock, order;
   const holdings = new Map();
@@ -34,8 +35,9 @@ export function serve(start) {
   process.on('unhandledRejection', (error) => console.error(error));
 
   async function acquire({ id, name, timeout_ms }) {
+    const lost = () => say({ id, is: 'lost' });
     try {
-      const holding = await lock.acquire(name, timeout_ms, `${order.process}/${id}`);
+      const holding = await lock.acquire(name, timeout_ms, `${order.process}/${id}`, lost);
       holdings.set(id, holding);
       say({ id, is: holding ? 'granted' : timeout_ms ? 'timed_out' : 'refused' });
     } catch (error) { say({ id, is: 'failed', why: String(error).slice(0, 200) }); }

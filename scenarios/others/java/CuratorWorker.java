@@ -1,0 +1,83 @@
+// Curator's InterProcessMutex on ZooKeeper, by the protocol of scenarios/WORKERS.md. Its documentation recommends a
+// ConnectionStateListener: after SUSPENDED its user cannot be certain to hold the lock, so SUSPENDED and LOST are both
+// a loss here. The session's time-out is the lease; the server may make it longer.
+import java.util.EnumSet;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.state.ConnectionState;
+import org.apache.curator.framework.state.ConnectionStateListener;
+import org.apache.curator.retry.ExponentialBackoffRetry;
+
+public class CuratorWorker {
+  private static final int BASE_SLEEP_MS = 1000, MAX_RETRIES = 3; // of the retry policy in its documentation
+
+  private record Holding(InterProcessMutex mutex, Runnable lost, Set<Holding> all, AtomicBoolean over)
+      implements Serve.Holding {
+    void lose() {
+      if (!over.getAndSet(true)) lost.run();
+    }
+
+    @Override public boolean held() {
+      return !over.get();
+    }
+
+    @Override public String release() throws Exception {
+      boolean was = !over.getAndSet(true);
+      all.remove(this);
+      mutex.release();
+      return was ? "released" : "not_owner";
+    }
+
+    @Override public boolean equals(Object other) {
+      return this == other;
+    }
+
+    @Override public int hashCode() {
+      return System.identityHashCode(this);
+    }
+  }
+
+  /** All holdings are lost with the connection. */
+  private static final class Losses implements ConnectionStateListener {
+    final Set<Holding> held = ConcurrentHashMap.newKeySet();
+    volatile boolean connected = true;
+
+    @Override public void stateChanged(CuratorFramework client, ConnectionState state) {
+      connected = !EnumSet.of(ConnectionState.SUSPENDED, ConnectionState.LOST).contains(state);
+      if (!connected) held.forEach(Holding::lose);
+    }
+
+    Holding watched(InterProcessMutex mutex, Runnable lost) {
+      var won = new Holding(mutex, lost, held, new AtomicBoolean());
+      held.add(won);
+      if (!connected) won.lose();
+      return won;
+    }
+  }
+
+  private static CuratorFramework connect(String uri, long leaseMs) throws InterruptedException {
+    var client = CuratorFrameworkFactory.builder().connectString(uri.replaceFirst("^zookeeper://", ""))
+        .sessionTimeoutMs((int) leaseMs).connectionTimeoutMs((int) leaseMs)
+        .retryPolicy(new ExponentialBackoffRetry(BASE_SLEEP_MS, MAX_RETRIES)).build();
+    client.start();
+    client.blockUntilConnected();
+    return client;
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    Serve.serve((uri, database, leaseMs) -> {
+      var client = connect(uri, leaseMs);
+      var losses = new Losses();
+      client.getConnectionStateListenable().addListener(losses);
+      return (name, timeoutMs, lost) -> {
+        var mutex = new InterProcessMutex(client, "/" + database + "/" + name);
+        return mutex.acquire(timeoutMs, TimeUnit.MILLISECONDS) ? losses.watched(mutex, lost) : null;
+      };
+    });
+  }
+}

@@ -1,0 +1,137 @@
+"""scenarios/SERVICES.md, from what scripts/services measured."""
+import statistics
+import sys
+
+from verdicts import ROOT, table, verdicts, violations
+
+sys.path.insert(1, f"{ROOT}/bench")
+import stats  # noqa: E402
+
+GUARANTEES = ("G2", "G3", "G4", "G5", "G7", "protocol")
+COLUMNS = [("acq_per_s", "acquisitions a second", 1), ("share_of_ideal", "share of ideal", 2),
+           ("hand_over_p50_ms", "hand-over p50 ms", 1), ("hand_over_p99_ms", "hand-over p99 ms", 1),
+           ("wait_p50_ms", "wait p50 ms", 0), ("wait_p99_ms", "wait p99 ms", 0), ("jain", "Jain", 3),
+           ("server_cpu_ms_per_acq", "server CPU ms per acquisition", 2), ("write_ms", "alone ms", 2)]
+LESS_IS_BETTER = {"acq_per_s": False, "share_of_ideal": False, "jain": False}  # the others: True
+COMPARED = ("acq_per_s", "share_of_ideal", "hand_over_p50_ms", "hand_over_p99_ms", "wait_p99_ms", "jain",
+            "server_cpu_ms_per_acq", "takeover_ms")
+HEADS = {key: head for key, head, _ in COLUMNS} | {"takeover_ms": "takeover ms"}
+KEPT = {*HEADS, "failures", "losses", "overlaps"}  # of the figures
+OURS = "leasehold"
+
+HEAD = """# Lock services side by side
+
+`scripts/services` runs the usual clients' locks on the services that they stand on, as their authors document them.
+
+## Verdicts
+
+`leasehold-lab verify --store` ran for {seconds} s with processes, servers and links disturbed, then as long with clocks
+moved (seed {seed}). What broke was repeated, and its plan made small. Words of the cells: [OTHERS.md](OTHERS.md). G1, G6
+and G8 need documents: not checked.
+"""
+
+WAITS = """
+## Waits
+
+Workers hold one lock for 5 ms, then pause up to 100 ms; the lease is {lease_ms} ms. On {about}: repetitions of {seconds}
+s, interleaved, each with a new store.
+
+- *Alone*: median of an acquire and a release together, by one client. *Share of ideal*: acquisitions a second times
+  (holding + alone). Above 1, a waiter saves a part of its acquire.
+- *Hand-over*: from asking for a release until the next client that waited hears of its grant.
+- *Takeover*: from a holder's SIGKILL to the grant of one that waits: median, extremes.
+- The rest: [RESULTS.md](../bench/RESULTS.md).
+"""
+
+LIMITS = """
+## What may not be concluded
+
+- Speed elsewhere: clients, driver and servers share two cores, without a network.
+- The price of durability: all write to disk before they answer, but a single server has no copy.
+- The price of a service: each wait has a client in some language in it. `leasehold` is C++, and its servers are behind
+  the laboratory's proxies.
+- Takeovers with other leases: sessions end by rules of their own, and PostgreSQL sees a closed connection at once.
+"""
+
+
+def acquired_on(key):
+    """(name, store) of a verdict."""
+    return key.split(" on ")
+
+
+def verdict_tables(promises, results):
+    keys = [key for key in results if acquired_on(key)[0] in promises]
+    named = {key: promises[acquired_on(key)[0]] for key in keys}
+    text = table(["lock", "store", "language", *GUARANTEES, "G2, clocks moved"], [
+        [named[key]["name"], acquired_on(key)[1], named[key]["language"], *verdicts(GUARANTEES, results[key]["runs"])]
+        for key in keys])
+    found = [[named[key]["name"], acquired_on(key)[1], *row, named[key]["says"]]
+             for key in keys for row in violations(results[key]["runs"])]
+    return text + (table(["lock", "store", "guarantee", "seen", "again", "its author"], found) if found else "")
+
+
+def values(measured, key):
+    return [one[key] for _, one in sorted(measured["figures"].items()) if key in one]
+
+
+def takeover(measured):
+    took = values(measured, "takeover_ms")
+    return f"{statistics.median(took):.0f} ({min(took):.0f} to {max(took):.0f})" if took else "-"
+
+
+def mean(measured, key):
+    return stats.mean_and_interval(*values(measured, key))[0]
+
+
+def wait_table(promises, rows):
+    order = sorted(rows, key=lambda name: -mean(rows[name], "share_of_ideal"))
+    cells = [[called(promises, name), rows[name]["store"],
+              *(stats.cell(values(rows[name], key), digits, key in rows[name]["bounds"]) for key, _, digits in COLUMNS),
+              takeover(rows[name]), f"{sum(values(rows[name], 'failures')):.0f}"] for name in order]
+    return table(["lock", "store", *(head for _, head, _ in COLUMNS), "takeover ms", "failed calls"], cells)
+
+
+def called(promises, name):
+    """Two rows may have the same promises."""
+    return name if name.startswith(OURS) else promises[name]["name"]
+
+
+def difference(one, other, key):
+    """-1, 0 or 1: whether one is worse than the other, not shown to differ, or better, repetition by repetition."""
+    both = sorted(set(one["figures"]) & set(other["figures"]))
+    pairs = [one["figures"][r][key] - other["figures"][r][key] for r in both
+             if key in one["figures"][r] and key in other["figures"][r]]
+    _, low, high = stats.mean_and_interval(*pairs)
+    if len(pairs) < stats.LEAST_REPETITIONS or not (low > 0 or high < 0):
+        return 0
+    return 1 if (high < 0) == LESS_IS_BETTER.get(key, True) else -1
+
+
+def comparison(promises, rows):
+    """Where ours loses, and where it wins."""
+    ours = [name for name in rows if name.startswith(OURS)]
+    lines = []
+    for mine in ours:
+        for key in COMPARED:
+            sides = {side: [called(promises, name) for name in rows if name not in ours
+                            and difference(rows[mine], rows[name], key) == side] for side in (-1, 0, 1)}
+            lines.append([mine, HEADS[key], *(", ".join(sides[side]) or "none" for side in (-1, 0, 1))])
+    return table(["", "in", "loses to", "no difference shown", "is better than"], lines)
+
+
+def write_page(path, promises, results):
+    text = ""
+    if results["verdicts"]:
+        first = next(iter(results["verdicts"].values()))
+        text += HEAD.format(seconds=first["seconds"], seed=first["seed"]) + verdict_tables(promises, results["verdicts"])
+    waits = {clients: {name: row for name, row in rows.items() if name in promises}
+             for clients, rows in sorted(results["waits"].items(), key=lambda one: int(one[0]))}
+    if any(waits.values()):
+        some = next(row for rows in waits.values() for row in rows.values())
+        text += WAITS.format(lease_ms=some["lease_ms"], about=some["about"], seconds=some["seconds"])
+        for clients, rows in waits.items():
+            text += f"\n### {clients} clients\n" + wait_table(promises, rows) + comparison(promises, rows)
+        text += LIMITS
+    if text:
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text)
