@@ -8,7 +8,7 @@ using Changes = std::map<std::string, std::string>;
 
 /// The document's next version.
 Changes version(const std::string& there, const std::string& ours, const std::string& holds,
-                const std::string& expires) {
+                const std::string& expires, const std::string& answered = "t") {
   const auto next = [](const std::string& value, const std::string& part) {
     return "(ite (= a (+ @last 1)) " + value + " (@" + part + " a))";
   };
@@ -17,11 +17,13 @@ Changes version(const std::string& there, const std::string& ours, const std::st
           {"ours", next(ours, "ours")},
           {"holds", next(holds, "holds")},
           {"expires", next(expires, "expires")},
-          {"place", next("t", "place")}};
+          {"place", next("t", "place")},
+          {"answered", next(answered, "answered")},
+          {"time", "t"}};
 }
 
 Changes taken(const std::string& expires) {
-  Changes all = version("true", "true", "l", expires);
+  Changes all = version("true", "true", "l", expires, "{next_answered}");
   all["executed"] = "(or (= a l) (@executed a))";
   return all;
 }
@@ -33,11 +35,15 @@ Changes with(Changes changes, const Changes& more) {
   return changes;
 }
 
-/// A command of our lock on the primary: it started at s, when the clock showed r.
-const Variables kExecution{{"l", "Id"}, {"s", "Real"}, {"r", "Real"}, {"t", "Int"}};
+/// A command of our lock on the primary: it started at s, when the clock showed r. If it is routed,
+/// that is a router's clock, and shards that do not have the document any more may have replied to
+/// it first, with times up to u.
+const Variables kExecution{{"l", "Id"},  {"s", "Real"}, {"r", "Real"},
+                           {"t", "Int"}, {"u", "Int"},  {"routed", "Bool"}};
+const std::string kClock = "(ite routed {router_clock} {server_clock})";
 std::string executes(const std::string& more) {
-  return "(and (@sent l) {once} (<= (@sent_at l) s) (<= s @now) {server_clock} {next_place} " +
-         more + ")";
+  return "(and (@sent l) {once} (<= (@sent_at l) s) (<= s @now) " + kClock +
+         " {next_place} {heard_goes_along} " + more + ")";
 }
 
 Claim own_lock(const std::string& owner) {
@@ -93,7 +99,7 @@ std::vector<Step> by_commands() {
       {"enlist",
        kExecution,
        executes("(@there @last) (@ours @last) {acquires}"),
-       with(version("true", "true", "(@holds @last)", "(@expires @last)"),
+       with(version("true", "true", "(@holds @last)", "(@expires @last)", "{next_answered}"),
             {{"executed", "(or (= a l) (@executed a))"},
              {"enlisted", "(or (= a l) (@enlisted a))"},
              {"dated", "(ite (= a l) r (@dated a))"}}),
@@ -102,8 +108,13 @@ std::vector<Step> by_commands() {
       // The queue is a hint: any entry that ever existed, even one that was rolled back, may be
       // granted any number of times. The release may have started before its renewal.
       {"pass on",
-       {{"o", "Owner"}, {"l", "Id"}, {"s", "Real"}, {"r", "Real"}, {"t", "Int"}},
-       "(and {holder_leaves} (@enlisted l) (<= s @now) {server_clock} {next_place})",
+       {{"o", "Owner"},
+        {"l", "Id"},
+        {"s", "Real"},
+        {"r", "Real"},
+        {"t", "Int"},
+        {"routed", "Bool"}},
+       "(and {holder_leaves} (@enlisted l) (<= s @now) " + kClock + " {next_place})",
        version("true", "true", "l", "{grant_date}"),
        {left_lock("o")},
        {"send", "insert", "send", "enlist", "end", "release"}},
@@ -156,6 +167,9 @@ std::vector<Step> by_others() {
        {{"last", "k"}},
        {},
        {"send", "insert"}},
+      // To another shard, which has heard of all that was written before; or the shard hears of
+      // writes elsewhere.
+      {"move", {{"h", "Int"}}, "{time_moves_along}", {{"time", "h"}}, {}, {}},
       {"time", {{"q", "Real"}}, "(< @now q)", {{"now", "q"}}, {}, {}},
   };
 }
@@ -180,7 +194,7 @@ std::vector<Step> by_clients() {
        "     (@sent m) (= (owner m) (owner l)) (<= q @now))",
        {{"granted", "(or (= a l) (@granted a))"},
         {"granted_by", "(ite (= a l) k (@granted_by a))"},
-        {"token", "(ite (= a l) (@place k) (@token a))"},
+        {"token", "(ite (= a l) {reply_time} (@token a))"},
         {"until", "(ite (= a l) {deadline} (@until a))"},
         {"ended", "{ended_when_granted}"}},
        {},

@@ -34,6 +34,8 @@ const std::vector<Part>& parts() {
       {"holds", {"Int"}, "Id", ""},        // its lockId
       {"expires", {"Int"}, "Real", "0.0"},
       {"place", {"Int"}, "Int", "0"},  // in the oplog
+      {"answered", {"Int"}, "Int", "0"},  // the newest time in the replies to its command
+      {"time", {}, "Int", "0"},           // cluster time of the shard that has the document
       // Commands; each has a lockId of its own.
       {"sent", {"Id"}, "Bool", "false"},
       {"sent_at", {"Id"}, "Real", "0.0"},
@@ -78,6 +80,7 @@ const Rules& rules() {
   static const Rules all{
       // Clocks
       {"server_clock", "(near r s (/ margin 2))"},
+      {"router_clock", "(near r s (/ margin 2))"},
       {"ttl_clock", "(near r @now (/ margin 2))"},
       {"foreign_clock", "(near r s (/ margin 2))"},
       // What a command writes
@@ -85,7 +88,11 @@ const Rules& rules() {
       {"own_date", "(later {date} (@expires @last))"},
       {"hand_over_date", "{date}"},
       {"grant_date", "(+ (later r (@dated l)) (lease (owner l)) margin)"},
-      {"next_place", "(> t (@place @last))"},
+      {"next_place", "(> t @time)"},
+      {"next_answered", "(ite (> u t) u t)"},
+      {"heard_goes_along", "(> t u)"},
+      {"time_moves_along", "(<= @time h)"},
+      {"reply_time", "(@answered k)"},
       // When it matches
       {"once", "(not (@executed l))"},
       {"expired", is_expired(Term{"(@expires @last)"}, Term{"r"}).text},
@@ -150,6 +157,14 @@ const std::vector<Claim>& invariants() {
        "places in the oplog rise from version to version",
        {{"u", "Int"}, {"v", "Int"}},
        "(=> (and (<= 0 u) (< u v) (<= v @last)) (< (@place u) (@place v)))"},
+      {"time",
+       "the shard's cluster time is no earlier than what was written last, there or elsewhere",
+       {},
+       "(<= (@place @last) @time)"},
+      {"answered",
+       "the newest time in the replies to a command is that of its write",
+       {{"v", "Int"}},
+       "(=> (and (<= 0 v) (<= v @last)) (= (@answered v) (@place v)))"},
       {"granted",
        "a grant is a write that a majority has, and its token that write's place",
        {{"l", "Id"}},
@@ -238,6 +253,9 @@ const std::vector<Situation>& situations() {
        {"", "", {{"l", "Id"}}, held("l")}},
       {"it still is after an extension and a failover",
        {"send", "insert", "majority", "acknowledge", "time", "send", "renew", "rollback", "time"},
+       {"", "", {{"l", "Id"}}, held("l")}},
+      {"it still is after the document moved, and an extension there",
+       {"send", "insert", "majority", "acknowledge", "move", "send", "renew", "majority", "time"},
        {"", "", {{"l", "Id"}}, held("l")}},
       {"a lock is passed on, and held",
        {"send", "insert", "majority", "acknowledge", "send", "enlist", "end", "release", "pass on",
