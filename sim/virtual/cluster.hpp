@@ -54,7 +54,7 @@ class SimulatedProcesses final : public ProcessControl {
 /// INVARIANT: it keeps no state of its own, so its answers are true at this moment.
 class SimulatedMembers final : public MemberControl {
  public:
-  SimulatedMembers(EventQueue& queue, ReplicaSet& servers) : queue_(queue), servers_(servers) {}
+  SimulatedMembers(EventQueue& queue, Shards& servers) : queue_(queue), servers_(servers) {}
 
   [[nodiscard]] int size() override { return ReplicaSet::kMembers; }
   [[nodiscard]] int primary() override { return servers_.primary(); }
@@ -75,14 +75,14 @@ class SimulatedMembers final : public MemberControl {
 
  private:
   EventQueue& queue_;
-  ReplicaSet& servers_;
+  Shards& servers_;
 };
 
 /// What an administrator and the fail points of a test would do. All of it happens at once, as if
 /// the command had been answered before anything else happened.
 class SimulatedData final : public DataControl {
  public:
-  SimulatedData(ReplicaSet& servers, SimulatedProcesses& processes)
+  SimulatedData(Shards& servers, SimulatedProcesses& processes)
       : servers_(servers), processes_(processes) {}
 
   void set_ttl_monitor(bool on) override;
@@ -101,7 +101,7 @@ class SimulatedData final : public DataControl {
                                                   std::int64_t for_ms) override;
 
  private:
-  ReplicaSet& servers_;
+  Shards& servers_;
   SimulatedProcesses& processes_;
   std::optional<TtlIndex> ttl_index_;  ///< as it was first seen
   // When the last fault of that kind began: it took the place of any before it.
@@ -114,7 +114,7 @@ class SimulatedData final : public DataControl {
 /// links the set knows only up, down and how late.
 class SimulatedLinks final : public LinkControl {
  public:
-  SimulatedLinks(EventQueue& queue, ReplicaSet& servers, SimulatedProcesses& processes)
+  SimulatedLinks(EventQueue& queue, Shards& servers, SimulatedProcesses& processes)
       : queue_(queue), servers_(servers), processes_(processes) {}
 
   void set_link_rule(const Link& link, const LinkRule& rule) override;
@@ -125,7 +125,7 @@ class SimulatedLinks final : public LinkControl {
   [[nodiscard]] bool is_up(int a, int b) const { return !held_[a][b] && !held_[b][a]; }
 
   EventQueue& queue_;
-  ReplicaSet& servers_;
+  Shards& servers_;
   SimulatedProcesses& processes_;
   PerMember<PerMember<bool>> held_{};  ///< by sender and receiver
 };
@@ -133,7 +133,7 @@ class SimulatedLinks final : public LinkControl {
 /// The three sides of the simulated set.
 class SimulatedServers {
  public:
-  SimulatedServers(EventQueue& queue, ReplicaSet& servers, SimulatedProcesses& processes)
+  SimulatedServers(EventQueue& queue, Shards& servers, SimulatedProcesses& processes)
       : members_(queue, servers), data_(servers, processes), links_(queue, servers, processes) {}
   [[nodiscard]] ServerControl control() { return {members_, &data_, links_}; }
 

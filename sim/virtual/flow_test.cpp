@@ -7,7 +7,7 @@
 #include "runtime/driver.hpp"
 #include "sim/virtual/machine.hpp"
 #include "sim/virtual/network.hpp"
-#include "sim/virtual/servers/replica_set.hpp"
+#include "sim/virtual/servers/shards.hpp"
 
 /// The runtime and core of production with far more calls than workers: how many it grants, and
 /// what becomes of those that it has.
@@ -144,7 +144,7 @@ class World {
   Random random_{1};
   const LockOptions options_;
   BusyCarrier::Servers busy_;
-  ReplicaSet servers_{queue_, random_, settings(), {}};
+  Shards servers_{queue_, random_, settings(), {}};
   Machine machine_{queue_, 0, ServerSettings{}.epoch_ms, 1};
   Recorder recorder_{"p", [](model::Event&&) {}};
   Network network_{{machine_, queue_, servers_, recorder_, Sabotage::none, 1, false}};

@@ -207,6 +207,11 @@ void Network::send(const Sent& sent, int tries) {
   // A command of the lock goes to the primary that is known, right or wrong: the answer "not
   // primary" is part of what is tested.
   const bool of_stream = std::holds_alternative<core::StreamCommand>(sent->command.body);
+  if (of_stream && world_.servers.is_sharded()) {
+    // As the adapter refuses it, without sending it.
+    return answer_later(sent, 0, ReplicaSet::Answer::reply,
+                        error_reply(kCommandNotSupported, "through a router"));
+  }
   if (of_stream) look_for_a_primary();
   const int member = of_stream ? known_primary_ : primary_of_a_worker();
   if (member >= 0) return deliver(sent, member);

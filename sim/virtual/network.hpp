@@ -11,7 +11,7 @@
 #include "sim/plan/plan.hpp"
 #include "sim/record/recorder.hpp"
 #include "sim/virtual/machine.hpp"
-#include "sim/virtual/servers/replica_set.hpp"
+#include "sim/virtual/servers/shards.hpp"
 
 namespace leasehold::sim::simulated {
 
@@ -36,7 +36,7 @@ class Network {
   struct World {
     Machine& machine;
     EventQueue& queue;
-    ReplicaSet& servers;
+    Shards& servers;
     Recorder& recorder;
     Sabotage sabotage;
     std::uint64_t seed;

@@ -8,7 +8,7 @@
 #include "sim/plan/plan.hpp"
 #include "sim/record/recorder.hpp"
 #include "sim/virtual/caller.hpp"
-#include "sim/virtual/servers/replica_set.hpp"
+#include "sim/virtual/servers/shards.hpp"
 
 namespace leasehold::sim::simulated {
 
@@ -21,7 +21,7 @@ class Process {
  public:
   struct World {
     EventQueue& queue;
-    ReplicaSet& servers;
+    Shards& servers;
     Random& random;
     /// Events are stamped with true time. What the process measured by its own clock is converted
     /// first, so the checkers compare times of one clock.

@@ -34,10 +34,10 @@ class World {
                  {.election_timeout_ns = plan.election_timeout_ms * kMs,
                   .ttl_period_ns = plan.ttl_period_ms * kMs,
                   .ttl_deletes_at_once = plan.seed % 2 == 0 && !is_scripted(plan),
-                  .routed = plan.seed % 3 == 1 && !is_scripted(plan) && plan.lock == "leasehold",
                   .failed_fetch_percent = is_scripted(plan) ? 0 : kFailedFetches},
                  {[this](const Entry& entry) { committed(entry); },
-                  [this](std::int64_t since) { followed(since); }}),
+                  [this](std::int64_t since) { followed(since); }},
+                 has_shards(plan) ? std::optional(plan.seed) : std::nullopt),
         process_control_(
             queue_, processes_, [this](Event&& e) { emit(std::move(e)); },
             [this](const std::string& name, const ProcessPlan& of) {
@@ -111,9 +111,42 @@ class World {
         processes_.at(static_cast<std::size_t>(step.process))->perform(step);
       });
     }
+    if (has_moves(plan_)) plan_moves();
     // Half of the faulty phase to be granted its lock, the other half for the lock to run out.
     queue_.after(plan_.faulty_ms * kMs / 2, [this] { kill_doomed(); });
     queue_.after(plan_.faulty_ms * kMs, [this] { heal(); });
+  }
+
+  /// By numbers of its own, so that the plan's mean the same with and without.
+  void plan_moves() {
+    Random drawn(plan_.seed);
+    auto at = drawn.between(300, 2'000);
+    for (; at < plan_.faulty_ms; at += drawn.between(500, 3'000)) {
+      queue_.after(at * kMs, [this, span = drawn.between(5, 400) * kMs] { move(span); });
+    }
+  }
+
+  /// A disturbance as each fault is: what it holds up is late.
+  void move(std::int64_t span) {
+    const auto note = [this](bool begins) {
+      Event e = event(Kind::fault);
+      e.fault = "move";
+      (begins ? e.begins : e.ends) = true;
+      emit(std::move(e));
+    };
+    std::vector<const Process*> holders;
+    for (const auto& p : processes_) {
+      if (p->holds() && !p->crashed()) holders.push_back(p.get());
+    }
+    const bool begun = servers_.move(span, [this, note, holders](bool moved) {
+      note(false);
+      const bool held = std::any_of(holders.begin(), holders.end(), [](const Process* p) {
+        return p->holds() && !p->crashed();
+      });
+      if (moved) ++out_.took_effect["moves"];
+      if (moved && held) ++out_.took_effect["moves-while-held"];
+    });
+    if (begun) note(true);
   }
 
   /// Also in the middle of a run: the successor of one that was killed.
@@ -219,6 +252,7 @@ class World {
     count("begun-at-a-command", faults_.begun_at_commands());
     count("elections", servers.elections);
     count("rolled-back", servers.rolled_back);
+    count("stale-routers", servers_.stale_routers());
     count("ttl-deletions", servers.ttl_deletions);
     count("wtimeouts", servers.wtimeouts);
   }
@@ -230,7 +264,7 @@ class World {
   model::Numbering numbering_{kUsualEvents};
   EventQueue queue_;
   Random random_;
-  ReplicaSet servers_;
+  Shards servers_;
   WrittenLocks written_{[this](Event&& e) {
     e.at_ns = queue_.now();
     emit(std::move(e));
@@ -244,6 +278,16 @@ class World {
 };
 
 }  // namespace
+
+bool has_shards(const Plan& plan) {
+  return plan.seed % 3 == 1 && !is_scripted(plan) && plan.lock == "leasehold";
+}
+
+bool has_moves(const Plan& plan) {
+  return has_shards(plan) &&
+         std::any_of(plan.faults.begin(), plan.faults.end(),
+                     [](const FaultPlan& fault) { return !hits_process(fault.kind); });
+}
 
 RunResult run(const Plan& plan) {
   // Nothing is kept from one run to the next, but for tables that change no result.

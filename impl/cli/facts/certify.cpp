@@ -155,7 +155,7 @@ class Certification {
     } catch (...) {
       failed_ = std::current_exception();
     }
-    if (made_) remove();
+    for (const auto& collection : made_) remove(collection);
     over_ = true;
     bell_.ring();
   }
@@ -170,16 +170,48 @@ class Certification {
     const Json began = site[0].hello();
     certificate_.notes = notes_on(began);
     make(site[0]);
-    for (const Fact& fact : facts()) {
-      certificate_.lines.push_back({fact, by_each_router(fact, site)});
-      show_(certificate_.lines.back());
-    }
+    for (const Fact& fact : facts()) add({fact, by_each_router(fact, site)});
+    if (site.routers() > 0) try_sharded(connect);
     if (is_certified(certificate_.lines)) return;
     // On another connection, because this one may be stopped.
     Asker later(connect_for_trials(server_.uri), server_.database, server_.collection);
     if (later.hello().value("electionId", Json()) != began.value("electionId", Json())) {
       throw Failure(kUnavailable, "there was an election during the trials: try again");
     }
+  }
+
+  void add(Line line) {
+    certificate_.lines.push_back(std::move(line));
+    show_(certificate_.lines.back());
+  }
+
+  /// Once more on a collection that is on all shards, if the user may shard one. Only what fails
+  /// there is a line of its own.
+  void try_sharded(const Connect& connect) {
+    const auto name = server_.collection + "_by_id";
+    TrialSite site(connect, server_.database, name);
+    made_.push_back(name);
+    const Json shard{{"shardCollection", server_.database + '.' + name},
+                     {"key", {{"_id", "hashed"}}}};
+    const auto bytes = site[0].connection().ask("admin", mongo::from_json(shard), 0);
+    const Json reply = mongo::to_json(*bytes.get());
+    if (mongo::integer(reply["ok"]) != 1) {
+      certificate_.notes.push_back(
+          "a cluster: tried on an unsharded collection alone, because none can be sharded: " +
+          mongo::without_command(reply.value("errmsg", "refused")));
+      return;
+    }
+    std::size_t held = 0;
+    for (const Fact& fact : facts()) {
+      Finding finding = by_each_router(fact, site);
+      held += finding.is == Is::holds ? 1 : 0;
+      if (finding.is != Is::fails) continue;
+      finding.seen = "sharded by _id: " + finding.seen;
+      add({fact, finding});
+    }
+    certificate_.notes.push_back(
+        "a cluster: tried on an unsharded collection, and on one that is sharded by _id: " +
+        std::to_string(held) + " facts hold there");
   }
 
   /// Each mongos has a clock and a cluster time of its own. Of several findings the first that is
@@ -193,26 +225,27 @@ class Certification {
     return finding;
   }
 
-  [[nodiscard]] std::string place() const {
-    return "'" + server_.database + "." + server_.collection + "'";
+  [[nodiscard]] std::string place(const std::string& collection) const {
+    return "'" + server_.database + "." + collection + "'";
   }
 
   void make(Asker& asker) {
     const Json reply = asker.run({{"create", server_.collection}, {"writeConcern", kOfAMajority}});
-    made_ = mongo::integer(reply["ok"]) == 1;
-    if (made_ && !reply.contains("writeConcernError")) return;
-    if (made_) throw Failure(kUnavailable, "no majority of the members confirms a write");
+    const bool made = mongo::integer(reply["ok"]) == 1;
+    if (made) made_.push_back(server_.collection);
+    if (made && !reply.contains("writeConcernError")) return;
+    if (made) throw Failure(kUnavailable, "no majority of the members confirms a write");
     const auto why = mongo::without_command(reply.value("errmsg", "refused"));
-    throw Failure(kUnavailable, place() + " cannot be created: " + why +
+    throw Failure(kUnavailable, place(server_.collection) + " cannot be created: " + why +
                                     "; --certify needs the role readWrite on the database");
   }
 
   /// On a connection of its own, because the others may be stopped.
-  void remove() {
+  void remove(const std::string& collection) {
     std::string why;
     try {
-      Asker asker(connect_for_trials(server_.uri), server_.database, server_.collection);
-      const Json reply = asker.run({{"drop", server_.collection}, {"writeConcern", kOfAMajority}});
+      Asker asker(connect_for_trials(server_.uri), server_.database, collection);
+      const Json reply = asker.run({{"drop", collection}, {"writeConcern", kOfAMajority}});
       const bool dropped =
           mongo::integer(reply["ok"]) == 1 ||
           mongo::integer(reply.value("code", Json(0))) == mongo::kNamespaceNotFound;
@@ -222,7 +255,7 @@ class Certification {
     } catch (const std::exception& error) {
       why = error.what();
     }
-    say(place() + " may stay, and has to be dropped then: " + why);
+    say(place(collection) + " may stay, and has to be dropped then: " + why);
   }
 
   const Server server_;
@@ -231,7 +264,7 @@ class Certification {
   // Below: written by the thread of the trials.
   Certificate certificate_;
   std::exception_ptr failed_;
-  bool made_ = false;
+  std::vector<std::string> made_;  ///< collections, to be dropped
   std::atomic<bool> over_ = false;
 };
 

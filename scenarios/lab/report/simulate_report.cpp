@@ -33,7 +33,8 @@ void print_report(const SimulateReport& report, double cpu) {
                count(report.took_effect));
   }
   for (const char* what :
-       {"begun-at-a-command", "elections", "rolled-back", "ttl-deletions", "wtimeouts"}) {
+       {"begun-at-a-command", "elections", "moves", "moves-while-held", "rolled-back",
+        "stale-routers", "ttl-deletions", "wtimeouts"}) {
     if (report.took_effect.contains(what))
       fmt::print("{:>9} {}\n", report.took_effect.at(what), what);
   }
@@ -57,6 +58,7 @@ nlohmann::ordered_json report_json(const SimulateReport& report, double cpu) {
           {"runs_with_permits", report.with_permits},
           {"runs_with_calls_for_several_locks", report.with_together},
           {"runs_with_leaders", report.with_leaders},
+          {"runs_with_moves", report.with_moves},
           {"totals", report.totals},
           {"faults", report.took_effect},
           {"enabled", report.enabled},

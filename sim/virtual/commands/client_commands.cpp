@@ -16,6 +16,11 @@ Object not_primary(const Object& command) {
                : error_reply(kNotWritablePrimary, "not primary");
 }
 
+/// How often a command that waits for the end of a move looks for it.
+constexpr std::int64_t kMoveEndsSoon = 5 * kMs;
+
+Object stale_config() { return error_reply(kStaleConfig, "the database is on another shard"); }
+
 /// By the manual the options of an index change by collMod, not by making it again.
 bool contradicts_the_index(const Executed& executed, const Member& m) {
   return executed.ttl && m.ttl_index && m.ttl_index->after_s != executed.ttl->after_s;
@@ -49,11 +54,6 @@ ClientCommands::Deadline ClientCommands::max_time_of(int member, const Object& c
   return {members_.wall_ns(member) + limit->integer() * kMs, kMaxTimeExpired};
 }
 
-/// The driver takes any mongos for each command. As measured on 7.0.11 it reads $$NOW, once.
-int ClientCommands::router_of(int member) {
-  return members_.settings.routed ? static_cast<int>(others_.between(0, kMembers - 1)) : member;
-}
-
 void ClientCommands::command(int member, Request request, ServerReply reply) {
   Member& m = members_[member];
   if (!m.alive) return reply(ServerAnswer::refused, {});
@@ -71,19 +71,29 @@ void ClientCommands::command(int member, Request request, ServerReply reply) {
 
 /// `as_primary`: the member takes itself for the primary when it reads the command.
 void ClientCommands::arrive(int member, Request request, bool as_primary, ServerReply reply) {
-  const Arrival arrival{Date{members_.clock_ms(router_of(member))},
+  Member& m = members_[member];
+  m.logical = std::max(m.logical, request.heard);
+  const Arrival arrival{request.now.value_or(Date{members_.clock_ms(member)}),
                         max_time_of(member, *request.command)};
-  // What a primary has taken in goes on inside even if it loses its office; a secondary refuses
-  // at once.
-  const auto serve = as_primary ? &ClientCommands::go_on_inside : &ClientCommands::execute_command;
   if (request.waits_ns == 0) {
+    const auto serve =
+        as_primary ? &ClientCommands::go_on_inside : &ClientCommands::execute_command;
     return (this->*serve)(member, request, arrival, std::move(reply));
   }
+  wait_inside(request.waits_ns, as_primary, member, request, arrival, std::move(reply));
+}
+
+/// What a primary has taken in goes on inside even if it loses its office; a secondary refuses at
+/// once.
+void ClientCommands::wait_inside(std::int64_t span_ns, bool as_primary, int member,
+                                 const Request& request, const Arrival& arrival,
+                                 ServerReply reply) {
+  const auto serve = as_primary ? &ClientCommands::go_on_inside : &ClientCommands::execute_command;
   // It waits for the time of the queue, as a wait for a storage lock does not look at the wall
   // clock; only its maxTimeMS does.
   const auto left = arrival.max_time.wall_ns - members_.wall_ns(member);
   members_.queue.after(
-      std::min(request.waits_ns, left),
+      std::min(span_ns, left),
       [this, member, life = members_[member].life, serve, request, arrival, reply] {
         // It died and its connections with it; that it runs again by now does not help.
         if (members_[member].life != life) return reply(ServerAnswer::broken, {});
@@ -118,6 +128,11 @@ void ClientCommands::execute_command(int member, const Request& request, const A
   // since the driver asks for the primary.
   const bool opens = streams && command.fields.at(0).first == "aggregate"_key;
   if (!m.is_primary && (!streams || opens)) return answer(m, not_primary(command), reply);
+  const Serves serves = members_.serves(member);
+  if (serves == Serves::never) return answer(m, stale_config(), reply);
+  if (serves == Serves::later) {
+    return wait_inside(kMoveEndsSoon, true, member, request, arrival, std::move(reply));
+  }
   // Refusals above are not counted as injected: the command would have failed anyway.
   // Once for each command that is executed, so the count is what the fault asked for.
   const bool fails = errors.strikes();
@@ -199,6 +214,13 @@ void ClientCommands::fenced_write(int member, std::shared_ptr<const FencedWrite>
     return;
   }
   if (!m.is_primary) return answer(m, error_reply(kNotWritablePrimary, "not primary"), reply);
+  const Serves serves = members_.serves(member);
+  if (serves == Serves::never) return answer(m, stale_config(), reply);
+  if (serves == Serves::later) {
+    return members_.queue.after(kMoveEndsSoon, [this, member, write, reply] {
+      fenced_write(member, write, reply);
+    });
+  }
   // Compared and written in one event, as in one update of one document by a mongod.
   const Document fence = m.data.fences().find(write->name);
   const bool taken = !fence || fence->find("fence"_key)->integer() <= write->token;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "sim/plan/random.hpp"
@@ -25,6 +26,9 @@ class ClientCommands {
     std::shared_ptr<const Object> command;
     std::string tag = {};  ///< goes into the oplog's entry, for the harness
     std::int64_t waits_ns = 0;
+    // Of a router, which has read its clock for $$NOW and sends along the newest time it has heard.
+    std::optional<Date> now = {};
+    Timestamp heard = {};
   };
 
   ClientCommands(Members& members, Replication& replication, Random& random)
@@ -49,13 +53,14 @@ class ClientCommands {
   };
   /// Both are fixed when the member reads the command and kept while it waits inside.
   struct Arrival {
-    Date now;           ///< $$NOW of the command
+    Date now;           ///< $$NOW of the command, unless a router says it
     Deadline max_time;  ///< by its maxTimeMS
   };
 
-  [[nodiscard]] int router_of(int member);  ///< whose clock is $$NOW
   [[nodiscard]] Deadline max_time_of(int member, const Object& command) const;
   void arrive(int member, Request request, bool as_primary, ServerReply reply);
+  void wait_inside(std::int64_t span_ns, bool as_primary, int member, const Request& request,
+                   const Arrival& arrival, ServerReply reply);
   void go_on_inside(int member, const Request& request, const Arrival& arrival, ServerReply reply);
   void execute_command(int member, const Request& request, const Arrival& arrival,
                        ServerReply reply);

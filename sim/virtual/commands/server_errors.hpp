@@ -11,7 +11,7 @@ namespace leasehold::sim::simulated {
 inline constexpr int kNotWritablePrimary = 10107, kNotPrimaryNoSecondaryOk = 13435,
                      kPrimarySteppedDown = 189, kWriteConcernFailed = 64, kMaxTimeExpired = 50,
                      kInterruptedByStateChange = 11602, kQueryPlanKilled = 175,
-                     kIndexOptionsConflict = 85;
+                     kIndexOptionsConflict = 85, kCommandNotSupported = 115, kStaleConfig = 13388;
 
 /// The reply has ok: 1 and the whole result, because the write is applied on the primary and may
 /// yet reach a majority. To a lock that is an unknown outcome, not a refusal.

@@ -50,4 +50,13 @@ void Members::leave_office(int member) {
   }
 }
 
+Serves Members::serves(int member) const {
+  const bool knows = members_[member].term >= residence.since_term;
+  switch (residence.is) {
+    case Residence::Is::here: return knows ? Serves::now : Serves::never;
+    case Residence::Is::leaving: return knows ? Serves::later : Serves::now;
+    default: return knows ? Serves::never : Serves::now;
+  }
+}
+
 }  // namespace leasehold::sim::simulated

@@ -36,7 +36,6 @@ struct ServerSettings {
   std::int64_t heartbeat_ns = 200 * kMs;
   std::int64_t ttl_period_ns = 1'000 * kMs;
   bool ttl_deletes_at_once = false;  ///< as since 6.1: one oplog entry for all of a pass
-  bool routed = false;  ///< commands come by a mongos beside a member, whose clock is $$NOW
   std::int64_t epoch_ms = 1'700'000'000'000;  ///< wall clock at virtual time 0
   /// How often a secondary fails to fetch when its link to the primary breaks.
   int failed_fetch_percent = 0;
@@ -108,6 +107,16 @@ struct Member {
   }
 };
 
+/// Where the database of the locks is, as the members of a shard know it.
+struct Residence {
+  enum class Is { here, leaving, elsewhere };
+  Is is = Is::here;
+  std::int64_t since_term = 0;  ///< members of earlier terms have not heard of it
+};
+
+/// What a primary does with a command on that database.
+enum class Serves { now, later, never };
+
 /// All of them, by number. Member 0 is primary at the start.
 ///
 /// REQUIRES: it outlives the queue's events; all of them refer to it.
@@ -151,8 +160,12 @@ class Members {
   /// replication rolls that back.
   void leave_office(int member);
 
+  /// By what this member knows. One that was cut off goes on as before a move.
+  [[nodiscard]] Serves serves(int member) const;
+
   EventQueue& queue;
   const ServerSettings settings;
+  Residence residence;
 
  private:
   PerMember<Member> members_;

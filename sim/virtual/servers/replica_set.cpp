@@ -1,5 +1,6 @@
 #include "sim/virtual/servers/replica_set.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/virtual/commands/server_errors.hpp"
@@ -176,6 +177,50 @@ std::vector<std::string> ReplicaSet::held_locks() const {
     }
   }
   return held;
+}
+
+std::int64_t ReplicaSet::term() const {
+  const int p = primary();
+  return p < 0 ? 0 : members_[p].term;
+}
+
+void ReplicaSet::note() {
+  replication_.write(primary(), note_in_oplog());
+  replication_.send_news(primary());
+}
+
+/// An old primary hears from no majority.
+bool ReplicaSet::is_confirmed() const {
+  const MemberData& data = members_[primary()].data;
+  return data.committed() == data.log().size();
+}
+
+/// Cluster time goes along with a move, as with every message between servers.
+void ReplicaSet::receive(const ReplicaSet& giver) {
+  const int to = primary();
+  const Member& from = giver.members_[giver.primary()];
+  Member& m = members_[to];
+  m.logical = std::max(m.logical, from.logical);
+  // Also if there is no document: the catalogue has a new entry.
+  replication_.write(to, note_in_oplog());
+  // A copy, as each deletion takes one out.
+  const auto left_from_before = m.data.locks().documents();
+  for (const auto& [id, document] : left_from_before) {
+    if (!from.data.locks().find(id)) replication_.write(to, {id, nullptr});
+  }
+  for (const auto& [id, document] : from.data.locks().documents()) {
+    replication_.write(to, {id, document});
+  }
+  for (const auto& [id, document] : from.data.fences().documents()) {
+    replication_.write(to, {id, document}, std::make_shared<const FencedWrite>());
+  }
+  set_ttl_index(from.ttl_index);
+  replication_.send_news(to);
+}
+
+std::optional<Timestamp> ReplicaSet::write_elsewhere() {
+  const int p = primary();
+  return p < 0 ? std::nullopt : std::optional(replication_.next_time(p));
 }
 
 }  // namespace leasehold::sim::simulated

@@ -86,6 +86,22 @@ class ReplicaSet {
 
   [[nodiscard]] std::int64_t behind_since() const { return replication_.behind_since(); }
 
+  // As a shard of a cluster; `Shards` decides.
+  [[nodiscard]] bool reaches(int a, int b) const { return members_.reaches(a, b); }
+  /// Of the running primary; 0: there is none.
+  [[nodiscard]] std::int64_t term() const;
+  [[nodiscard]] const Residence& residence() const { return members_.residence; }
+  void set_residence(const Residence& residence) { members_.residence = residence; }
+  /// An entry that changes nothing. REQUIRES: there is a running primary.
+  void note();
+  /// Whether a majority has all that the running primary has. REQUIRES: there is one.
+  [[nodiscard]] bool is_confirmed() const;
+  /// The locks' database becomes what it is at the giver's primary, by writes that come after all
+  /// of the giver's. No other client sees them. REQUIRES: both have a running primary.
+  void receive(const ReplicaSet& giver);
+  /// Another client's write, to a collection that stays where it is. Nothing without a primary.
+  std::optional<Timestamp> write_elsewhere();
+
   // What an administrator does, at once on all members.
   [[nodiscard]] std::optional<TtlIndex> ttl_index() const;
   void set_ttl_index(const std::optional<TtlIndex>& index);

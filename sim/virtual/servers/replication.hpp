@@ -34,6 +34,8 @@ class Replication {
   /// REQUIRES: the member is primary. Sends nothing.
   void write(int member, Change change, std::shared_ptr<const FencedWrite> fenced = nullptr,
              const std::string& tag = {});
+  /// The time of a write of another collection, whose entry is left out here. REQUIRES: as `write`.
+  Timestamp next_time(int member);
   /// Deletions of one time, as mongod since 6.1 writes those of a pass of its TTL monitor: none of
   /// them is replicated without the others.
   void delete_at_once(int member, const std::vector<std::string>& ids);
@@ -54,7 +56,6 @@ class Replication {
                             const std::function<void(const Object&)>& tell);
 
  private:
-  Timestamp next_time(int member);
   void append(int member, Timestamp time, Change change, std::shared_ptr<const FencedWrite> fenced,
               const std::string& tag);
   void receive(int from, int to, std::size_t upto);

@@ -18,7 +18,8 @@ void TtlMonitors::pass(int member) {
   const Member& m = members_[member];
   // A secondary deletes nothing of its own: it gets the primary's deletions. Its monitor runs all
   // the same, and keeps its phase.
-  if (m.is_primary && !off_[member] && m.ttl_index) {
+  const bool here = members_.residence.is == Residence::Is::here;
+  if (m.is_primary && !off_[member] && m.ttl_index && here) {
     // By the primary's clock alone: one that is an hour ahead deletes what has an hour to go.
     const auto gone = expired(m.data.locks(), *m.ttl_index, Date{members_.clock_ms(member)});
     if (members_.settings.ttl_deletes_at_once) {

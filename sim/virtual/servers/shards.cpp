@@ -1,0 +1,236 @@
+#include "sim/virtual/servers/shards.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/virtual/commands/server_errors.hpp"
+
+namespace leasehold::sim::simulated {
+namespace {
+
+constexpr std::int64_t kRoutesAgain = 5 * kMs;
+constexpr std::int64_t kRoutesFor = 10'000 * kMs;  ///< what has no maxTimeMS
+constexpr std::int64_t kMoveLooks = 5 * kMs;
+constexpr std::int64_t kFollows = 50 * kMs;  ///< a majority has a write by then, undisturbed
+constexpr std::int64_t kMoveLimit = 300 * kMs;  ///< beyond its span, for majorities
+/// So many of a router's commands find that another client wrote to the other shard since.
+constexpr int kElsewherePercent = 25;
+
+bool is_stale(const Object& reply) {
+  const Value* code = reply.find("code"_key);
+  return code != nullptr && code->integer() == kStaleConfig;
+}
+
+}  // namespace
+
+Shards::Shards(EventQueue& queue, Random& random, const ServerSettings& settings,
+               Replication::Listener listener, std::optional<std::uint64_t> cluster)
+    : queue_(queue), drawn_(cluster.value_or(0)) {
+  const std::size_t shards = cluster ? 2 : 1;
+  for (std::size_t i = 0; i < shards; ++i) {
+    Replication::Listener of_owner;
+    of_owner.on_committed = [this, i, on_committed = listener.on_committed](const Entry& entry) {
+      if (i == owner_) on_committed(entry);
+    };
+    of_owner.on_followed = [this, i, on_followed = listener.on_followed](std::int64_t since_ns) {
+      if (i == owner_) on_followed(since_ns);
+    };
+    sets_.emplace_back(queue, i == 0 ? random : drawn_, settings, std::move(of_owner));
+  }
+  if (!cluster) return;
+  other().set_residence({Residence::Is::elsewhere});
+  // On another machine, so that the shards' clocks differ.
+  other().step_up(1);
+}
+
+/// By this router, -1: none.
+int Shards::primary_by(int router, std::size_t shard, int member) const {
+  std::array<bool, kMembers> reached{};
+  if (member >= 0) reached[static_cast<std::size_t>(member)] = true;
+  if (member >= 0 && sets_[shard].primary_for(reached) == member) return member;
+  for (int i = 0; i < kMembers; ++i) {
+    reached[static_cast<std::size_t>(i)] = sets_[shard].reaches(router, i);
+  }
+  return sets_[shard].primary_for(reached);
+}
+
+void Shards::command(int member, ReplicaSet::Request request, ServerReply reply) {
+  if (!is_sharded()) return serving().command(member, std::move(request), std::move(reply));
+  const int router = static_cast<int>(drawn_.between(0, kMembers - 1));
+  if (drawn_.chance(kElsewherePercent)) {
+    if (const auto time = other().write_elsewhere()) hear(routers_[router], *time);
+  }
+  request.now = Date{clock_ms(router)};
+  const Value* limit = request.command->find("maxTimeMS"_key);
+  const auto span = limit == nullptr ? kRoutesFor : limit->integer() * kMs;
+  route(std::make_shared<Routed>(
+      Routed{router, member, std::move(request), std::move(reply), queue_.now() + span}));
+}
+
+void Shards::route(const std::shared_ptr<Routed>& command) {
+  const Router& router = routers_[command->router];
+  const int primary = primary_by(command->router, router.shard, command->member);
+  if (primary < 0) return route_again(command);
+  command->request.heard = router.heard;
+  const auto answer_it = [this, command](ServerAnswer kind, Object answer) {
+    answered(command, kind, std::move(answer));
+  };
+  sets_[router.shard].command(primary, command->request, answer_it);
+}
+
+/// It asks the config servers where the database is.
+void Shards::route_again(const std::shared_ptr<Routed>& command) {
+  queue_.after(kRoutesAgain, [this, command] {
+    routers_[command->router].shard = owner_;
+    if (queue_.now() < command->until_ns) return route(command);
+    command->reply(ServerAnswer::reply, error_reply(kMaxTimeExpired, "no primary of the shard"));
+  });
+}
+
+void Shards::answered(const std::shared_ptr<Routed>& command, ServerAnswer kind, Object answer) {
+  if (kind != ServerAnswer::reply) return command->reply(kind, std::move(answer));
+  Router& router = routers_[command->router];
+  const auto operation = *answer.find("operationTime"_key)->as<Timestamp>();
+  const auto* known = answer.find("$clusterTime"_key)->as<Object>();
+  hear(router, *known->find("clusterTime"_key)->as<Timestamp>());
+  command->newest = std::max(command->newest, operation);
+  if (is_stale(answer)) {
+    ++stale_routers_;
+    command->member = -1;
+    return route_again(command);
+  }
+  answer.set("operationTime"_key, command->newest);
+  Object heard;
+  heard.set("clusterTime"_key, router.heard);
+  answer.set("$clusterTime"_key, std::move(heard));
+  command->reply(kind, std::move(answer));
+}
+
+void Shards::fenced_write(int member, std::shared_ptr<const FencedWrite> write,
+                          ServerReply reply) {
+  if (!is_sharded()) {
+    return serving().fenced_write(member, std::move(write), std::move(reply));
+  }
+  const int primary = primary_by(member, owner_, member);
+  if (primary < 0) return reply(ServerAnswer::refused, {});
+  serving().fenced_write(primary, write, [this, member, write, reply](auto kind, Object answer) {
+    if (!is_stale(answer)) return reply(kind, std::move(answer));
+    queue_.after(kRoutesAgain,
+                 [this, member, write, reply] { fenced_write(member, write, reply); });
+  });
+}
+
+/// A real one copies before commands have to wait, and does not come so far without majorities.
+bool Shards::may_move() const {
+  return !moving_ && std::none_of(sets_.begin(), sets_.end(), [this](const ReplicaSet& set) {
+    const auto since = set.behind_since();
+    return set.term() == 0 || (since != 0 && queue_.now() - since > kFollows);
+  });
+}
+
+bool Shards::move(std::int64_t span_ns, std::function<void(bool moved)> over) {
+  if (!may_move()) return false;
+  const auto giver_term = serving().term(), taker_term = other().term();
+  moving_ = Move{giver_term,           taker_term,      queue_.now() + span_ns + kMoveLimit,
+                 serving().residence(), std::move(over)};
+  serving().set_residence({Residence::Is::leaving, giver_term});
+  serving().note();
+  queue_.after(span_ns, [this] { go_on_moving(); });
+  return true;
+}
+
+/// As a real one it waits for a majority of the giver, copies, and waits for one of the taker.
+void Shards::go_on_moving() {
+  const bool same =
+      serving().term() == moving_->giver_term && other().term() == moving_->taker_term;
+  if (!same || queue_.now() > moving_->until_ns) return end_move(false);
+  if (serving().is_confirmed()) {
+    if (moving_->copied && other().is_confirmed()) return end_move(true);
+    if (!std::exchange(moving_->copied, true)) other().receive(serving());
+  }
+  queue_.after(kMoveLooks, [this] { go_on_moving(); });
+}
+
+void Shards::end_move(bool moved) {
+  const Move move = *std::exchange(moving_, std::nullopt);
+  if (moved) {
+    other().set_ttl_index(ttl_index());  // an administrator may have changed it meanwhile
+    serving().set_residence({Residence::Is::elsewhere, move.giver_term});
+    other().set_residence({Residence::Is::here, move.taker_term});
+    owner_ = 1 - owner_;
+  } else {
+    serving().set_residence(move.before);
+  }
+  move.over(moved);
+}
+
+/// What is left of an earlier one stays with the shard that it hit.
+void Shards::fail_next(int count, int code, bool executed) {
+  for (auto& set : sets_) set.fail_next(0, 0, false);
+  serving().fail_next(count, code, executed);
+}
+
+bool Shards::drop_locks() { return !moving_ && serving().drop_locks(); }
+
+std::string Shards::delete_lock(std::int64_t pick) {
+  return moving_ ? "" : serving().delete_lock(pick);
+}
+
+void Shards::stop(int member) {
+  for (auto& set : sets_) set.stop(member);
+}
+
+void Shards::go_on(int member) {
+  for (auto& set : sets_) set.go_on(member);
+}
+
+void Shards::kill(int member) {
+  for (auto& set : sets_) set.kill(member);
+}
+
+void Shards::restart(int member) {
+  for (auto& set : sets_) set.restart(member);
+}
+
+void Shards::wipe(int member) {
+  for (auto& set : sets_) set.wipe(member);
+}
+
+bool Shards::copies() const {
+  return std::any_of(sets_.begin(), sets_.end(), [](const auto& set) { return set.copies(); });
+}
+
+void Shards::set_link(int a, int b, bool up) {
+  for (auto& set : sets_) set.set_link(a, b, up);
+}
+
+void Shards::fail_fetch(int member, int source) {
+  for (auto& set : sets_) set.fail_fetch(member, source);
+}
+
+void Shards::set_replication_delay(int member, std::int64_t delay_ns) {
+  for (auto& set : sets_) set.set_replication_delay(member, delay_ns);
+}
+
+void Shards::set_clock(int member, std::int64_t offset_ms, std::int64_t rate_ppm) {
+  for (auto& set : sets_) set.set_clock(member, offset_ms, rate_ppm);
+}
+
+void Shards::set_ttl_monitor(int member, bool on) {
+  for (auto& set : sets_) set.set_ttl_monitor(member, on);
+}
+
+ReplicaSet::Counts Shards::counts() const {
+  ReplicaSet::Counts sum{};
+  for (const auto& set : sets_) {
+    const auto of_set = set.counts();
+    sum.elections += of_set.elections;
+    sum.rolled_back += of_set.rolled_back;
+    sum.ttl_deletions += of_set.ttl_deletions;
+    sum.injected_errors += of_set.injected_errors;
+    sum.wtimeouts += of_set.wtimeouts;
+  }
+  return sum;
+}
+
+}  // namespace leasehold::sim::simulated

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/virtual/servers/replica_set.hpp"
+
+namespace leasehold::sim::simulated {
+
+/// The servers of a run, for clients and faults: a replica set, or two shards of a cluster behind
+/// three routers. Machine i has member i of each shard and router i. What befalls a machine befalls
+/// its members; its router goes on.
+///
+/// ```
+///   process ──> router ──┬──> shard 0: ReplicaSet
+///                        └──> shard 1: ReplicaSet     the locks' database is on one of them
+/// ```
+/// A router, as measured on 7.0.11, reads its own clock for $$NOW, and answers with the newest
+/// operationTime of the shards' replies to this command and the newest $clusterTime of all that it
+/// has heard of any client. It sends that along, so that a shard's next write is later. It sends to
+/// the shard that it takes for the right one until that one says otherwise.
+///
+/// REQUIRES: it outlives the queue's events; all of them refer to it.
+class Shards {
+ public:
+  static constexpr int kMembers = simulated::kMembers;
+
+  /// `listener` hears of the writes to the locks' database alone, each once, in their order.
+  /// `cluster`: there are two shards, and this is the seed of what the first one does not draw.
+  Shards(EventQueue& queue, Random& random, const ServerSettings& settings,
+         Replication::Listener listener, std::optional<std::uint64_t> cluster = {});
+
+  /// To that member; of a cluster by any router, to that member if it takes itself for the primary
+  /// of the right shard, else to the one that does.
+  void command(int member, ReplicaSet::Request request, ServerReply reply);
+  void fenced_write(int member, std::shared_ptr<const FencedWrite> write, ServerReply reply);
+  [[nodiscard]] bool is_sharded() const { return sets_.size() > 1; }
+
+  /// As movePrimary: commands on the locks' database wait for this long and until a majority of the
+  /// other shard has it. Then that shard serves it, or the old one goes on because the primary of
+  /// one of them changed. False: it cannot begin. REQUIRES: two shards.
+  bool move(std::int64_t span_ns, std::function<void(bool moved)> over);
+
+  // Of the shard that serves.
+  [[nodiscard]] int primary() const { return serving().primary(); }
+  [[nodiscard]] int primary_for(const std::array<bool, kMembers>& reachable) const {
+    return serving().primary_for(reachable);
+  }
+  void step_up(int member) { serving().step_up(member); }
+  void step_down_primary() { serving().step_down_primary(); }
+  void fail_next(int count, int code, bool executed);
+  [[nodiscard]] std::int64_t behind_since() const { return serving().behind_since(); }
+  [[nodiscard]] std::optional<TtlIndex> ttl_index() const { return serving().ttl_index(); }
+  void set_ttl_index(const std::optional<TtlIndex>& index) { serving().set_ttl_index(index); }
+  [[nodiscard]] std::vector<std::string> held_locks() const { return serving().held_locks(); }
+  // Nothing while it moves.
+  bool drop_locks();
+  std::string delete_lock(std::int64_t pick);
+
+  // Of a machine: see `ReplicaSet`.
+  void stop(int member);
+  void go_on(int member);
+  void kill(int member);
+  void restart(int member);
+  void wipe(int member);
+  [[nodiscard]] bool copies() const;
+  void set_link(int a, int b, bool up);
+  void fail_fetch(int member, int source);
+  void set_replication_delay(int member, std::int64_t delay_ns);
+  void set_clock(int member, std::int64_t offset_ms, std::int64_t rate_ppm);
+  [[nodiscard]] std::int64_t clock_ms(int member) const { return serving().clock_ms(member); }
+  void set_ttl_monitor(int member, bool on);
+
+  /// Of all shards together.
+  [[nodiscard]] ReplicaSet::Counts counts() const;
+  /// How often a shard answered a router that the database has moved.
+  [[nodiscard]] std::int64_t stale_routers() const { return stale_routers_; }
+
+ private:
+  struct Router {
+    std::size_t shard = 0;  ///< that it takes for the right one
+    Timestamp heard;        ///< the newest cluster time
+  };
+  /// A command at a router.
+  struct Routed {
+    int router = 0, member = 0;  ///< by choice of its client; -1: of the router
+    ReplicaSet::Request request;
+    ServerReply reply;
+    std::int64_t until_ns = 0;  ///< by its maxTimeMS
+    Timestamp newest = {};      ///< of the operation times that it was answered with
+  };
+  /// A move that is under way: terms are those of the primaries when it began.
+  struct Move {
+    std::int64_t giver_term, taker_term, until_ns;
+    Residence before;
+    std::function<void(bool)> over;
+    bool copied = false;
+  };
+
+  [[nodiscard]] const ReplicaSet& serving() const { return sets_[owner_]; }
+  [[nodiscard]] ReplicaSet& serving() { return sets_[owner_]; }
+  [[nodiscard]] ReplicaSet& other() { return sets_[1 - owner_]; }
+  [[nodiscard]] bool may_move() const;
+  [[nodiscard]] int primary_by(int router, std::size_t shard, int member) const;
+  void hear(Router& router, Timestamp time) { router.heard = std::max(router.heard, time); }
+  void route(const std::shared_ptr<Routed>& command);
+  void route_again(const std::shared_ptr<Routed>& command);
+  void answered(const std::shared_ptr<Routed>& command, ServerAnswer kind, Object answer);
+  void go_on_moving();
+  void end_move(bool moved);
+
+  EventQueue& queue_;
+  Random drawn_;  ///< its own, so that the first shard's numbers stay as they are
+  std::size_t owner_ = 0;  ///< the shard that has the database, as the config servers know it
+  std::deque<ReplicaSet> sets_;  ///< never moved
+  PerMember<Router> routers_;
+  std::optional<Move> moving_;
+  std::int64_t stale_routers_ = 0;
+};
+
+}  // namespace leasehold::sim::simulated

@@ -1,0 +1,155 @@
+#include "sim/virtual/servers/shards.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "sim/virtual/documents/make_object.hpp"
+#include "sim/virtual/event_queue.hpp"
+
+namespace leasehold::sim::simulated {
+namespace {
+
+/// Two shards, and the places of the writes that a majority of the right one has.
+struct Cluster {
+  EventQueue queue;
+  Random random{1};
+  std::vector<Timestamp> places;
+  std::vector<Object> replies;
+  Shards servers{queue, random, {}, {[this](const Entry& entry) {
+                   if (!entry.change.id.empty()) places.push_back(entry.time);
+                 }}, 1};
+
+  /// A majority write that stores $$NOW.
+  void write() {
+    const Object now = make({{"$set", make({{"at", std::string("$$NOW")}})}});
+    const Object concern = make({{"w", std::string("majority")}, {"wtimeout", 2'000}});
+    const Object sent = make({{"findAndModify", std::string("locks")},
+                              {"query", make({{"_id", std::string("l")}})},
+                              {"update", Array{{now}}},
+                              {"upsert", true},
+                              {"new", true},
+                              {"writeConcern", concern},
+                              {"maxTimeMS", 3'000}});
+    servers.command(0, {.command = std::make_shared<const Object>(sent)},
+                    [this](ServerAnswer, const Object& reply) { replies.push_back(reply); });
+  }
+  /// Whether it moved, once that is decided.
+  std::optional<bool> move(std::int64_t span_ms) {
+    std::optional<bool> found;
+    EXPECT_TRUE(servers.move(span_ms * kMs, [&found](bool moved) { found = moved; }));
+    while (!found && queue.step()) {
+    }
+    return found;
+  }
+  void run_ms(std::int64_t ms) {
+    bool over = false;
+    queue.after(ms * kMs, [&over] { over = true; });
+    while (!over && queue.step()) {
+    }
+  }
+  [[nodiscard]] Timestamp time(std::size_t reply) const {
+    return *replies.at(reply).find("operationTime")->as<Timestamp>();
+  }
+  [[nodiscard]] Timestamp cluster_time(std::size_t reply) const {
+    const auto* known = replies.at(reply).find("$clusterTime")->as<Object>();
+    return *known->find("clusterTime")->as<Timestamp>();
+  }
+};
+
+/// The taker's clock is half a minute behind: its cluster time alone is not.
+TEST(Shards, ATokenIsThePlaceOfItsWriteAndRisesOverMoves) {
+  Cluster cluster;
+  cluster.run_ms(300);
+  cluster.servers.set_clock(1, -30'000, 0);
+  std::size_t ahead = 0;
+  for (int i = 0; i < 60; ++i) {
+    if (i % 10 == 9) {
+      EXPECT_EQ(cluster.move(10), true);
+    }
+    cluster.write();
+    cluster.run_ms(20);
+  }
+  ASSERT_EQ(cluster.replies.size(), 60u);
+  ASSERT_EQ(cluster.places.size(), 60u) << "copies are no writes of a lock";
+  for (std::size_t i = 0; i < 60; ++i) {
+    EXPECT_EQ(cluster.time(i), cluster.places[i]);
+    if (i > 0) {
+      EXPECT_GT(cluster.time(i), cluster.time(i - 1));
+    }
+    ahead += cluster.cluster_time(i) > cluster.time(i) ? 1 : 0;
+  }
+  EXPECT_GT(ahead, 40u) << "a router has heard of other writes";
+}
+
+TEST(Shards, NowIsTheClockOfAnyRouter) {
+  Cluster cluster;
+  cluster.run_ms(300);
+  for (int member = 0; member < 3; ++member) cluster.servers.set_clock(member, member * 10'000, 0);
+  cluster.run_ms(3'000);  // one that jumped stands for election
+  std::set<std::int64_t> clocks;
+  for (int i = 0; i < 60; ++i) {
+    const auto before = cluster.servers.clock_ms(0);
+    cluster.write();
+    cluster.run_ms(10);
+    const auto* value = cluster.replies.back().find("value")->as<Object>();
+    clocks.insert(value->find("at")->as<Date>()->ms - before);
+  }
+  EXPECT_EQ(clocks, (std::set<std::int64_t>{0, 10'000, 20'000}));
+}
+
+/// With $$NOW of its arrival at a router.
+TEST(Shards, WhatComesDuringAMoveIsExecutedOnceByTheOtherShard) {
+  Cluster cluster;
+  cluster.run_ms(300);
+  cluster.write();
+  cluster.run_ms(10);
+  std::optional<bool> moved;
+  cluster.servers.move(200 * kMs, [&moved](bool found) { moved = found; });
+  const auto arrived = cluster.servers.clock_ms(0);
+  cluster.write();
+  cluster.run_ms(190);
+  EXPECT_EQ(cluster.replies.size(), 1u);
+  cluster.run_ms(100);
+  EXPECT_EQ(moved, true);
+  ASSERT_EQ(cluster.replies.size(), 2u);
+  EXPECT_EQ(cluster.replies[1].find("value")->as<Object>()->find("at")->as<Date>()->ms, arrived);
+  EXPECT_EQ(cluster.places.size(), 2u);
+  EXPECT_EQ(cluster.servers.stale_routers(), 1);
+}
+
+TEST(Shards, WithoutItsPrimaryAMoveEndsAndTheOldShardGoesOn) {
+  Cluster cluster;
+  cluster.run_ms(300);
+  cluster.queue.after(50 * kMs, [&] { cluster.servers.step_down_primary(); });
+  EXPECT_EQ(cluster.move(100), false);
+  EXPECT_FALSE(cluster.servers.move(1, [](bool) {})) << "there is no primary";
+  cluster.run_ms(3'000);
+  cluster.write();
+  cluster.run_ms(100);
+  ASSERT_EQ(cluster.replies.size(), 1u);
+  EXPECT_EQ(cluster.time(0), cluster.places.at(0));
+  EXPECT_EQ(cluster.servers.stale_routers(), 0);
+}
+
+/// A primary that no majority follows gives nothing away: another may have been elected.
+TEST(Shards, AnOldPrimaryGivesNothingAway) {
+  Cluster cluster;
+  cluster.run_ms(300);
+  cluster.servers.set_link(0, 1, false);
+  cluster.servers.set_link(0, 2, false);
+  EXPECT_EQ(cluster.move(10), false);
+}
+
+TEST(Shards, ASetTakesNothingFromRouters) {
+  EventQueue queue;
+  Random random{1}, alone{1};
+  Shards servers(queue, random, {}, {});
+  EXPECT_FALSE(servers.is_sharded());
+  EventQueue other;
+  ReplicaSet set(other, alone, {}, {});
+  EXPECT_EQ(random.draw(), alone.draw());
+}
+
+}  // namespace
+}  // namespace leasehold::sim::simulated
