@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <limits>
@@ -90,6 +91,7 @@ struct Member {
   // The newest cluster time that it has seen, its own or another's. It never goes back, whatever
   // its clock does.
   Timestamp logical;
+  Timestamp elsewhere;  ///< of its last write to another collection, whose entry is left out
   bool fetches = true;
   PerMember<std::int64_t> shuns_until{};  ///< it fetches nothing from that one before
   std::int64_t delay_ns = 0;  ///< of replication to it, beyond the usual
@@ -103,7 +105,7 @@ struct Member {
   [[nodiscard]] bool works() const { return alive && running; }
   /// The `operationTime` of a reply: the time of the newest write, also of another client's.
   [[nodiscard]] Timestamp operation_time() const {
-    return data.log().empty() ? logical : data.log().back().time;
+    return data.log().empty() ? logical : std::max(elsewhere, data.log().back().time);
   }
 };
 

@@ -218,9 +218,11 @@ void ReplicaSet::receive(const ReplicaSet& giver) {
   replication_.send_news(to);
 }
 
-std::optional<Timestamp> ReplicaSet::write_elsewhere() {
+std::optional<Timestamp> ReplicaSet::write_elsewhere(std::int64_t count) {
   const int p = primary();
-  return p < 0 ? std::nullopt : std::optional(replication_.next_time(p));
+  if (p < 0) return std::nullopt;
+  for (; count > 0; --count) members_[p].elsewhere = replication_.next_time(p);
+  return members_[p].elsewhere;
 }
 
 }  // namespace leasehold::sim::simulated

@@ -99,8 +99,8 @@ class ReplicaSet {
   /// The locks' database becomes what it is at the giver's primary, by writes that come after all
   /// of the giver's. No other client sees them. REQUIRES: both have a running primary.
   void receive(const ReplicaSet& giver);
-  /// Another client's write, to a collection that stays where it is. Nothing without a primary.
-  std::optional<Timestamp> write_elsewhere();
+  /// Another client's writes, to a collection that stays where it is. Nothing without a primary.
+  std::optional<Timestamp> write_elsewhere(std::int64_t count);
 
   // What an administrator does, at once on all members.
   [[nodiscard]] std::optional<TtlIndex> ttl_index() const;

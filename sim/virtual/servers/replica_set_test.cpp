@@ -138,6 +138,22 @@ TEST(ReplicaSet, ACommandThatWaitsInsideHasTheClockOfItsArrival) {
   EXPECT_EQ(set.stamped().ms, arrived);
 }
 
+/// The giver's clock is a minute ahead, and no router brings its cluster time along.
+TEST(ReplicaSet, WhatAShardTakesAndWritesThenIsLaterThanAllOfTheGivers) {
+  Asked giver, taker;
+  giver.run_ms(300);
+  taker.run_ms(300);
+  giver.servers.set_clock(0, 60'000, 0);
+  giver.ask(0, stamp());
+  giver.run_ms(10);
+  taker.servers.receive(giver.servers);
+  taker.ask(0, stamp());
+  taker.run_ms(10);
+  ASSERT_EQ(taker.replies.size(), 1u);
+  EXPECT_GT(*taker.replies[0].find("operationTime")->as<Timestamp>(),
+            *giver.replies[0].find("operationTime")->as<Timestamp>());
+}
+
 using Body = decltype(core::Command::body);
 
 Object as_sent(const Body& body) {

@@ -58,7 +58,8 @@ void Shards::command(int member, ReplicaSet::Request request, ServerReply reply)
   if (!is_sharded()) return serving().command(member, std::move(request), std::move(reply));
   const int router = static_cast<int>(drawn_.between(0, kMembers - 1));
   if (drawn_.chance(kElsewherePercent)) {
-    if (const auto time = other().write_elsewhere()) hear(routers_[router], *time);
+    const auto time = other().write_elsewhere(drawn_.between(1, 20));
+    if (time) hear(routers_[router], *time);
   }
   request.now = Date{clock_ms(router)};
   const Value* limit = request.command->find("maxTimeMS"_key);

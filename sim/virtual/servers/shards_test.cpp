@@ -34,6 +34,10 @@ struct Cluster {
     servers.command(0, {.command = std::make_shared<const Object>(sent)},
                     [this](ServerAnswer, const Object& reply) { replies.push_back(reply); });
   }
+  void write_and_wait() {
+    write();
+    run_ms(50);
+  }
   /// Whether it moved, once that is decided.
   std::optional<bool> move(std::int64_t span_ms) {
     std::optional<bool> found;
@@ -80,6 +84,24 @@ TEST(Shards, ATokenIsThePlaceOfItsWriteAndRisesOverMoves) {
     ahead += cluster.cluster_time(i) > cluster.time(i) ? 1 : 0;
   }
   EXPECT_GT(ahead, 40u) << "a router has heard of other writes";
+}
+
+/// The old shard goes on writing what stayed there, and its answer that the locks have moved has a
+/// later time than the new shard has heard of.
+TEST(Shards, WhatARouterHeardOfTheOldShardIsPastForTheNewOne) {
+  for (int i = 0; i < 20; ++i) {
+    Cluster cluster;
+    cluster.run_ms(300);
+    cluster.servers.set_clock(0, 20'000, 0);
+    for (int n = 0; n < i; ++n) cluster.write_and_wait();
+    cluster.run_ms(500);
+    EXPECT_EQ(cluster.move(10), true);
+    cluster.servers.set_clock(0, 40'000, 0);
+    for (int n = 0; n < 3; ++n) cluster.write_and_wait();
+    for (std::size_t n = 0; n < cluster.replies.size(); ++n) {
+      EXPECT_EQ(cluster.time(n), cluster.places.at(n));
+    }
+  }
 }
 
 TEST(Shards, NowIsTheClockOfAnyRouter) {
