@@ -16,7 +16,8 @@ inline std::vector<pid_t> processes_with(const std::string& text) {
     const auto name = entry.path().filename().string();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     std::ifstream in(entry.path() / "cmdline");
-    const std::string line{std::istreambuf_iterator<char>(in), {}};
+    std::string line;
+    std::getline(in, line, '\xff');  // all of it, and no exception for a process that just ended
     if (line.find(text) != std::string::npos) found.push_back(std::stoi(name));
   }
   return found;

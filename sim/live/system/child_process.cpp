@@ -157,7 +157,8 @@ std::string beside_this_program(const std::string& file) {
 
 std::vector<std::string> kernel_stat(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  std::string text;
+  std::getline(stat, text, '\0');  // all of it, and no exception for a process that just ended
   if (text.empty()) return {};
   std::istringstream fields(text.substr(text.rfind(')') + 1));
   return {std::istream_iterator<std::string>(fields), {}};
