@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "model/history/history_builder.hpp"
 #include "model/workers/worker_told.hpp"
@@ -46,6 +50,30 @@ TEST(VerifyPlans, OnSomebodyElsesServersOnlyFaultsThatNeedMorePowerAreLeftOut) {
     }
     EXPECT_GT(left_out, 0u);
   }
+}
+
+/// A store of one member whose servers can only be killed, on a script that says so.
+TEST(VerifyPlans, OnAnotherStoreOnlyItsOwnFaultsAreGeneratedAndAskedFor) {
+  const auto file = testing::TempDir() + "leasehold-verify-store-" + std::to_string(getpid());
+  std::ofstream(file) << "#!/bin/sh\necho '{\"name\":\"s\",\"members\":1,\"ports\":[\"c\"],"
+                         "\"uri\":\"u\",\"faults\":[\"kill-member\",\"slow-link\"]}'\n";
+  std::filesystem::permissions(file, std::filesystem::perms(0755));
+  auto options = usual();
+  options.seconds = 300;
+  options.foreign.emplace();
+  options.set.script = std::make_shared<sim::live::StoreScript>(file);
+  std::filesystem::remove(file);
+  std::set<std::string> kinds;
+  for (const auto& one : cases_of(options)) {
+    for (const auto& fault : one.plan.faults) kinds.insert(to_string(fault.kind));
+  }
+  EXPECT_EQ(kinds,
+            (std::set<std::string>{"crash", "kill-member", "pause", "slow-link", "wall-clock"}));
+  const auto floors = activity_floors(options);
+  EXPECT_EQ(floors.at("failover faults"), 5) << "one of six kinds";
+  EXPECT_EQ(floors.at("network faults"), 14) << "one of seven";
+  EXPECT_EQ(floors.count("clock-jump"), 0u);
+  EXPECT_NE(repeat_command(options, 0).find(" --store '" + file + "' "), std::string::npos);
 }
 
 /// What such a lock does when its lease is over is seen only if somebody holds it for longer.

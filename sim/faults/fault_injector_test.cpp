@@ -107,6 +107,7 @@ struct Recorded final : ProcessControl, MemberControl, DataControl, LinkControl 
 };
 
 struct Injection : testing::Test {
+  explicit Injection(bool has_documents = true) : data(has_documents ? &cluster : nullptr) {}
   void inject(K kind, std::int64_t for_ms, std::int64_t amount = 0) {
     faults.inject({.kind = kind, .for_ms = for_ms, .amount = amount});
   }
@@ -127,6 +128,7 @@ struct Injection : testing::Test {
   }
 
   Recorded cluster;
+  DataControl* const data;
   std::int64_t now = 0;
   std::multimap<std::int64_t, std::function<void()>> calls;
   model::History history;
@@ -134,7 +136,7 @@ struct Injection : testing::Test {
   int insisted = 0;
   FaultInjector faults{
       {.processes = cluster,
-       .servers = ServerControl{cluster, &cluster, cluster},
+       .servers = ServerControl{cluster, data, cluster},
        .now_ns = [this] { return now; },
        .call_at = [this](std::int64_t at, auto call) { calls.emplace(at, std::move(call)); },
        .emit = [this](model::Event e) { history.push_back(std::move(e)); },
@@ -151,6 +153,22 @@ struct Injection : testing::Test {
            }},
       1'000};
 };
+
+struct InjectionWithoutDocuments : Injection {
+  InjectionWithoutDocuments() : Injection(false) {}
+};
+
+TEST_F(InjectionWithoutDocuments, FaultsThatNeedThemPassAndTheOthersDoNot) {
+  for (const auto& each : kAboutFaults) inject(each.kind, 10, 5);
+  run_to(5'000);
+  faults.heal();
+  for (const auto kind : {K::ttl_off, K::drop_index, K::drop_collection, K::delete_document,
+                          K::force_release, K::errors, K::waiting_inside}) {
+    EXPECT_EQ(counts.count(kind), 0u) << to_string(kind);
+  }
+  EXPECT_EQ(counts.count(K::kill_member), 1u);
+  EXPECT_EQ(counts.count(K::step_up), 1u);
+}
 
 TEST_F(Injection, AtACommandItBeginsAfterTheNthOfItsProcess) {
   faults.inject({.kind = K::lost_replies,

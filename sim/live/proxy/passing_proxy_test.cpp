@@ -1,0 +1,119 @@
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+
+#include "sim/live/proxy/fault_proxy.hpp"
+
+/// The proxy before servers whose protocol it does not know.
+namespace leasehold::sim::live {
+namespace {
+
+sockaddr_in loopback(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+class Socket {
+ public:
+  explicit Socket(int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) : fd(fd) {}
+  ~Socket() { end(); }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  void say(const std::string& text) const {
+    EXPECT_EQ(send(fd, text.data(), text.size(), MSG_NOSIGNAL), static_cast<long>(text.size()));
+  }
+  /// What comes within this time; "end" for an end, "" for nothing.
+  [[nodiscard]] std::string hear(int limit_ms) const {
+    pollfd input{fd, POLLIN, 0};
+    if (poll(&input, 1, limit_ms) <= 0) return "";
+    char buffer[100];
+    const auto n = recv(fd, buffer, sizeof buffer, 0);
+    return n <= 0 ? "end" : std::string(buffer, static_cast<std::size_t>(n));
+  }
+  void end() {
+    if (fd >= 0) close(fd);
+    fd = -1;
+  }
+
+  int fd;
+};
+
+constexpr int kSoon = 5'000, kNothing = 150;
+
+/// One connection of "p0.1" through a proxy to a server of this test.
+struct Through {
+  Through() {
+    auto address = loopback(0);
+    socklen_t size = sizeof address;
+    bind(listener.fd, reinterpret_cast<sockaddr*>(&address), size);
+    listen(listener.fd, 8);
+    getsockname(listener.fd, reinterpret_cast<sockaddr*>(&address), &size);
+    address = loopback(proxy.add_port(0, ntohs(address.sin_port)));
+    connect(client.fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
+    server.fd = accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC);
+  }
+  std::atomic<int> asked = 0;
+  FaultProxy proxy{[this](int, int) { return ++asked, "p0.1"; }};
+  Socket listener, client, server{-1};
+};
+
+TEST(PassingProxy, AServerMaySpeakFirst) {
+  Through t;
+  t.server.say("hello");
+  EXPECT_EQ(t.client.hear(kSoon), "hello");
+  t.client.say("you too");
+  EXPECT_EQ(t.server.hear(kSoon), "you too");
+  EXPECT_EQ(t.asked, 1) << "once for a connection";
+}
+
+TEST(PassingProxy, WhatAClientSaidAndItsEndWaitWhileTheLinkIsCut) {
+  Through t;
+  t.proxy.set("p0.1", 0, {.hold_requests = true, .hold_replies = true});
+  t.client.say("late");
+  t.client.end();
+  EXPECT_EQ(t.server.hear(kNothing), "") << "neither the bytes nor the end";
+  EXPECT_EQ(t.proxy.touched("p0.1", 0), 1);
+  t.proxy.set("p0.1", 0, {});
+  EXPECT_EQ(t.server.hear(kSoon), "late");
+  EXPECT_EQ(t.server.hear(kSoon), "end");
+}
+
+/// Some locks are freed by the end of a connection: it must not come later than by itself.
+TEST(PassingProxy, AnEndIsPassedOnAtOnce) {
+  Through t;
+  t.client.end();
+  EXPECT_EQ(t.server.hear(kSoon / 5), "end");
+}
+
+TEST(PassingProxy, OneSideMayEndAndHearTheOtherToItsEnd) {
+  Through t;
+  shutdown(t.client.fd, SHUT_WR);
+  EXPECT_EQ(t.server.hear(kSoon), "end");
+  t.server.say("the rest");
+  EXPECT_EQ(t.client.hear(kSoon), "the rest");
+  t.server.end();
+  EXPECT_EQ(t.client.hear(kSoon), "end");
+}
+
+TEST(PassingProxy, ARefusedClientIsResetAndAnotherIsNot) {
+  Through t;
+  t.proxy.set("p1.1", 0, {.refuse = true});
+  t.client.say("still here");
+  EXPECT_EQ(t.server.hear(kSoon), "still here");
+  t.proxy.set("p0.1", 0, {.refuse = true});
+  EXPECT_EQ(t.client.hear(kSoon), "end");
+  EXPECT_EQ(t.proxy.touched("p0.1", 0), 1);
+}
+
+}  // namespace
+}  // namespace leasehold::sim::live
