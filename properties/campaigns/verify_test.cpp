@@ -73,7 +73,7 @@ TEST(VerifyPlans, OnAnotherStoreOnlyItsOwnFaultsAreGeneratedAndAskedFor) {
   EXPECT_EQ(floors.at("failover faults"), 5) << "one of six kinds";
   EXPECT_EQ(floors.at("network faults"), 14) << "one of seven";
   EXPECT_EQ(floors.count("clock-jump"), 0u);
-  EXPECT_NE(repeat_command(options, 0).find(" --store '" + file + "' "), std::string::npos);
+  EXPECT_NE(repeat_command(options, 0).find(" --store '" + file + "'"), std::string::npos);
 }
 
 /// What such a lock does when its lease is over is seen only if somebody holds it for longer.
