@@ -175,6 +175,12 @@ def server_on(data):
         return None
 
 
+def forget_the_dead(data):
+    """A killed server has its number until something waits for its end, and another one refuses to start so long."""
+    if not server_on(data) and os.path.exists(f"{data}/postmaster.pid"):
+        os.remove(f"{data}/postmaster.pid")
+
+
 def end_servers(data):
     """SIGKILL to the server on this data and to its processes; its member goes on in `serve`."""
     server = server_on(data)
@@ -222,12 +228,12 @@ def serve(data, *settings):
         OWNER.clear()
     command = [tool("postgres"), "-D", data, *(word for one in settings for word in ("-c", one))]
     if "LEASEHOLD_PRIMARY" not in os.environ:
+        forget_the_dead(data)
         os.execv(command[0], command)
     while True:
         if not is_primary() and not os.path.exists(f"{data}/standby.signal"):
             rebuild(data, settings)
-        if not server_on(data) and os.path.exists(f"{data}/postmaster.pid"):
-            os.remove(f"{data}/postmaster.pid")  # a dead process keeps its number until it is waited for
+        forget_the_dead(data)
         ended = subprocess.run(command, check=False).returncode
         if is_primary() or os.path.exists(f"{data}/standby.signal"):
             sys.exit(ended if ended >= 0 else 128 - ended)
