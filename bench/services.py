@@ -124,7 +124,7 @@ class Worker:
         self.process = subprocess.Popen(["sh", "-c", f"exec {command}"], start_new_session=True, bufsize=0,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         os.set_blocking(self.process.stdout.fileno(), False)
-        self._rest, self._answers, self._ids = b"", [], 1 << 40
+        self._rest, self._answers, self._ids = b"", [], 1 << 30
         self.say({"do": "start", **start})
 
     def say(self, question):

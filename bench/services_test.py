@@ -159,7 +159,7 @@ class Page(unittest.TestCase):
     def rows(self, repetitions=5):
         def row(store, wait_ms, jain):
             return {"store": store, "about": "a machine", "seconds": 6, "lease_ms": 3_000, "bounds": [], "figures": {
-                str(r): {"wait_p99_ms": wait_ms + r, "jain": jain, "share_of_ideal": 1 / wait_ms, "failures": 1,
+                str(r): {"wait_p99_ms": wait_ms + r, "jain": jain, "share_of_ideal": 1 / wait_ms, "acq_per_s": wait_ms, "failures": 1,
                          "takeover_ms": 3_000 + 10 * r} for r in range(1, repetitions + 1)}}
         return {"leasehold": row("mongodb", 20, 0.9), "quick": row("a", 19, 0.9), "slow": row("b", 30, 1.0)}
 
@@ -183,10 +183,10 @@ class Page(unittest.TestCase):
             services_page.write_page(f"{folder}/page.md", self.PROMISES, results)
             with open(f"{folder}/page.md", encoding="utf-8") as file:
                 page = file.read()
-        self.assertIn("| quick 1.0 | a | C | **violated** 2/3 | not promised |", page)
-        self.assertIn("| quick 1.0 | a | G2 | two held it | `verify --plan x \\| y` | it locks |", page)
-        self.assertIn("| leasehold | wait p99 ms | quick 1.0 | none | slow 1.0 |", page)
-        self.assertIn("| quick 1.0 | a | - | 0.05 [0.05, 0.05] |", page)
+        self.assertIn("| quick | a | quick 1.0 | C | **violated** 2/3 | not promised |", page)
+        self.assertIn("| quick | a | G2 | two held it | `verify --plan x \\| y` | it locks |", page)
+        self.assertIn("| leasehold | wait p99 ms | quick | none | slow |", page)
+        self.assertIn("| quick | a | 19.0 [19.0, 19.0] | 0.05 [0.05, 0.05] |", page)
         self.assertIn("| 3030 (3010 to 3050) | 5 |", page)
 
 

@@ -1,4 +1,5 @@
 """scenarios/SERVICES.md, from what scripts/services measured."""
+import itertools
 import statistics
 import sys
 
@@ -13,7 +14,7 @@ COLUMNS = [("acq_per_s", "acquisitions a second", 1), ("share_of_ideal", "share 
            ("wait_p50_ms", "wait p50 ms", 0), ("wait_p99_ms", "wait p99 ms", 0), ("jain", "Jain", 3),
            ("server_cpu_ms_per_acq", "server CPU ms per acquisition", 2), ("write_ms", "alone ms", 2)]
 LESS_IS_BETTER = {"acq_per_s": False, "share_of_ideal": False, "jain": False}  # the others: True
-COMPARED = ("acq_per_s", "share_of_ideal", "hand_over_p50_ms", "hand_over_p99_ms", "wait_p99_ms", "jain",
+COMPARED = ("acq_per_s", "hand_over_p50_ms", "hand_over_p99_ms", "wait_p99_ms", "jain",
             "server_cpu_ms_per_acq", "takeover_ms")
 HEADS = {key: head for key, head, _ in COLUMNS} | {"takeover_ms": "takeover ms"}
 KEPT = {*HEADS, "failures", "losses", "overlaps"}  # of the figures
@@ -62,11 +63,10 @@ def acquired_on(key):
 def verdict_tables(promises, results):
     keys = [key for key in results if acquired_on(key)[0] in promises]
     named = {key: promises[acquired_on(key)[0]] for key in keys}
-    text = table(["lock", "store", "language", *GUARANTEES, "G2, clocks moved"], [
-        [named[key]["name"], acquired_on(key)[1], named[key]["language"], *verdicts(GUARANTEES, results[key]["runs"])]
+    text = table(["lock", "store", "version", "language", *GUARANTEES, "G2, clocks moved"], [
+        [*acquired_on(key), named[key]["name"], named[key]["language"], *verdicts(GUARANTEES, results[key]["runs"])]
         for key in keys])
-    found = [[named[key]["name"], acquired_on(key)[1], *row, named[key]["says"]]
-             for key in keys for row in violations(results[key]["runs"])]
+    found = [[*acquired_on(key), *row, named[key]["says"]] for key in keys for row in violations(results[key]["runs"])]
     return text + (table(["lock", "store", "guarantee", "seen", "again", "its author"], found) if found else "")
 
 
@@ -83,17 +83,12 @@ def mean(measured, key):
     return stats.mean_and_interval(*values(measured, key))[0]
 
 
-def wait_table(promises, rows):
-    order = sorted(rows, key=lambda name: -mean(rows[name], "share_of_ideal"))
-    cells = [[called(promises, name), rows[name]["store"],
+def wait_table(rows):
+    order = sorted(rows, key=lambda name: -mean(rows[name], "acq_per_s"))
+    cells = [[name, rows[name]["store"],
               *(stats.cell(values(rows[name], key), digits, key in rows[name]["bounds"]) for key, _, digits in COLUMNS),
               takeover(rows[name]), f"{sum(values(rows[name], 'failures')):.0f}"] for name in order]
     return table(["lock", "store", *(head for _, head, _ in COLUMNS), "takeover ms", "failed calls"], cells)
-
-
-def called(promises, name):
-    """Two rows may have the same promises."""
-    return name if name.startswith(OURS) else promises[name]["name"]
 
 
 def difference(one, other, key):
@@ -107,16 +102,16 @@ def difference(one, other, key):
     return 1 if (high < 0) == LESS_IS_BETTER.get(key, True) else -1
 
 
-def comparison(promises, rows):
-    """Where ours loses, and where it wins."""
-    ours = [name for name in rows if name.startswith(OURS)]
-    lines = []
-    for mine in ours:
-        for key in COMPARED:
-            sides = {side: [called(promises, name) for name in rows if name not in ours
-                            and difference(rows[mine], rows[name], key) == side] for side in (-1, 0, 1)}
-            lines.append([mine, HEADS[key], *(", ".join(sides[side]) or "none" for side in (-1, 0, 1))])
-    return table(["", "in", "loses to", "no difference shown", "is better than"], lines)
+def comparison(rows):
+    """Where ours loses, and where it wins; "" of too few repetitions."""
+    if min(len(row["figures"]) for row in rows.values()) < stats.LEAST_REPETITIONS:
+        return ""
+    ours, lines = [name for name in rows if name.startswith(OURS)], []
+    for mine, key in itertools.product(ours, COMPARED):
+        sides = {side: [name for name in rows if name not in ours and difference(rows[mine], rows[name], key) == side]
+                 for side in (-1, 0, 1)}
+        lines.append([mine, HEADS[key], *(", ".join(sides[side]) or "none" for side in (-1, 0, 1))])
+    return table(["lock", "in", "loses to", "no difference shown", "is better than"], lines)
 
 
 def write_page(path, promises, results):
@@ -124,13 +119,12 @@ def write_page(path, promises, results):
     if results["verdicts"]:
         first = next(iter(results["verdicts"].values()))
         text += HEAD.format(seconds=first["seconds"], seed=first["seed"]) + verdict_tables(promises, results["verdicts"])
-    waits = {clients: {name: row for name, row in rows.items() if name in promises}
-             for clients, rows in sorted(results["waits"].items(), key=lambda one: int(one[0]))}
-    if any(waits.values()):
+    waits = dict(sorted(results["waits"].items(), key=lambda one: int(one[0])))
+    if waits:
         some = next(row for rows in waits.values() for row in rows.values())
         text += WAITS.format(lease_ms=some["lease_ms"], about=some["about"], seconds=some["seconds"])
         for clients, rows in waits.items():
-            text += f"\n### {clients} clients\n" + wait_table(promises, rows) + comparison(promises, rows)
+            text += f"\n### {clients} clients\n" + wait_table(rows) + comparison(rows)
         text += LIMITS
     if text:
         with open(path, "w", encoding="utf-8") as out:

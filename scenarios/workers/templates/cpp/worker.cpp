@@ -39,7 +39,7 @@ int main(int words, char**) {  // a word: it waits in the queue
   for (std::string line; std::getline(std::cin, line);) {
     const auto asked = nlohmann::json::parse(line);
     const std::string what = asked["do"];
-    const std::int64_t id = asked.value("id", 0);
+    const std::int64_t id = asked.value("id", std::int64_t{});
     const auto at = std::chrono::steady_clock::now().time_since_epoch();  // CLOCK_MONOTONIC
     if (what == "stop") break;
     if (what == "start") {
