@@ -1,6 +1,7 @@
 """The locks of scripts/services, which scripts/others installs."""
 
-JAVA = "java -cp 'build/others/java:build/others/java/lib/*'"
+# Its compiler for long runs and its threads for garbage would take most of a small machine while processes start.
+JAVA = "java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp 'build/others/java:build/others/java/lib/*'"
 PYTHON = "env PYTHONPATH=build/others/python/lib python3 -W ignore scenarios/others/python"
 
 # Name (of its promises, too): what installs it, the worker's command, its stores (scenarios/stores); waits are compared

@@ -6,9 +6,12 @@ import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
+import org.redisson.client.RedisException;
 import org.redisson.config.Config;
 
 public class RedissonWorker {
+  private static final long RETRY_MS = 500;
+
   private record Holding(RLock lock, long token) implements Serve.Holding {
     @Override public boolean held() {
       return true;
@@ -24,8 +27,8 @@ public class RedissonWorker {
     }
   }
 
-  /** redis://HOST:PORT, or redis-sentinel://HOST:PORT,...[/MASTER]. */
-  private static RedissonClient connect(String uri, long leaseMs) {
+  /** redis://HOST:PORT, or redis-sentinel://HOST:PORT,.../MASTER. It waits for servers that are down. */
+  private static RedissonClient connect(String uri, long leaseMs) throws InterruptedException {
     var config = new Config();
     config.setLockWatchdogTimeout(leaseMs);
     String[] parts = uri.substring(uri.indexOf("://") + 3).split("/");
@@ -35,7 +38,13 @@ public class RedissonWorker {
     } else {
       config.useSingleServer().setAddress(hosts[0]);
     }
-    return Redisson.create(config);
+    for (;; Thread.sleep(RETRY_MS)) {
+      try {
+        return Redisson.create(config);
+      } catch (RedisException error) {
+        System.err.println(error);
+      }
+    }
   }
 
   public static void main(String[] arguments) throws Exception {
