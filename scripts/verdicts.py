@@ -12,6 +12,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LABORATORY = "build/bin/leasehold-lab"
+PLANS = "scenarios/others"
 GENERATED, END = "\n<!-- generated -->\n", "<!-- -->\n"  # for scripts/weigh
 TRIES = 3  # of a run that a busy machine kept from its end
 
@@ -19,23 +20,24 @@ TRIES = 3  # of a run that a busy machine kept from its end
 class Lock:
     """What is run: a worker with its promises, on a store or, without one, on a replica set of MongoDB."""
 
-    def __init__(self, name, worker, promises, runs, plans="", store=()):
+    def __init__(self, name, worker, promises, runs, plans=(), store=()):
         self.name, self.worker, self.promises = name, worker, promises
         self.runs = runs  # {kind: options}
-        self.plans = plans  # the folder of plans NAME.scn, NAME.*.scn; "": none
+        self.plans = plans  # files under PLANS; each shows the guarantee that its first line names
         self.store = list(store)  # options
         self.folder = f"build/others/runs/{name}"  # of kept runs
-
-    def plan_files(self):
-        """Each shows the guarantee that its first line names."""
-        return [file for file in sorted(os.listdir(f"{ROOT}/{self.plans}"))
-                if file.endswith(".scn") and file.startswith(f"{self.name}.")] if self.plans else []
 
     def shown_by(self, kind):
         if kind in self.runs:
             return None
-        with open(f"{ROOT}/{self.plans}/{kind}", encoding="utf-8") as plan:
+        with open(f"{ROOT}/{PLANS}/{kind}", encoding="utf-8") as plan:
             return re.match(r"# (G\d): ", plan.readline())[1]
+
+
+def plans_of(*names):
+    """The files of plans for these, NAME.scn or NAME.*.scn."""
+    return [file for file in sorted(os.listdir(f"{ROOT}/{PLANS}"))
+            if file.endswith(".scn") and file.startswith(tuple(f"{name}." for name in names))]
 
 
 def verify(lock, kind, asked, *more):
@@ -44,7 +46,7 @@ def verify(lock, kind, asked, *more):
     if kind in lock.runs:
         what = ["--seed", str(asked.seed), "--seconds", str(asked.seconds), *lock.runs[kind]]
     else:
-        what = ["--plan", f"{lock.plans}/{kind}", "--until-violated"]
+        what = ["--plan", f"{PLANS}/{kind}", "--until-violated"]
     return verified(lock, folder, *what, *more)
 
 
@@ -99,12 +101,14 @@ def judge(lock, kind, asked, known):
                            for guarantee, one in report["guarantees"].items()}}
 
 
-def judge_all(lock, asked, may_differ):
-    """All kinds of runs, without a plan for what is known by then. `may_differ`: clocks are moved, too."""
+def judge_all(lock, asked, may_differ, plans_first=False):
+    """All kinds of runs. Without a plan for what is known by then, or, if plans come first, all plans. `may_differ`:
+    clocks are moved, too."""
     kinds, known = {}, {False: set(), True: set()}
-    for kind in sorted([*lock.runs, *lock.plan_files()], key=moves_clocks):
+    for kind in sorted([*lock.runs, *lock.plans],
+                       key=lambda kind: (moves_clocks(kind), (kind in lock.runs) == plans_first)):
         moved = moves_clocks(kind)
-        if moved and (not may_differ or "G2" in known[False]) or lock.shown_by(kind) in known[moved]:
+        if moved and (not may_differ or "G2" in known[False]) or not plans_first and lock.shown_by(kind) in known[moved]:
             continue
         kinds[kind] = judge(lock, kind, asked, known[moved])
         known[moved].update(one for one, found in kinds[kind]["found"].items() if found["times"] == found["of"])
