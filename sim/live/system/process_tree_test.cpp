@@ -20,11 +20,13 @@ ChildProcess family() {
 }
 
 std::vector<pid_t> whole(const ChildProcess& root) {
-  for (;;) {
-    auto tree = ProcessTable().tree(root.pid());
-    if (tree.size() == 4) return tree;
+  std::vector<pid_t> tree;
+  for (int tries = 0; tries < 1'000 && tree.size() < 4; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    tree = ProcessTable().tree(root.pid());
   }
+  EXPECT_EQ(tree.size(), 4u);
+  return tree;
 }
 
 TEST(ProcessTree, StopsResumesAndKillsTheChildrensChildrenInTheirOwnSessionsToo) {
