@@ -18,7 +18,7 @@ install(DIRECTORY ambiguity-and-replication document-life documents extension-an
         DESTINATION ${data}/scenarios FILES_MATCHING PATTERN *.scn)
 install(FILES canary-deletes-by-name.scn DESTINATION ${data}/scenarios)
 install(DIRECTORY stores DESTINATION ${data}/scenarios USE_SOURCE_PERMISSIONS
-        PATTERN __pycache__ EXCLUDE)
+        PATTERN stores_check.py EXCLUDE PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY workers others DESTINATION ${data}
         PATTERN *_test.cpp EXCLUDE PATTERN *.hpp EXCLUDE PATTERN *.lock EXCLUDE
         PATTERN package-lock.json EXCLUDE PATTERN __pycache__ EXCLUDE)
