@@ -14,11 +14,11 @@ import subprocess
 import sys
 import time
 
-from store import CLOCKS, LINKS, Missing, Store, member, port, program, write
+from store import CLOCKS, LINKS, Store, member, port, program, write
 
 OWNER = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
 SETSID = {"x86_64": 112, "aarch64": 157}
-ASKED_FOR_S = 0.7
+ASKED_FOR_S = 2  # psql starts slowly on a busy machine
 SETTINGS = [
     "listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "max_connections = 400", "shared_buffers = 32MB",
     "jit = off", "autovacuum = off", "log_checkpoints = off", "max_wal_size = 256MB",
@@ -39,7 +39,7 @@ def ran(*command, seconds=60):
     except subprocess.TimeoutExpired:
         raise OSError(f"{os.path.basename(command[0])} took longer than {seconds} s") from None
     if done.returncode:
-        raise OSError((done.stderr or done.stdout).strip().splitlines()[-1:] or [f"{command[0]} failed"])
+        raise OSError(f"{os.path.basename(command[0])}: {(done.stderr or done.stdout).strip()[-300:]}")
     return done.stdout.strip()
 
 
@@ -131,8 +131,9 @@ class Standby(Postgres):
 
     def settings_of(self, layout, number):
         other = port(layout["members"][1 - number], "client", "advertise")
-        return [*super().settings_of(layout, number), f"primary_conninfo=host=127.0.0.1 port={other} user=postgres",
-                "synchronous_standby_names=*"]
+        # By its name, because the copy for a standby that is built anew would do for '*'.
+        return [*super().settings_of(layout, number), "synchronous_standby_names=standby",
+                f"primary_conninfo=host=127.0.0.1 port={other} user=postgres application_name=standby"]
 
     def prepare(self, layout):
         data = self.make_data(layout["members"][0])
@@ -207,7 +208,8 @@ def rebuild(data, settings):
     while not is_primary():
         shutil.rmtree(new, ignore_errors=True)
         try:
-            ran(tool("pg_basebackup"), "-D", new, "-d", conninfo, "--checkpoint=fast", "--no-sync")
+            ran(tool("pg_basebackup"), "-D", new, "-d", conninfo.replace("=standby", "=copy"), "--checkpoint=fast",
+                "--no-sync")
             write(f"{new}/standby.signal", [])
             shutil.rmtree(data)
             os.rename(new, data)

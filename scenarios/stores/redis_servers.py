@@ -4,7 +4,7 @@ Each write is on disk before it is answered (`appendonly yes`, `appendfsync alwa
 says: "If we want to guarantee the lock safety in the face of any kind of instance restart, we need to enable
 fsync=always in our persistence settings" (redis.io, Distributed Locks with Redis, Performance, Crash Recovery and
 fsync)."""
-import time
+import hashlib
 
 from store import CLOCKS, LINKS, Store, asked_at_once, connected, member, port, program, version_of, write
 
@@ -77,7 +77,7 @@ class Sentinel(Redis):
         super().__init__(3)
         self.name = "Redis with sentinels"
         self.ports = ["client", "sentinel"]
-        self.faults = [*self.faults, "split-members", "step-up"]
+        self.faults = [*self.faults, "split-members"]  # no step-up: sentinels choose the next master by themselves
         self.uri = f"redis-sentinel://{{0.sentinel}},{{1.sentinel}},{{2.sentinel}}/{self.GROUP}"
 
     def version(self):
@@ -88,22 +88,29 @@ class Sentinel(Redis):
         # As the page on sentinels advises, so that a master without replicas takes no writes.
         return [*super().settings(of_member), "replica-announce-ip 127.0.0.1",
                 f"replica-announce-port {port(of_member, 'client', 'advertise')}",
-                "min-replicas-to-write 1", "min-replicas-max-lag 10"]
+                "min-replicas-to-write 1", "min-replicas-max-lag 10", "repl-diskless-sync-delay 0"]
 
     def prepare(self, layout):
         super().prepare(layout)
-        first = port(layout["members"][0], "client", "advertise")
-        both = []
-        for number, of in enumerate(layout["members"]):
+        both, members = [], layout["members"]
+        first, *replicas = (port(of, "client", "advertise") for of in members)
+        # What sentinels would learn of each other in their first ten seconds, as they write it down themselves.
+        known = [f"sentinel known-replica {self.GROUP} 127.0.0.1 {one}" for one in replicas]
+        ids = [hashlib.sha1(of["folder"].encode()).hexdigest() for of in members]
+        others = [f"sentinel known-sentinel {self.GROUP} 127.0.0.1 {port(of, 'sentinel', 'advertise')} {id}"
+                  for of, id in zip(members, ids)]
+        for number, of in enumerate(members):
             if number:
                 with open(f"{of['folder']}/redis.conf", "a", encoding="utf-8") as file:
                     file.write(f"replicaof 127.0.0.1 {first}\n")
             write(f"{of['folder']}/sentinel.conf", [
                 "bind 127.0.0.1", f"port {port(of, 'sentinel')}", f"dir {of['folder']}",
+                f"sentinel myid {ids[number]}",
                 "sentinel announce-ip 127.0.0.1", f"sentinel announce-port {port(of, 'sentinel', 'advertise')}",
                 f"sentinel monitor {self.GROUP} 127.0.0.1 {first} 2",
                 f"sentinel down-after-milliseconds {self.GROUP} 1000",
-                f"sentinel failover-timeout {self.GROUP} 5000"])
+                f"sentinel failover-timeout {self.GROUP} 2000",
+                *known, *others[:number], *others[number + 1:]])
             both.append(member(
                 "/bin/sh", "-c", '"$0" "$2/redis.conf" & exec "$1" "$2/sentinel.conf"',
                 program("redis-server", "redis-server"), program("redis-sentinel", "redis-sentinel"), of["folder"]))
@@ -120,34 +127,14 @@ class Sentinel(Redis):
                      if port(of, "client", "advertise") == most and roles[n] and roles[n][0] == "master"), -1)
 
     def ready(self, layout):
-        """Sentinels know each other and could elect another master; this one has a replica."""
+        """Sentinels could elect a replica that follows this master."""
         leader = self.leader(layout)
         if leader < 0:
             return False
-        able = asked_at_once(lambda of: asked(port(of, "sentinel"), "SENTINEL", "CKQUORUM", self.GROUP), layout)
-        return sum(one is not None for one in able) > 1 and \
+
+        def able(of_member):
+            asked(port(of_member, "sentinel"), "SENTINEL", "CKQUORUM", self.GROUP)
+            listed = asked(port(of_member, "sentinel"), "SENTINEL", "REPLICAS", self.GROUP)
+            return any(dict(zip(one[::2], one[1::2]))["master-link-status"] == "ok" for one in listed)
+        return asked_at_once(able, layout).count(True) > 1 and \
             bool(asked_at_once(takes_writes, {"members": [layout["members"][leader]]})[0])
-
-    def lead(self, layout, number):
-        """Sentinels take the replica of the lowest priority, which they have to hear of before."""
-        if self.leader(layout) == number:
-            return
-        for n, of in enumerate(layout["members"]):
-            asked_at_once(lambda of, n=n: asked(port(of), "CONFIG", "SET", "replica-priority", 1 if n == number else 100),
-                          {"members": [of]})
-        asked_at_once(lambda of: asked(port(of, "sentinel"), "SENTINEL", "DEBUG", "INFO-PERIOD", 300), layout)
-        wanted = str(port(layout["members"][number], "client", "advertise"))
-        for _ in range(40):
-            for of in layout["members"]:
-                if self.hears(of, wanted):
-                    asked_at_once(lambda of: asked(port(of, "sentinel"), "SENTINEL", "FAILOVER", self.GROUP),
-                                  {"members": [of]})
-                    return
-            time.sleep(0.05)
-
-    def hears(self, of_member, wanted):
-        """Whether its sentinel knows that the replica of this port is preferred."""
-        listed = asked_at_once(lambda of: asked(port(of, "sentinel"), "SENTINEL", "REPLICAS", self.GROUP),
-                               {"members": [of_member]})[0] or []
-        facts = [dict(zip(one[::2], one[1::2])) for one in listed]
-        return any(one["port"] == wanted and one["slave-priority"] == "1" for one in facts)

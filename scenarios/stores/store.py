@@ -23,7 +23,7 @@ import time
 
 LINKS = ["cut-link", "refuse-link", "slow-link", "lost-replies", "late-requests"]
 CLOCKS = ["clock-jump", "clock-drift"]  # of servers that ask libc for the time
-ANSWERS_WITHIN_S = 0.4  # a member that is asked; `ready` and `leader` have a second
+ANSWERS_WITHIN_S = 0.6  # a member that is asked: it may be stopped, or the machine busy
 LEADS_WITHIN_S = 5
 
 

@@ -1,5 +1,5 @@
-"""Whether each store does what its verbs say, and each lock of scripts/others what its worker's protocol asks for, without
-the laboratory: stores_check.py [STORE...]. Exit code 1: something did not; 77: none of these stores is installed."""
+"""Whether each store does what its verbs say, and each lock of scripts/others what the protocol of workers asks for,
+without the laboratory: stores_check.py [STORE...]. Exit code 1: something did not; 77: none of these is installed."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -19,7 +19,7 @@ from launch import Launched  # noqa: E402
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(FOLDER))
 STORES = ["redis", "redis5", "redis-sentinel", "etcd", "zookeeper", "postgres", "postgres-sync"]
-VERB_WITHIN_S = 1.5  # a second of `ready` and `leader`, and what it takes to start Python on a busy machine
+VERB_WITHIN_S = 3  # the laboratory gives them 5
 LEASE_MS = 2000
 HANDED_OVER_WITHIN_S = 1  # less than what is left of a lease then
 ANSWER_WITHIN_S = 20
@@ -167,12 +167,12 @@ def check_verbs(store):
     store.kill(one)
     timed(store, "leader")
     if members > 2:
-        store.until(store.ready, "ready with a member less", 20)
+        store.until(store.ready, "ready with a member less", 30)
         expect(members == 5 or store.ask("leader")["leader"] != one, "a dead member leads")
     else:
         expect(not timed(store, "ready"), "it is ready while the one that takes writes is dead")
     store.restart(one)
-    store.until(store.ready, "ready after a restart", 20)
+    store.until(store.ready, "ready after a restart", 30)
     if "step-up" in faults:
         for _ in range(2):
             wanted = (timed(store, "leader")["leader"] + 1) % members
@@ -233,7 +233,8 @@ def check(name):
                 continue
             print(f"{name}: {lock}: {check_lock(store, lock, command, promises)}", flush=True)
         check_verbs(store)
-    expect(not processes_of(store.layout["folder"]) and not os.path.exists(store.layout["folder"]), "something is left of it")
+    folder = store.layout["folder"]
+    expect(not processes_of(folder) and not os.path.exists(folder), "something is left of it")
     check_nothing_left(name)
     return left_out
 
