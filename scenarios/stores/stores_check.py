@@ -167,7 +167,7 @@ def check_verbs(store):
     store.kill(one)
     timed(store, "leader")
     if members > 2:
-        store.until(store.ready, "ready with a member less", 30)
+        store.until(store.ready, "ready with a member less", 45)  # a sentinel that was stopped waits for 30 s
         expect(members == 5 or store.ask("leader")["leader"] != one, "a dead member leads")
     else:
         expect(not timed(store, "ready"), "it is ready while the one that takes writes is dead")
