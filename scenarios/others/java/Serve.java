@@ -99,7 +99,10 @@ final class Serve {
         var thread = Executors.newSingleThreadExecutor();
         thread.execute(() -> acquire(asked, id, atNs, thread));
       }
-      case "ask" -> say(id, calls.get(id).holding.held() ? "held" : "not_held", atNs);
+      case "ask" -> {
+        Call call = calls.get(id); // null: it is being released
+        say(id, call != null && call.holding.held() ? "held" : "not_held", atNs);
+      }
       default -> release(id);
     }
   }
