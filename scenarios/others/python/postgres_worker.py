@@ -4,6 +4,7 @@ Each holding has a connection, because a session gets a lock that it has already
 can hear of a loss: he looks, without a request, whether the server closed the connection."""
 import hashlib
 import queue
+import select
 import sys
 import urllib.parse
 
@@ -83,14 +84,13 @@ class AdvisoryLock:
 
 
 def open_still(connection):
-    """Reads what has arrived, if anything has; libpq notes the end of a connection then."""
-    if connection.closed:
-        return False
+    """Reads all that has arrived: a last message may stand before the end, which libpq notes when it reads it."""
     try:
-        connection.pgconn.consume_input()
+        while not connection.closed and select.select([connection.fileno()], [], [], 0)[0]:
+            connection.pgconn.consume_input()
     except psycopg.OperationalError:
         return False
-    return connection.pgconn.status == psycopg.pq.ConnStatus.OK
+    return not connection.closed
 
 
 serve(AdvisoryLock)
