@@ -241,7 +241,7 @@ step acquire at=1200 process=1 timeout=6000
 /// and has gone for a majority at 14 s.
 TEST(Simulate, ASetThatIsBusyWithItselfAfterTheLastFaultBreaksNoGuarantee) {
   auto one = simulate(sim::plan_from_scn(R"(
-seed 7
+seed 9
 locks 1
 clock-margin 200
 faulty 8000
