@@ -341,7 +341,7 @@ def commands():
 
     uri = uri_of(*ROUTERS)
     for text, given in (
-            ("held", said(uri, "run", "job", "--", leasehold, "ls", "--collection", "plain")),
+            ("held", said(uri, "run", "job", "--", "env", f"LEASEHOLD_URI={uri}", leasehold, "ls", "--collection", "plain")),
             ("free", said(uri, "show", "job")), ("sharded by {lockId}", said(uri, "run", "-n", "job", "--", "true", collection="by_holder")),
             ("is a shard", said(uri_of(SHARDS[0], user="__system"), "run", "-n", "job", "--", "true")),
             ("a sharded cluster", said(uri, "doctor")), ("through a mongos", said(uri, "trace", "job"))):
