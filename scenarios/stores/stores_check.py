@@ -228,7 +228,8 @@ def check(name):
                 continue
             with open(f"{ROOT}/scenarios/others/{lock}.json", encoding="utf-8") as file:
                 promises = json.load(file)
-            if not os.path.exists(f"{ROOT}/build/others/{language}/{'worker' if language == 'go' else 'lib'}"):
+            built = {"go": "worker", "node": "node_modules"}.get(language, "lib")
+            if not os.path.exists(f"{ROOT}/build/others/{language}/{built}"):
                 left_out.append(f"{lock}: scripts/others --install {lock}")
                 continue
             print(f"{name}: {lock}: {check_lock(store, lock, command, promises)}", flush=True)
