@@ -95,7 +95,7 @@ const std::vector<NamedCoreScope>& core_scopes() {
        bits({both_extended, own_win, notified_lost, late_ghost})},
       {"queue",
        {.ticks = 6, .faults = 1, .queue = true},
-       1'764'179,
+       1'895'964,
        bits({passed_on, own_win, notified_lost, late_ghost})},
       {"drift",
        {.ticks = 8, .faults = 1, .drift_permille = {-100, 100}},

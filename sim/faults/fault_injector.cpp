@@ -446,8 +446,9 @@ void FaultInjector::disturb_link(const FaultPlan& fault) {
     case K::lost_replies: rule = {.hold_replies = true}; break;
     default: rule = {.delay_requests = amount}; break;
   }
-  // The present primary. After an election the process's link to the new one is free again.
-  if (rule.hold_requests || rule.refuse) {
+  // The present primary. After an election the process's link to the new one is free again. Clients
+  // of stores without documents may speak to any member.
+  if ((rule.hold_requests || rule.refuse) && cluster_.servers->data != nullptr) {
     links = {{process->name, std::max(cluster_.servers->members.primary(), 0)}};
   }
   const auto before = links_.touched(links);

@@ -46,6 +46,7 @@ class FaultProxy::Inside {
 
   ~Inside() {
     on_thread([this] {
+      ends_ = true;
       for (const auto& c : connections_) c->reset();
       connections_.clear();
       listeners_.clear();
@@ -146,7 +147,8 @@ class FaultProxy::Inside {
 
   void accept(Listener& listener) {
     listener.acceptor.async_accept([this, &listener](error_code error, tcp::socket client) {
-      if (error == asio::error::operation_aborted) return;
+      // A connection may have been accepted just before the end, and then its listener is gone.
+      if (error == asio::error::operation_aborted || ends_) return;
       if (!error) connect(std::move(client), listener);
       accept(listener);
     });
@@ -176,6 +178,7 @@ class FaultProxy::Inside {
   ProxyOf proxies_;           ///< of the members with changed replies
   std::deque<Listener> listeners_;  ///< references stay
   std::list<std::shared_ptr<Connection>> connections_;
+  bool ends_ = false;
   std::thread thread_;
 };
 
