@@ -33,6 +33,14 @@ servers and links disturbed, as long with clocks moved (seed {seed}). What broke
 
 # What an author says, or what is reported, and what was found here.
 REPORTED = [
+    ("etcd-mutex", "its source: \"If the context is canceled while trying to acquire the lock, the mutex tries to clean "
+                   "its stale lock entry\"",
+     "**contradicted** where the answer of its first request is lost: the entry stays as long as the session, and others "
+     "wait in vain (G7: etcd-mutex.scn)"),
+    ("etcd-mutex", "\"the lock APIs cannot be used as mutual exclusion mechanism by themselves\"",
+     "so it is (G2); the fence refused each late write (G3)"),
+    ("kazoo", "LockTimeout is raised \"if the lock wasn't acquired within `timeout` seconds\"",
+     "**contradicted** without any fault: the time begins again whenever a waiter ahead gives up (G7: kazoo.scn)"),
     ("redlock", "its page: \"In the case that auto-extension fails, an AbortSignal will be updated\"",
      "**contradicted** where what it sends is late: an extension that waits has not failed, so the signal stays as it is "
      "after the lease, and a second process holds the lock (G2, G5: any.late.scn)"),

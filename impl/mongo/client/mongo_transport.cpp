@@ -42,7 +42,6 @@ struct Shared {
   PoolHandle pool;  ///< one of our own sends endSessions, and reports it, when it is destroyed
   std::unique_ptr<Transactions> transactions;
   Streams streams;
-  std::mutex asking;  ///< held while one connection asks for all
   std::atomic<bool> collection_is_right = false;  ///< it was asked what it is
 };
 
@@ -152,16 +151,11 @@ class MongoConnection final : public core::Connection {
     auto refused = refusal_of_chosen(hello);
     through_mongos_ = is_mongos(hello);
     if (!refused && !shared_->collection_is_right) {
-      const std::lock_guard one_asks(shared_->asking);
-      if (!shared_->collection_is_right) refused = refusal_of_what_is_there();
+      refused = through_mongos_ ? refusal_of_sharded() : refusal_of_shard();
     }
+    if (!refused && !shared_->collection_is_right) refused = refusal_of_collection();
     server_is_right_ = !refused;
     return refused;
-  }
-
-  std::optional<Reply> refusal_of_what_is_there() {
-    auto refused = through_mongos_ ? refusal_of_sharded() : refusal_of_shard();
-    return refused ? refused : refusal_of_collection();
   }
 
   /// A role that may not read it is not refused for that: its locks work, but for the removal of
