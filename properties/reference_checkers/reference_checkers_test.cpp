@@ -23,6 +23,16 @@ std::string lines_of(const model::History& h) {
   return lines;
 }
 
+/// Whether both find the same. Shows the first history of which they do not: all `agreed` before.
+bool agree(const model::History& h, int number, int agreed, const model::CheckSet& compared = {}) {
+  const auto differs = difference(h, compared);
+  if (!differs.empty() && agreed == number) {
+    ADD_FAILURE() << "history " << number << ", " << differs << '\n'
+                  << lines_of(smallest_different(h, compared));
+  }
+  return differs.empty();
+}
+
 class SlowCheckers : public testing::TestWithParam<model::Check> {};
 
 /// All checkers look at all histories, but only the monitors at those that were generated to break
@@ -37,12 +47,7 @@ TEST_P(SlowCheckers, AgreeOnAThousandGeneratedHistories) {
   int agreed = 0, bad = 0, good = 0;
   for (int i = 0; i < kHistories; ++i) {
     const auto h = generator.history();
-    const auto differs = difference(h, compared);
-    if (!differs.empty() && agreed == i) {  // the first
-      ADD_FAILURE() << "history " << i << ", " << differs << '\n'
-                    << lines_of(smallest_different(h, compared));
-    }
-    agreed += differs.empty() ? 1 : 0;
+    agreed += agree(h, i, agreed, compared) ? 1 : 0;
     for (const auto& f : model::judge(h, {})) {
       if (f.check != check) continue;
       bad += f.violations > 0 ? 1 : 0;
@@ -78,12 +83,7 @@ TEST(SlowCheckersOfQueues, AgreeOnAThousandGeneratedHistories) {
                       "was not served"};
   for (int i = 0; i < kHistories; ++i) {
     const auto h = generator.queue_history();
-    const auto differs = difference(h);
-    if (!differs.empty() && agreed == i) {  // the first
-      ADD_FAILURE() << "history " << i << ", " << differs << '\n'
-                    << lines_of(smallest_different(h));
-    }
-    agreed += differs.empty() ? 1 : 0;
+    agreed += agree(h, i, agreed) ? 1 : 0;
     for (const auto& f : model::judge(h, {})) {
       if (f.check != model::Check::G7) continue;
       bad += f.violations > violations_without_queue(h) ? 1 : 0;
@@ -118,12 +118,7 @@ TEST(SlowCheckersOfCalls, AgreeOnAThousandGeneratedHistories) {
                       "was never granted it", "after it was lost"};
   for (int i = 0; i < kHistories; ++i) {
     const auto h = generator.call_history();
-    const auto differs = difference(h);
-    if (!differs.empty() && agreed == i) {  // the first
-      ADD_FAILURE() << "history " << i << ", " << differs << '\n'
-                    << lines_of(smallest_different(h));
-    }
-    agreed += differs.empty() ? 1 : 0;
+    agreed += agree(h, i, agreed) ? 1 : 0;
     for (const auto& f : model::judge(h, {})) {
       if (f.check != model::Check::G7) continue;
       good += f.violations == 0 && f.checked > 0 ? 1 : 0;
