@@ -313,6 +313,15 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     }
   }
 
+  /// Whether the oplog has this attempt's write at another place than the reply says. Such a reply
+  /// grants nothing.
+  [[nodiscard]] bool is_of_a_second_sending(const Fact& send, const Fact& reply) const {
+    const auto& changes = d_.changes_of(send.name);
+    return std::any_of(changes.begin(), changes.end(), [&](const Change& c) {
+      return !c.gone && c.lock_id == send.lock_id && d_.fact(c.event).order != reply.order;
+    });
+  }
+
   /// A win must be granted or given back; an extension must move the deadline of a call that still
   /// holds. The step that takes the reply does it, or sends a command for it: a second is plenty.
   void check_consequence(Index statement, const Fact& reply, std::vector<Broken>& all) const {
@@ -320,7 +329,8 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     const SessionDigest& s = d_.session_of(send);
     if (asks_for_lock(send)) {
       if (d_.of_a_document) return;  // they forget a win after the end of a call
-      // Another attempt may be granted, if the answer to this one was that of a second sending.
+      if (is_of_a_second_sending(send, reply)) return;
+      // Another attempt may be granted, if it was one all the same.
       const Id owner = d_.owner_of_lock_id(send);
       const bool granted =
           s.granted != kNone && d_.owner_of_lock_id(d_.fact(s.granted)) == owner;

@@ -110,6 +110,21 @@ TEST(CheckGrounds, ACallOfAProcessThatGoesOnEndsAndAStallGivesItMoreTime) {
 }
 
 /// A release that its lock ignores.
+/// The answer to a second sending has the time of another write, and grants nothing.
+TEST(CheckGrounds, AWinIsGrantedOrGivenBackUnlessItsAnswerIsOfASecondSending) {
+  for (const bool second : {false, true}) {
+    HistoryBuilder s;
+    s.start(1, "a").ask(10, "a", 1, 8'000).win_too_late(10, 20, "a", 1, 100);
+    for (int at = 100; at < 7'000; at += 500) s.refused(at, at + 10, "a", 1);
+    auto history = s.end(9'000);
+    for (Event& e : history) {
+      if (second && e.kind == Kind::reply && e.order == 100) ++e.order;
+    }
+    const auto f = find(judge(history, {}), Check::grounded);
+    EXPECT_EQ(f.why.find("a win that came to nothing") == std::string::npos, second) << f.why;
+  }
+}
+
 TEST(CheckGrounds, ViolatedStaysSoWhateverElseIsWrong) {
   auto history = holder().yes(5, 15, "a", 1).release(300, 310, "a", 1, 110).end(9'000);
   history = unanswered(history, 2);
