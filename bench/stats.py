@@ -12,6 +12,7 @@ import functools
 import itertools
 import json
 import math
+import os
 import random
 import statistics
 import sys
@@ -321,6 +322,13 @@ def draw_load(results, axes, colours):
         axes.errorbar([x], [y], fmt="osD^vP*X"[colours[s] % 8], color=f"C{colours[s]}", label=s, capsize=3, **bars)
     axes.set(yscale="log", xlabel="commands per acquisition", ylabel="wait p99 (ms)")
     axes.grid(alpha=0.3)
+
+
+def machine():
+    """What a page says of where it was measured."""
+    with open("/proc/cpuinfo", encoding="utf-8") as info:
+        model = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), "?")
+    return f"{os.cpu_count()} cores of {model}, load {os.getloadavg()[0]:.1f} at the start"
 
 
 def pyplot_without_a_screen():

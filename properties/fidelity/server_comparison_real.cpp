@@ -1,6 +1,5 @@
 #include "properties/fidelity/server_comparison_real.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -12,6 +11,7 @@
 #include <thread>
 
 #include "sim/live/servers/replica_set.hpp"
+#include "sim/live/system/loopback.hpp"
 #include "sim/plan/fault.hpp"
 
 namespace leasehold::properties {
@@ -33,10 +33,7 @@ constexpr std::size_t kHeader = 16, kBeforeBody = 21;
 class Wire {
  public:
   explicit Wire(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto address = sim::live::loopback_address(port);
     broken_ = connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0;
   }
   Wire(Wire&& other) noexcept

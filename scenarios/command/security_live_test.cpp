@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -12,6 +11,7 @@
 #include "scenarios/lab/run_program.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/own_set/preflight.hpp"
+#include "sim/live/system/loopback.hpp"
 
 /// TLS, passwords and roles, by a mongod that insists on them.
 namespace leasehold::lab {
@@ -208,9 +208,7 @@ class Security : public testing::Test {
 class SilentServer {
  public:
   SilentServer() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto address = sim::live::loopback_address();
     auto* const any = reinterpret_cast<sockaddr*>(&address);
     socklen_t size = sizeof address;
     if (bind(socket_, any, size) != 0 || listen(socket_, SOMAXCONN) != 0 ||

@@ -6,21 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "sim/live/error_of.hpp"
+
 namespace leasehold::sim::live {
 namespace {
 
 using Question = Dialogue::Question;
-
-/// What is said of it, or empty.
-template <typename Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(WorkerLines, AreWhatThePageSays) {
   EXPECT_EQ(start_line({"p0.1", "mongodb://h/", "db", 1'000}),

@@ -23,7 +23,8 @@ constexpr int kReapLimit_ms = 5'000;  ///< from the end of its output to that of
 constexpr const char* kNoThreadCaches =
     "GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.malloc.tcache_count=0";
 
-/// The end of a text file, from a sanitizer's report on if there is one.
+}  // namespace
+
 std::string last_words(const std::string& file) {
   constexpr std::size_t kMost = 8'000;  // both sides of a race
   std::ifstream in(file);
@@ -34,8 +35,6 @@ std::string last_words(const std::string& file) {
   return text.substr(line == std::string::npos ? 0 : line + 1, kMost);
 }
 
-}  // namespace
-
 std::string doomed_name(int number) { return kDoomed + std::to_string(number); }
 
 void tell_ending(Event& e, int status, const std::string& words_file) {
@@ -43,6 +42,15 @@ void tell_ending(Event& e, int status, const std::string& words_file) {
   e.outcome = by_signal ? "killed" : "exited";
   (by_signal ? e.signal : e.exit_status) = by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
   e.message = last_words(words_file);
+}
+
+Event exit_of_member(std::int64_t at_ns, int member, int status, const std::string& log_file) {
+  Event e;
+  e.at_ns = at_ns;
+  e.kind = Kind::exit;
+  e.victim = member_name(member);
+  tell_ending(e, status, log_file);
+  return e;
 }
 
 LiveProcesses::LiveProcesses(const Plan& plan, const LiveRun& run, Now now_ns, Emit emit)

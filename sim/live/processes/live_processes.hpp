@@ -17,9 +17,14 @@ namespace leasehold::sim::live {
 
 [[nodiscard]] std::string doomed_name(int number);
 
+/// The end of a text file, from a sanitizer's report on if there is one.
+[[nodiscard]] std::string last_words(const std::string& file);
 /// Says in the event how a process ended. `status` is waitpid(2)'s; `words_file` has its last
 /// words.
 void tell_ending(model::Event& e, int status, const std::string& words_file);
+/// The event of a member that no fault killed.
+[[nodiscard]] model::Event exit_of_member(std::int64_t at_ns, int member, int status,
+                                          const std::string& log_file);
 
 /// The processes of a live run: starts them, reads what they say into the history, and does to them
 /// what faults ask for. A process that ends unasked is an `exit` event.

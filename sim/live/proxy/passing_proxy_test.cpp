@@ -9,18 +9,11 @@
 #include <string>
 
 #include "sim/live/proxy/fault_proxy.hpp"
+#include "sim/live/system/loopback.hpp"
 
 /// The proxy before servers whose protocol it does not know.
 namespace leasehold::sim::live {
 namespace {
-
-sockaddr_in loopback(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
 
 class Socket {
  public:
@@ -53,12 +46,12 @@ constexpr int kSoon = 5'000, kNothing = 150;
 /// One connection of "p0.1" through a proxy to a server of this test.
 struct Through {
   Through() {
-    auto address = loopback(0);
+    auto address = loopback_address();
     socklen_t size = sizeof address;
     bind(listener.fd, reinterpret_cast<sockaddr*>(&address), size);
     listen(listener.fd, 8);
     getsockname(listener.fd, reinterpret_cast<sockaddr*>(&address), &size);
-    address = loopback(proxy.add_port(0, ntohs(address.sin_port)));
+    address = loopback_address(proxy.add_port(0, ntohs(address.sin_port)));
     connect(client.fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
     server.fd = accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC);
   }

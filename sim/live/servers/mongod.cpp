@@ -1,7 +1,5 @@
 #include "sim/live/servers/mongod.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -14,6 +12,7 @@
 #include <thread>
 
 #include "runtime/threads/os_entropy.hpp"
+#include "sim/live/system/loopback.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -22,19 +21,11 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
-sockaddr_in loopback(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
 /// Whether a server listens. Asked before the driver is, because the driver leaves a server that
 /// refused alone for five seconds.
 bool listens(int port) {
   const int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  auto address = loopback(port);
+  auto address = loopback_address(port);
   const bool connected = connect(s, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   close(s);
   return connected;
@@ -151,7 +142,7 @@ std::vector<int> free_ports(int count) {
         kFirst + static_cast<int>(entropy->draw() % static_cast<unsigned>(end - kFirst));
     const int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockets.push_back(s);
-    auto address = loopback(port);
+    auto address = loopback_address(port);
     if (bind(s, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) ports.push_back(port);
   }
   for (const int s : sockets) close(s);

@@ -58,9 +58,12 @@ class MongoStore : public Store {
     auto again = oplog_.read_again();
     auto all = truth();
     if (!read) {
-      again.push_back(event(Kind::reread));
-      again.back().outcome = "unread";
-      again.back().message = "no primary showed its oplog within 30 s of the end";
+      Event e;
+      e.at_ns = now_ns_();
+      e.kind = Kind::reread;
+      e.outcome = "unread";
+      e.message = "no primary showed its oplog within 30 s of the end";
+      again.push_back(std::move(e));
     }
     all.insert(all.end(), std::make_move_iterator(again.begin()),
                std::make_move_iterator(again.end()));
@@ -71,12 +74,7 @@ class MongoStore : public Store {
   History spans_without_majority() override { return majority_.events(); }
 
  protected:
-  [[nodiscard]] Event event(Kind kind) const {
-    Event e;
-    e.at_ns = now_ns_();
-    e.kind = kind;
-    return e;
-  }
+  [[nodiscard]] std::int64_t now_ns() const { return now_ns_(); }
 
  private:
   const std::function<std::int64_t()> now_ns_;
@@ -118,10 +116,7 @@ class OwnStore final : public MongoStore {
     for (int i = 0; i < servers_.size(); ++i) {
       Mongod& member = servers_.mongod(i);
       if (!member.died()) continue;
-      Event e = event(Kind::exit);
-      e.victim = member_name(i);
-      tell_ending(e, member.exit_status(), member.log_file());
-      all.push_back(std::move(e));
+      all.push_back(exit_of_member(now_ns(), i, member.exit_status(), member.log_file()));
     }
     return all;
   }

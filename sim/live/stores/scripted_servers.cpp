@@ -129,10 +129,8 @@ void ScriptedServers::start_again(int number) {
 void ScriptedServers::wait_until_ready(const std::string& what) {
   until_true(what, [this] {
     for (const Ended& dead : ended()) {
-      model::Event e;
-      tell_ending(e, dead.status, dead.log_file);
       throw NoServers(member_name(dead.member) + " of " + about().name + " ended with status " +
-                      std::to_string(WEXITSTATUS(dead.status)) + ": " + e.message.str());
+                      std::to_string(WEXITSTATUS(dead.status)) + ": " + last_words(dead.log_file));
     }
     return script_->ready(layout_);
   });
@@ -276,12 +274,7 @@ class ScriptedStore final : public Store {
   model::History exits() override {
     model::History all;
     for (const auto& ended : servers_.ended()) {
-      model::Event e;
-      e.at_ns = now_ns_();
-      e.kind = model::Kind::exit;
-      e.victim = member_name(ended.member);
-      tell_ending(e, ended.status, ended.log_file);
-      all.push_back(std::move(e));
+      all.push_back(exit_of_member(now_ns_(), ended.member, ended.status, ended.log_file));
     }
     return all;
   }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "sim/live/system/child_process.hpp"
+#include "sim/live/system/loopback.hpp"
 #include "sim/live/system/process_tree.hpp"
 
 namespace leasehold::sim::live {
@@ -16,9 +17,7 @@ namespace {
 class Listener {
  public:
   Listener() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto address = loopback_address();
     socklen_t size = sizeof address;
     bind(socket_, reinterpret_cast<sockaddr*>(&address), size);
     listen(socket_, 8);

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sim/live/error_of.hpp"
+
 namespace leasehold::sim::live {
 namespace {
 
@@ -33,16 +35,6 @@ class Script {
   const std::string path =
       testing::TempDir() + "leasehold-store-script-" + std::to_string(getpid());
 };
-
-template <typename Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 std::string error_about(const std::string& about) {
   const Script script(about);

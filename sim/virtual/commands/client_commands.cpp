@@ -75,26 +75,28 @@ void ClientCommands::arrive(int member, Request request, bool as_primary, Server
   m.logical = std::max(m.logical, request.heard);
   const Arrival arrival{request.now.value_or(Date{members_.clock_ms(member)}),
                         max_time_of(member, *request.command)};
-  if (request.waits_ns == 0) {
-    const auto serve =
-        as_primary ? &ClientCommands::go_on_inside : &ClientCommands::execute_command;
-    return (this->*serve)(member, request, arrival, std::move(reply));
+  if (request.waits_ns != 0) {
+    return wait_inside(request.waits_ns, as_primary, member, request, arrival, std::move(reply));
   }
-  wait_inside(request.waits_ns, as_primary, member, request, arrival, std::move(reply));
+  (this->*serving(as_primary))(member, request, arrival, std::move(reply));
 }
 
 /// What a primary has taken in goes on inside even if it loses its office; a secondary refuses at
 /// once.
+ClientCommands::Serving ClientCommands::serving(bool as_primary) {
+  return as_primary ? &ClientCommands::go_on_inside : &ClientCommands::execute_command;
+}
+
 void ClientCommands::wait_inside(std::int64_t span_ns, bool as_primary, int member,
                                  const Request& request, const Arrival& arrival,
                                  ServerReply reply) {
-  const auto serve = as_primary ? &ClientCommands::go_on_inside : &ClientCommands::execute_command;
   // It waits for the time of the queue, as a wait for a storage lock does not look at the wall
   // clock; only its maxTimeMS does.
   const auto left = arrival.max_time.wall_ns - members_.wall_ns(member);
   members_.queue.after(
       std::min(span_ns, left),
-      [this, member, life = members_[member].life, serve, request, arrival, reply] {
+      [this, member, life = members_[member].life, serve = serving(as_primary), request, arrival,
+       reply] {
         // It died and its connections with it; that it runs again by now does not help.
         if (members_[member].life != life) return reply(ServerAnswer::broken, {});
         members_.when_running(member, life, [this, member, serve, request, arrival, reply] {

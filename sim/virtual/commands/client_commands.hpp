@@ -59,6 +59,9 @@ class ClientCommands {
 
   [[nodiscard]] Deadline max_time_of(int member, const Object& command) const;
   void arrive(int member, Request request, bool as_primary, ServerReply reply);
+  using Serving = void (ClientCommands::*)(int member, const Request& request,
+                                           const Arrival& arrival, ServerReply reply);
+  [[nodiscard]] static Serving serving(bool as_primary);
   void wait_inside(std::int64_t span_ns, bool as_primary, int member, const Request& request,
                    const Arrival& arrival, ServerReply reply);
   void go_on_inside(int member, const Request& request, const Arrival& arrival, ServerReply reply);
