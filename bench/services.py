@@ -28,6 +28,7 @@ MS, SECOND = 1_000_000, 1_000_000_000
 HOLD_MS, PAUSE_MS, WARM_UP_S, DRAIN_S = 5, 100, 2, 10
 ALONE_NOT_COUNTED, ALONE_LEAST, ALONE_S = 20, 30, 1  # acquires and releases of one client
 READY_S, ANSWER_S, TAKEOVER_S = 120, 30, 60
+ENDS_S = 5  # from the end of a pipe to the end of its process
 WAITS_S = (0.5, 1.5)  # how long the second one waits before the holder is killed: any part of a lease
 MOST_FAILURES = 1_000
 RUNS = ("run", "strategy", "repetition", "seed", "writes", "reads", "attempts", "most_attempts_per_s", "write_ms",
@@ -131,18 +132,26 @@ class Worker:
         try:
             self.process.stdin.write(json.dumps(question).encode() + b"\n")
         except OSError as why:
-            raise BadRun(f"worker {self.name} ('{self.command}') reads no question any more ({why})") from why
+            raise self._gone("reads no question any more") from why
 
     def read(self):
         """The answers that have come by now."""
         chunk = self.process.stdout.read()
         if chunk == b"":
-            raise BadRun(f"worker {self.name} ('{self.command}') ended with {self.process.wait()}")
+            raise self._gone("closed its standard output")
         *lines, self._rest = (self._rest + (chunk or b"")).split(b"\n")
         try:
             return [json.loads(line) for line in lines]
         except ValueError as why:
             raise BadRun(f"worker {self.name} ('{self.command}') says {lines}: it must be JSON ({why})") from why
+
+    def _gone(self, closed):
+        """The error of a closed pipe: that the process ended says more, whichever of its pipes told first."""
+        try:
+            closed = f"ended with {self.process.wait(ENDS_S)}"
+        except subprocess.TimeoutExpired:
+            pass
+        return BadRun(f"worker {self.name} ('{self.command}') {closed}")
 
     def await_answer(self, limit_s, *wanted):
         """The next answer, and when it came (ns); its `is` must be one of these."""

@@ -213,7 +213,7 @@ class Live(unittest.TestCase):
 
     def test_a_worker_that_ends_is_one_clear_error(self):
         ran, _ = self.run_it(20, "--worker", "false")
-        self.assertRegex(ran.stderr, r"^services: worker p0.0 \('false'\) .*\n$")
+        self.assertRegex(ran.stderr, r"^services: worker p0\.\d \('false'\) ended with 1\n$")
 
     def test_a_number_that_is_none_is_one_clear_error(self):
         ran, _ = self.run_it(20, "--clients", "1")
