@@ -203,24 +203,28 @@ bool asks(const Digest& d, const SessionDigest& s, std::int64_t at) {
   });
 }
 
-/// For a receiver with a call that has ended: it sends a delete on the news. It need not if a
-/// delete is under way or found the lock, or if an attempt is under way, which a delete follows. A
-/// delete from before the grant is sent again later.
-void check_given_back(const Digest& d, Finding& f, const Passed& p, std::int64_t news) {
-  const auto deletes = d.deletes.of(d.fact(p.put).owner);
-  const bool seen_to = std::any_of(deletes.begin(), deletes.end(), [&](const SendDigest& one) {
-    const Index reply = one.reply;
-    return d.fact(one.send).at_ns <= news &&
-           (reply == kNone || d.fact(reply).at_ns >= news ||
-            d.fact(reply).order > d.fact(p.put).order);
+/// Whether a delete sent by then is under way or found this write of its owner.
+bool sees_to(const Digest& d, Index put, std::int64_t at) {
+  const auto deletes = d.deletes.of(d.fact(put).owner);
+  return std::any_of(deletes.begin(), deletes.end(), [&](const SendDigest& one) {
+    return d.fact(one.send).at_ns <= at &&
+           (one.reply == kNone || d.fact(one.reply).at_ns >= at ||
+            d.fact(one.reply).order > d.fact(put).order);
   });
+}
+
+/// For a receiver with a call that has ended: it sends a delete on the news. It need not if one
+/// sees to the grant, or if an attempt is under way, which a delete follows. A delete from before
+/// the grant is sent again later.
+void check_given_back(const Digest& d, Finding& f, const Passed& p, std::int64_t news) {
   const Id process = p.receiver.process;
   const Span due{news, news + d.allowed.lateness_ns};
   if (due.to >= d.finished_ns) return;
   if (d.process_of[process]->known_alive_until() < due.to) return;
   ++f.counts["given_back"];
-  const bool under_way = seen_to || asks(d, p.receiver, news);
-  const auto happened = under_way ? news : first_sent(d, deletes, news);
+  const bool under_way = sees_to(d, p.put, news) || asks(d, p.receiver, news);
+  const auto happened =
+      under_way ? news : first_sent(d, d.deletes.of(d.fact(p.put).owner), news);
   if (happened > due.to && waited_for_worker(d, p.receiver.asked, due, happened)) {
     return excuse(f, Excuse::congestion);
   }
@@ -272,7 +276,9 @@ void check_left(const Digest& d, Finding& f, const Stand& stand) {
   const Span due{ended, ended + d.allowed.lateness_ns};
   if (due.to >= d.finished_ns) return;
   if (!d.ran_throughout(s.process, due)) return excuse(f, Excuse::pause);
-  const auto left = first_sent(d, d.deletes.of(d.fact(stand.joined).owner), ended);
+  const auto left = sees_to(d, stand.joined, ended)
+                        ? ended
+                        : first_sent(d, d.deletes.of(d.fact(stand.joined).owner), ended);
   if (left > due.to && waited_for_worker(d, s.asked, due, left)) {
     return excuse(f, Excuse::congestion);
   }

@@ -75,5 +75,15 @@ TEST(CheckQueueNews, WhoEndsItsCallLeavesTheQueueAtOnce) {
   EXPECT_NE(f.why.find("b ended its call, and stayed in the queue"), std::string::npos) << f.why;
 }
 
+/// The queue granted the lock to the call, which gave it back because too little of it was left.
+TEST(CheckQueueNews, WhoEndsItsCallHasLeftIfItsDeleteIsUnderWay) {
+  auto s = reads_news();
+  s.pass_on(150, 160, "a", 1, -1, "b", 1, 110).clean_up(190, 210, "b", 1, 160);
+  s.ended(200, "b", 1, "timed out");
+  const auto f = judged(s, Check::G7);
+  EXPECT_EQ(f.violations, 0) << f.why;
+  EXPECT_EQ(f.counts.at("queue_left"), 1);
+}
+
 }  // namespace
 }  // namespace leasehold::model
