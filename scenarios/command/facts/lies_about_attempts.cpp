@@ -72,7 +72,7 @@ Teller refusal_that_writes() {
 }
 Teller expiry_that_falls() {
   return after_updates([] {
-    return Json{{"$set", {{"expiresAt", {{"$date", {{"$numberLong", "1000"}}}}}}}};
+    return Json::array({{{"$set", {{"expiresAt", {{"$subtract", {"$expiresAt", 1'000}}}}}}}});
   });
 }
 Teller owner_not_recognised() {
@@ -179,7 +179,7 @@ std::vector<Lie> lies_about_attempts() {
       {"$max lowers a date", "attempt-knows-its-earlier-win", expiry_that_falls, nullptr, "037"},
       {"an owner is not recognised", "attempt-knows-its-earlier-win", owner_not_recognised,
        nullptr, "002"},
-      {"types are ignored", "corrupt-document-is-held", types_ignored, "the lock was not released"},
+      {"types are ignored", "corrupt-document-is-held", types_ignored, "the lock was lost"},
       {"a hand-over ignores its query", "hand-over-needs-its-owner", hand_over_that_inserts,
        nullptr, "046"},
       {"statements that found nothing are counted", "extensions-are-counted",

@@ -1,6 +1,7 @@
 #include "scenarios/command/facts/lies_to_locks.hpp"
 
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "core/provider_core.hpp"
@@ -90,6 +91,7 @@ std::string what_locks_say(const cli::Connect& liar, const std::string& database
       complaints.add(second.error().message);
     }
     const auto all = mine->options().expiry;
+    std::this_thread::sleep_for(all / 100);  // so that it asks, however fast the machine
     if (!held->ensure(all - all / 100) && !held->held()) complaints.add("the lock was lost");
     if (held->release() != ReleaseResult::released) complaints.add("the lock was not released");
     auto next = theirs->try_acquire(kPatience);

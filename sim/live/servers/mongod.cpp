@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -202,8 +201,7 @@ void Mongod::wait_until_ready() {
   until_true("starting " + options_.program, [&] {
     if (!process_.running()) {
       alive_ = starting_ = false;  // the next restart starts it again
-      throw NoMongod(options_.program + " ended at once with exit code " +
-                     std::to_string(WEXITSTATUS(process_.exit_status())) +
+      throw NoMongod(options_.program + " " + how_it_ended(process_.exit_status()) +
                      ": it could not start, or its port was taken");
     }
     if (!listens(options_.port)) return false;

@@ -1,7 +1,5 @@
 #include "sim/live/stores/scripted_servers.hpp"
 
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <stdexcept>
@@ -129,8 +127,8 @@ void ScriptedServers::start_again(int number) {
 void ScriptedServers::wait_until_ready(const std::string& what) {
   until_true(what, [this] {
     for (const Ended& dead : ended()) {
-      throw NoServers(member_name(dead.member) + " of " + about().name + " ended with status " +
-                      std::to_string(WEXITSTATUS(dead.status)) + ": " + last_words(dead.log_file));
+      throw NoServers(member_name(dead.member) + " of " + about().name + " " +
+                      how_it_ended(dead.status) + ": " + last_words(dead.log_file));
     }
     return script_->ready(layout_);
   });

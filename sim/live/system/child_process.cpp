@@ -147,6 +147,11 @@ void ChildProcess::kill() {
   ended_ = waitpid(pid_, &status_, 0) == pid_;
 }
 
+std::string how_it_ended(int status) {
+  return WIFSIGNALED(status) ? "was ended by signal " + std::to_string(WTERMSIG(status))
+                             : "ended with status " + std::to_string(WEXITSTATUS(status));
+}
+
 std::string beside_this_program(const std::string& file) {
   const auto path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / file;
   if (!std::filesystem::exists(path)) {

@@ -45,6 +45,9 @@ class ChildProcess {
   int status_ = 0;
 };
 
+/// "ended with status 1" or "was ended by signal 9", from a status of wait(2).
+[[nodiscard]] std::string how_it_ended(int status);
+
 /// A file that the build puts beside the program that runs. Throws std::runtime_error if it is not
 /// there.
 [[nodiscard]] std::string beside_this_program(const std::string& file);
