@@ -55,6 +55,11 @@ REPORTED = [
     ("curator", "its page: \"at any snapshot in time no two clients think they hold the same lock\"",
      "**contradicted** by a holder that was stopped: it holds the lock until its listener has run (G2, G5: "
      "any.pause.scn)"),
+    ("postgres-session", "the manual: lock_timeout aborts \"any statement that waits longer than the specified amount of "
+                         "time\"; reported: a statement that it aborts may have got the lock "
+                         "(madelson/DistributedLock#147, yugabyte/yugabyte-db#26105)",
+     "so it is where a release meets the end of the wait, without any fault: the call fails, and its session has the lock "
+     "until it ends (G7: postgres-session.timeout.scn); a transaction gives it back"),
 ]
 
 WAITS = """
