@@ -59,7 +59,7 @@ REPORTED = [
                          "time\"; reported: a statement that it aborts may have got the lock "
                          "(madelson/DistributedLock#147, yugabyte/yugabyte-db#26105)",
      "so it is where a release meets the end of the wait, without any fault: the call fails, and its session has the lock "
-     "until it ends (G7: postgres-session.timeout.scn); a transaction gives it back"),
+     "until it ends (G7: postgres.timeout.scn); a transaction gives it back"),
 ]
 
 WAITS = """
