@@ -164,6 +164,19 @@ TEST(JudgeWorker, ALateWaiterMayWaitForAWholeLease) {
   EXPECT_NE(violation(told(2'100), Check::G7), "");
 }
 
+/// Its server hears of it at the end of the fault.
+TEST(JudgeWorker, ALockOfOneThatDiedBehindACutLinkMayStayForALeaseAfterThat) {
+  const auto told = [](int b_gets) {
+    return Told()
+        .got(10, 20, "a", 1, 1)
+        .cut(30, 2'000, "a")
+        .of(Kind::crash, 50, "a")
+        .got(40, b_gets, "b", 1, 2);
+  };
+  EXPECT_EQ(violation(told(3'100), Check::G7), "");
+  EXPECT_NE(violation(told(3'110), Check::G7), "");
+}
+
 TEST(JudgeWorker, AReleasedLockGoesToAWaiterWithinAPause) {
   const auto told = [](int b_gets, const char* outcome) {
     return Told()
@@ -202,6 +215,22 @@ TEST(JudgeWorker, WhatAnotherMayHaveWonUnheardIsNotFree) {
   };
   EXPECT_EQ(violation(told("timed_out"), Check::G7), "");
   EXPECT_NE(violation(told("refused"), Check::G7), "");
+}
+
+/// As a session of PostgreSQL may keep it.
+TEST(JudgeWorker, ALockThatATimedOutAcquireKeepsIsFound) {
+  const auto told = [](int b_gets) {
+    return Told()
+        .got(10, 20, "a", 1, 1)
+        .ask(22, "c", 1, 20)
+        .released(30, 40, "a", 1)
+        .ended(42, "c", 1, "timed_out")
+        .got(25, b_gets, "b", 1, 2);
+  };
+  EXPECT_EQ(violation(told(1'142), Check::G7), "");
+  EXPECT_EQ(violation(told(2'042), Check::G7),
+            "lock 'x': an acquire of b waited 1000.0 ms for it while it was free, since c's lease "
+            "was over");
 }
 
 TEST(JudgeWorker, AnAcquireThatReturnsFarBehindItsTimeoutIsFound) {

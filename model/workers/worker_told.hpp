@@ -125,6 +125,18 @@ class Told {
     e.fault = what;
     return add(e);
   }
+  /// One that lasts, of the links of this process.
+  Told& cut(int from, int to, const char* process) {
+    for (const int when : {from, to}) {
+      Event e = at(when, Kind::fault, "");
+      e.fault = "cut-link";
+      e.victim = process;
+      e.begins = when == from;
+      e.ends = when == to;
+      add(e);
+    }
+    return *this;
+  }
   [[nodiscard]] History end(int when) const {
     History all = events_;
     Event heal = all.front(), finish = all.front();
