@@ -208,6 +208,18 @@ TEST(LabCommand, WhatAStoreCannotDoIsRefusedByName) {
                  "--faults is 'process,majority': template 1 can have none of 'majority'");
   expect_refused(store, promises, {"--plan", steps_down},
                  "fault step-down at=400 is none that template 1 can have: ");
+  const std::vector<std::string> on_it{"--store", store, "--worker", "true", "--promises"};
+  const auto with = [&](std::vector<std::string> command, const std::string& promised) {
+    command.insert(command.end(), on_it.begin(), on_it.end());
+    command.push_back(promised);
+    return command;
+  };
+  expect_usage_error({"soak", "--store", store}, "it needs the lock that stands on it: ");
+  expect_usage_error(with({"soak"}, documents), "with --store it must not be there");
+  expect_usage_error({"scenario", "run", "extension-hangs", "--store", store},
+                     "it needs the lock that stands on it: ");
+  expect_usage_error(with({"scenario", "run", "step-up-under-a-holder"}, promises),
+                     "scenario 'step-up-under-a-holder': fault step-up at=");
 }
 
 TEST(LabCommand, BadWordsOfScenarioClusterAndMatrixAreNamed) {

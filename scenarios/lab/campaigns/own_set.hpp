@@ -11,7 +11,7 @@
 
 namespace leasehold::lab {
 
-/// A plan that is to run on the user's own replica set.
+/// A plan that is to run on the user's own replica set, or on another store.
 struct WantedPlan {
   sim::Plan plan;
   /// Where the user chose it, as "--plan is 'x.scn'": nothing is left out of it. Empty: it was
@@ -24,6 +24,9 @@ struct WantedRuns {
   std::function<std::vector<WantedPlan>(const sim::live::TheirSet&)> plans;
   std::set<std::string> faults;  ///< groups that generated plans were to have
   std::string database;          ///< where rights are tried
+  /// Where the user chose these groups, as "--faults is 'clock'": another store must have some of
+  /// each. Empty: what is not possible is left out.
+  std::string faults_chosen = {};
 };
 
 /// `--uri URI --allow-server-faults --keep`: the user's own replica set, instead of one of ours.

@@ -7,8 +7,7 @@
 #include <random>
 
 #include "model/workers/worker_judge.hpp"
-#include "scenarios/lab/campaigns/own_set.hpp"
-#include "scenarios/lab/campaigns/worker_option.hpp"
+#include "scenarios/lab/campaigns/store_option.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report/report.hpp"
@@ -92,7 +91,7 @@ struct SoakArguments {
   std::string json_file, junit_file, page, history;
 };
 
-/// The plan of the soak, on the user's own set.
+/// The plan of the soak, on the user's own set or another store.
 WantedRuns wanted(const properties::SoakOptions& s) {
   return {[&s](const sim::live::TheirSet& set) {
             auto there = s;
@@ -108,7 +107,7 @@ SoakArguments soak_arguments(const std::vector<std::string>& words) {
   properties::SoakOptions& s = a.run;
   s.seed = std::random_device()();
   WorkerOption worker;
-  OwnSetOption own_set;
+  StoreOption store;
   po::options_description options(
       "One long run on a real replica set with every kind of fault: checks the guarantees, "
       "and whether the processes grow. Options");
@@ -124,7 +123,7 @@ SoakArguments soak_arguments(const std::vector<std::string>& words) {
       "json", po::value(&a.json_file)->value_name("FILE"), "write the report as JSON")(
       "junit", po::value(&a.junit_file)->value_name("FILE"), "write the report as JUnit XML");
   worker.add_to(options);
-  own_set.add_to(options);
+  store.add_to(options);
   s.foreign = worker.lock(parse("soak [OPTIONS]", options, words));
   require_range("minutes", s.minutes, 1, 7 * 24 * 60);
   require_range("processes", s.processes, 2, 256);
@@ -134,7 +133,7 @@ SoakArguments soak_arguments(const std::vector<std::string>& words) {
   require_writable("junit", a.junit_file);
   require_writable("report", a.page);
   require_folder("runs", s.keep_folder);
-  s.set = own_set.prepare(wanted(s), s.foreign);
+  s.set = store.prepare(wanted(s), worker, s.foreign);
   return a;
 }
 

@@ -46,19 +46,18 @@ std::shared_ptr<StoreScript> opened(const std::string& store) {
   }
 }
 
-void require_a_worker(const std::string& store, const po::variables_map& given,
-                      const properties::VerifyOptions& asked) {
-  if (given.contains("uri")) {
-    throw UsageError("--store is '" + store +
-                     "': --uri names a replica set of MongoDB; leave one of them out");
+void require_a_worker(const StoreOption& option, const WorkerOption& worker,
+                      const std::optional<sim::live::ForeignLock>& foreign) {
+  const auto is = "--store is '" + option.store + "': ";
+  if (!option.own_set.uri.empty()) {
+    throw UsageError(is + "--uri names a replica set of MongoDB; leave one of them out");
   }
-  if (!asked.foreign) {
-    throw UsageError("--store is '" + store +
-                     "': it needs the lock that stands on it: --worker COMMAND and "
-                     "--promises FILE");
+  if (!foreign) {
+    throw UsageError(is + "it needs the lock that stands on it: --worker COMMAND and "
+                          "--promises FILE");
   }
-  if (asked.foreign->promises.document) {
-    throw UsageError("--promises is '" + asked.promises_file +
+  if (foreign->promises.document) {
+    throw UsageError("--promises is '" + worker.promises_file +
                      "': 'document' is for MongoDB's oplog; with --store it must not be there");
   }
 }
@@ -69,37 +68,38 @@ std::vector<std::string> names_of(const std::set<Kind>& kinds) {
   return names;
 }
 
-void require_possible(const std::string& groups, const properties::VerifyOptions& asked) {
-  const auto& about = asked.set.script->about();
-  if (asked.plan) {
-    for (const auto& fault : asked.plan->faults) {
-      if (asked.set.can_have(fault.kind)) continue;
-      throw UsageError(fmt::format(
-          "--plan is '{}': fault {} at={} is none that {} can have: {}", asked.plan_file,
-          to_string(fault.kind), fault.at_ms, about.name, fmt::join(names_of(about.faults), ", ")));
+/// Nothing is left out of what the user chose.
+void require_possible(const WantedRuns& runs, const sim::live::TheirSet& set) {
+  const auto& about = set.script->about();
+  for (const auto& [plan, chosen] : runs.plans(set)) {
+    for (const auto& fault : plan.faults) {
+      if (chosen.empty() || set.can_have(fault.kind)) continue;
+      throw UsageError(fmt::format("{}: fault {} at={} is none that {} can have: {}", chosen,
+                                   to_string(fault.kind), fault.at_ms, about.name,
+                                   fmt::join(names_of(about.faults), ", ")));
     }
-    return;
   }
+  if (runs.faults_chosen.empty()) return;
   const auto all = sim::fault_kinds(sim::Harm::none);
-  for (const auto& group : groups == "all" ? std::set<std::string>() : asked.faults) {
+  for (const auto& group : runs.faults) {
     const bool has = std::any_of(all.begin(), all.end(), [&](Kind kind) {
-      return sim::group_of(kind) == group && asked.set.can_have(kind);
+      return sim::group_of(kind) == group && set.can_have(kind);
     });
     if (has) continue;
-    throw UsageError(fmt::format("--faults is '{}': {} can have none of '{}'", groups, about.name,
-                                 group));
+    throw UsageError(
+        fmt::format("{}: {} can have none of '{}'", runs.faults_chosen, about.name, group));
   }
 }
 
-void say_what_is_left_out(const properties::VerifyOptions& asked) {
+void say_what_is_left_out(const std::set<std::string>& groups, const sim::live::TheirSet& set) {
   std::vector<std::string> names;
   for (const Kind kind : sim::live::scriptable_faults()) {
-    const bool wanted = !asked.plan && asked.faults.contains(sim::group_of(kind));
-    if (wanted && !asked.set.can_have(kind)) names.emplace_back(to_string(kind));
+    const bool wanted = groups.contains(sim::group_of(kind));
+    if (wanted && !set.can_have(kind)) names.emplace_back(to_string(kind));
   }
   if (names.empty()) return;
-  fmt::print(stderr, "note: left out, for {} cannot have them: {}\n",
-             asked.set.script->about().name, fmt::join(names, ", "));
+  fmt::print(stderr, "note: left out, for {} cannot have them: {}\n", set.script->about().name,
+             fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -109,17 +109,20 @@ void StoreOption::add_to(po::options_description& options) {
       "store", po::value(&store)->value_name("NAME"),
       "another lock service under the worker's lock: etcd, zookeeper, redis, ..., or a script of "
       "your own, by its path");
+  own_set.add_to(options);
 }
 
-void StoreOption::take(const po::variables_map& given, const std::string& groups,
-                       properties::VerifyOptions& asked) const {
-  if (store.empty()) return;
-  require_a_worker(store, given, asked);
-  asked.set.script = opened(store);
-  const auto& missing = asked.set.script->about().missing;
+sim::live::TheirSet StoreOption::prepare(const WantedRuns& runs, const WorkerOption& worker,
+                                         std::optional<sim::live::ForeignLock>& foreign) const {
+  if (!store.empty()) require_a_worker(*this, worker, foreign);
+  auto set = own_set.prepare(runs, foreign);
+  if (store.empty()) return set;
+  set.script = opened(store);
+  const auto& missing = set.script->about().missing;
   if (!missing.empty()) throw sim::live::NoServers(missing);
-  require_possible(groups, asked);
-  say_what_is_left_out(asked);
+  require_possible(runs, set);
+  say_what_is_left_out(runs.faults, set);
+  return set;
 }
 
 }  // namespace leasehold::lab

@@ -13,9 +13,7 @@
 
 #include "model/workers/worker_judge.hpp"
 #include "properties/campaigns/floors.hpp"
-#include "scenarios/lab/campaigns/own_set.hpp"
 #include "scenarios/lab/campaigns/store_option.hpp"
-#include "scenarios/lab/campaigns/worker_option.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
@@ -111,8 +109,9 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   if (report.proxied.to_members > 0) {
     json["proxied_bytes"] = {{"to_members", report.proxied.to_members},
                              {"from_members", report.proxied.from_members}};
-    json["past_proxies"] = report.past_proxies;
   }
+  const bool has_proxies = report.proxied.to_members > 0 || !report.past_proxies.empty();
+  if (has_proxies) json["past_proxies"] = report.past_proxies;
   if (report.longest_stall.ns > 0) json["longest_stall"] = to_string(report.longest_stall);
   if (!report.left_behind.empty()) json["left_behind"] = report.left_behind;
   if (!report.harness_failure.empty()) json["harness_failure"] = report.harness_failure;
@@ -210,7 +209,6 @@ struct VerifyCommand {
   int processes = 0, locks = 0, only_case = 0;
   std::string json_file, junit_file, plan_file, page, summary, faults = "all";
   WorkerOption worker;
-  OwnSetOption own_set;
   StoreOption store;
 };
 
@@ -250,7 +248,6 @@ po::options_description options_for(VerifyCommand& a) {
       "append the verdict as Markdown, as to GITHUB_STEP_SUMMARY");
   a.worker.add_to(options);
   a.store.add_to(options);
-  a.own_set.add_to(options);
   return options;
 }
 
@@ -296,11 +293,10 @@ void validate(const po::variables_map& given, VerifyCommand& a) {
   require_writable("report", a.page);
   require_writable("summary", a.summary);
   require_folder("runs", v.keep_folder);
-  a.store.take(given, a.faults, v);
 }
 
-/// The plans of the run, on the user's own set.
-WantedRuns wanted(const VerifyOptions& v) {
+/// The plans of the run, on the user's own set or another store.
+WantedRuns wanted(const VerifyOptions& v, const std::string& faults) {
   return {[&v](const sim::live::TheirSet& set) {
             auto there = v;
             there.set = set;
@@ -312,7 +308,8 @@ WantedRuns wanted(const VerifyOptions& v) {
             return plans;
           },
           v.plan ? std::set<std::string>() : v.faults,
-          "leasehold_verify_" + std::to_string(v.seed)};
+          "leasehold_verify_" + std::to_string(v.seed),
+          faults == "all" ? "" : "--faults is '" + faults + "'"};
 }
 
 }  // namespace
@@ -322,7 +319,7 @@ int verify(const std::vector<std::string>& words) {
   auto& v = asked.v;
   v.seed = std::random_device()();
   validate(parse("verify [OPTIONS]", options_for(asked), words), asked);
-  if (!v.set.script) v.set = asked.own_set.prepare(wanted(v), v.foreign);
+  v.set = asked.store.prepare(wanted(v, asked.faults), asked.worker, v.foreign);
   catch_interruptions();
 
   const auto cases = properties::cases_of(v);

@@ -12,8 +12,7 @@
 
 #include "properties/campaigns/floors.hpp"
 #include "properties/stories/transcript.hpp"
-#include "scenarios/lab/campaigns/own_set.hpp"
-#include "scenarios/lab/campaigns/worker_option.hpp"
+#include "scenarios/lab/campaigns/store_option.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report/pages.hpp"
@@ -34,7 +33,7 @@ struct Options {
   int tries = 1;
   std::vector<std::string> names;
   WorkerOption worker;
-  OwnSetOption own_set;
+  StoreOption store;
   std::optional<sim::live::ForeignLock> foreign;
   sim::live::TheirSet set;
 };
@@ -313,8 +312,8 @@ int rewrite_all(const std::vector<Scenario>& stories) {
   return kHolds;
 }
 
-/// Prepares the user's own set, before anything runs on it.
-void prepare_own_set(Options& options, const std::vector<Scenario>& stories) {
+/// Prepares the user's own set or another store, before anything runs on it.
+void prepare_store(Options& options, const std::vector<Scenario>& stories) {
   const auto plans = [&](const sim::live::TheirSet&) {
     std::vector<WantedPlan> all;
     for (const auto& s : stories) {
@@ -323,14 +322,14 @@ void prepare_own_set(Options& options, const std::vector<Scenario>& stories) {
     }
     return all;
   };
-  options.set =
-      options.own_set.prepare({plans, {}, sim::live::LiveWorld::databases()}, options.foreign);
+  options.set = options.store.prepare({plans, {}, sim::live::LiveWorld::databases()},
+                                      options.worker, options.foreign);
 }
 
 int run(Options& options) {
   const auto stories = chosen(options);
   if (options.rewrite) return rewrite_all(stories);
-  prepare_own_set(options, stories);
+  prepare_store(options, stories);
   const auto world = world_of(options);
   std::vector<StoryRun> all;
   for (const auto& s : stories) {
@@ -388,14 +387,14 @@ int scenario(const std::vector<std::string>& words) {
   po::positional_options_description positional;
   positional.add("what", 1).add("names", -1);
   o.worker.add_to(options);
-  o.own_set.add_to(options);
+  o.store.add_to(options);
   o.foreign = o.worker.lock(
       parse("scenario list|show|run|new [NAME...] [OPTIONS]", options, words, positional));
   if (o.foreign) {
     if (!o.lock.empty()) throw UsageError("--lock is '" + o.lock + "': --worker is its own lock");
     o.world = "live";
   }
-  if (!o.own_set.uri.empty()) o.world = "live";
+  if (o.store.given()) o.world = "live";
   if (!fs::is_directory(o.folder)) {
     throw UsageError("--folder is '" + o.folder + "': it must be a folder with stories");
   }
