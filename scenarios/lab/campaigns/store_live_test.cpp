@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -106,6 +107,8 @@ TEST(Stores, EachFaultTakesEffectAndTheMemberComesBack) {
   sim::live::Janitor janitor;
   auto run = sim::live::LiveRun::on(servers, sim::live::fresh_database(), janitor);
   run.foreign = sim::live::ForeignLock{copy.worker(), copy.promises()};
+  std::set<std::string> past_proxies{"not asked"};
+  run.on_progress = [&](const sim::live::Progress& now) { past_proxies = now.past_proxies; };
   sim::Plan plan;
   plan.locks = 2;
   plan.faulty_ms = 7'500;
@@ -132,6 +135,47 @@ TEST(Stores, EachFaultTakesEffectAndTheMemberComesBack) {
   }
   EXPECT_TRUE(servers.reachable(0));
   EXPECT_TRUE(servers.all_have_all_data());
+  EXPECT_EQ(past_proxies, std::set<std::string>());
+}
+
+TEST(Stores, AWorkerThatDoesNotUseItsUriIsNoticed) {
+  const Copied copy;
+  const auto json_file = copy.folder + "/out.json";
+  copy.change("worker.py", "# >>> YOUR LOCK", R"(def real_port():
+    import glob
+    for file in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            words = open(file).read().split("\0")
+        except OSError:
+            continue
+        if words[1:2] == [__file__.replace("worker.py", "server.py")]:
+            return words[2]
+
+
+# >>> YOUR LOCK)");
+  copy.change("worker.py", R"(uri.removeprefix("lock://").split(":"))",
+              R"("127.0.0.1", real_port())");
+  const auto ran =
+      run_program(copy.verify({"--seconds", "4", "--faults", "none", "--json", json_file}));
+  EXPECT_NE(ran.out.find("past the proxies, where no fault of a link reaches them: p0.1, p1.1, "),
+            std::string::npos)
+      << ran.out;
+  std::ifstream in(json_file);
+  EXPECT_EQ(nlohmann::json::parse(in)["past_proxies"].size(), 4u);
+}
+
+/// The story's own lock does not run.
+TEST(Stores, AStoryRunsOnAnotherStore) {
+  const Copied copy;
+  const auto story = copy.folder + "/story.scn";
+  std::ofstream(story) << "locks 2\nfaulty 6000\nprocess expiry=1000\nprocess expiry=1000\n"
+                          "fault cut-link at=2000 for=800\n";
+  const auto ran = run_program({"env", "TMPDIR=" + copy.temporary, LEASEHOLD_LAB_PROGRAM,
+                                "scenario", "run", story, "--store", copy.store(), "--worker",
+                                copy.worker(), "--promises", copy.folder + "/promises.json"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("1 stories: as expected"), std::string::npos) << ran.out;
+  EXPECT_TRUE(fs::is_empty(copy.temporary));
 }
 
 bool serves(const Copied& copy) { return !processes_with(copy.folder + "/server.py").empty(); }

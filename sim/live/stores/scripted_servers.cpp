@@ -84,6 +84,7 @@ void ScriptedServers::lay_out() {
   const auto ports = free_ports(about().members * static_cast<int>(each));
   uri_ = about().uri;
   layout_ = {{"folder", janitor_.folder()}, {"members", StoreScript::Json::array()}};
+  listens_ = {ports.begin(), ports.end()};
   auto next = ports.begin();
   for (int i = 0; i < about().members; ++i) {
     const auto folder = janitor_.folder() + "/" + std::to_string(i);
@@ -277,6 +278,13 @@ class ScriptedStore final : public Store {
     return all;
   }
   void restart_members() override { servers_.restart_dead(); }
+  std::set<std::string> past_proxies(const std::vector<std::string>& processes) override {
+    auto found = servers_.past_proxies();
+    std::erase_if(found, [&](const std::string& name) {
+      return std::find(processes.begin(), processes.end(), name) == processes.end();
+    });
+    return found;
+  }
   model::History truth() override { return resource_->take(); }
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,11 @@ class ScriptedServers final : public MemberControl, public LinkControl {
   [[nodiscard]] std::vector<std::string> log_files() const;
   /// From now on faults of links reach this process.
   void began(const std::string& name, pid_t process) { owners_.add(name, process); }
+  /// Processes and members that are connected to a member's own port now, so that no fault of that
+  /// link reaches them.
+  [[nodiscard]] std::set<std::string> past_proxies() const {
+    return owners_.connected_to(listens_);
+  }
 
   /// A member that ended and that no fault killed. Each is returned once.
   struct Ended {
@@ -93,6 +99,7 @@ class ScriptedServers final : public MemberControl, public LinkControl {
   std::unique_ptr<FaultProxy> proxy_;
   StoreScript::Json layout_;
   std::string uri_;
+  std::set<int> listens_;  ///< the members' own ports
   std::vector<Member> members_;
 };
 

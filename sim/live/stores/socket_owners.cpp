@@ -25,23 +25,25 @@ std::string port_in_table(int port) {
   return text.data();
 }
 
-/// The socket's inode (proc(5)); "0" or empty: there is none any more. A socket of IPv6 may be
+/// The inodes of the open sockets (proc(5)) with addresses that end so. A socket of IPv6 may be
 /// connected to an address of IPv4, as those of Java are.
-std::string inode_of(int from, int to) {
+std::vector<std::string> inodes_of(const std::string& local, const std::string& remote) {
   constexpr std::size_t kLocal = 1, kRemote = 2, kInode = 9;
-  const auto local = port_in_table(from), remote = port_in_table(to);
+  std::vector<std::string> inodes;
   for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
     std::ifstream in(table);
     for (std::string line; std::getline(in, line);) {
-      if (line.find(local) == std::string::npos) continue;
+      const bool may_be = line.find(local) != std::string::npos &&
+                          line.find(remote) != std::string::npos;
+      if (!may_be) continue;
       std::istringstream text(line);
       const std::vector<std::string> fields{std::istream_iterator<std::string>(text), {}};
       const bool is_it = fields.size() > kInode && (fields[kLocal] + ' ').ends_with(local) &&
                          (fields[kRemote] + ' ').ends_with(remote);
-      if (is_it) return fields[kInode];
+      if (is_it && fields[kInode] != "0") inodes.push_back(fields[kInode]);
     }
   }
-  return "";
+  return inodes;
 }
 
 bool has_open(pid_t pid, const fs::path& what) {
@@ -62,28 +64,49 @@ void SocketOwners::add(const std::string& name, pid_t process) {
   names_.clear();  // a dead process may have had its number
 }
 
-/// Only in vain are all processes of the machine looked at. If a known one is no child of ours, it
-/// has the number of a dead one.
-std::string SocketOwners::of(int from, int to) const {
-  const auto inode = inode_of(from, to);
-  if (inode.empty() || inode == "0") return "";
-  const fs::path socket = "socket:[" + inode + "]";
-  const std::lock_guard lock(mutex_);
-  const auto owner = [&] {
-    return std::find_if(names_.begin(), names_.end(),
-                        [&](const auto& each) { return has_open(each.first, socket); });
-  };
-  auto found = owner();
-  if (found == names_.end()) {
-    names_.clear();
-    const ProcessTable table;
-    for (const auto& [name, process] : known_) {
-      if (table.parent(process) != getpid()) continue;
-      for (const pid_t pid : table.tree(process)) names_[pid] = name;
-    }
-    found = owner();
+/// If a known process is no child of ours, it has the number of a dead one.
+void SocketOwners::look_again() const {
+  names_.clear();
+  const ProcessTable table;
+  for (const auto& [name, process] : known_) {
+    if (table.parent(process) != getpid()) continue;
+    for (const pid_t pid : table.tree(process)) names_[pid] = name;
   }
+}
+
+std::string SocketOwners::owner_of(const std::string& inode) const {
+  const fs::path socket = "socket:[" + inode + "]";
+  const auto found = std::find_if(names_.begin(), names_.end(),
+                                  [&](const auto& each) { return has_open(each.first, socket); });
   return found == names_.end() ? "" : found->second;
+}
+
+/// Only in vain are all processes of the machine looked at.
+std::string SocketOwners::of(int from, int to) const {
+  const auto inodes = inodes_of(port_in_table(from), port_in_table(to));
+  if (inodes.empty()) return "";
+  const std::lock_guard lock(mutex_);
+  auto owner = owner_of(inodes.front());
+  if (owner.empty()) {
+    look_again();
+    owner = owner_of(inodes.front());
+  }
+  return owner;
+}
+
+std::set<std::string> SocketOwners::connected_to(const std::set<int>& ports) const {
+  const std::string loopback = "0100007F";  // in this machine's order of bytes
+  std::vector<std::string> inodes;
+  for (const int port : ports) {
+    const auto found = inodes_of("", loopback + port_in_table(port));
+    inodes.insert(inodes.end(), found.begin(), found.end());
+  }
+  const std::lock_guard lock(mutex_);
+  look_again();
+  std::set<std::string> names;
+  for (const auto& inode : inodes) names.insert(owner_of(inode));
+  names.erase("");
+  return names;
 }
 
 }  // namespace leasehold::sim::live

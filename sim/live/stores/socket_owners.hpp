@@ -4,6 +4,7 @@
 
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 
 namespace leasehold::sim::live {
@@ -24,8 +25,13 @@ class SocketOwners {
   /// The name of the process with a connection from this port to that one; empty: it is of none
   /// that is known, or gone.
   [[nodiscard]] std::string of(int from, int to) const;
+  /// The names of those that have a connection to one of these ports of 127.0.0.1 now.
+  [[nodiscard]] std::set<std::string> connected_to(const std::set<int>& ports) const;
 
  private:
+  void look_again() const;
+  [[nodiscard]] std::string owner_of(const std::string& inode) const;
+
   mutable std::mutex mutex_;
   std::map<std::string, pid_t> known_;
   /// All their processes as of the last time that one was looked for in vain.

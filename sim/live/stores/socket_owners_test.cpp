@@ -6,6 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <set>
+#include <string>
+
 #include "sim/live/system/child_process.hpp"
 #include "sim/live/system/loopback.hpp"
 #include "sim/live/system/process_tree.hpp"
@@ -81,6 +84,22 @@ TEST(SocketOwners, ASocketOfIpv6MayBeConnectedByIpv4) {
   const Connected java("", listener, "AF_INET6", "::ffff:127.0.0.1");
   owners.add("p0.1", java.pid());
   EXPECT_EQ(owners.of(listener.accept_one(), listener.port), "p0.1");
+}
+
+TEST(SocketOwners, ThoseThatAreConnectedToAPortAreNamed) {
+  const Listener listener, other;
+  SocketOwners owners;
+  const Connected one("", listener), java("", listener, "AF_INET6", "::ffff:127.0.0.1"),
+      elsewhere("", other), stranger("", listener);
+  owners.add("p0.1", one.pid());
+  owners.add("p1.1", java.pid());
+  owners.add("p2.1", elsewhere.pid());
+  for (int i = 0; i < 3; ++i) (void)listener.accept_one();
+  (void)other.accept_one();
+  EXPECT_EQ(owners.connected_to({listener.port}), (std::set<std::string>{"p0.1", "p1.1"}));
+  EXPECT_EQ(owners.connected_to({listener.port, other.port}),
+            (std::set<std::string>{"p0.1", "p1.1", "p2.1"}));
+  EXPECT_EQ(owners.connected_to({}), std::set<std::string>());
 }
 
 TEST(SocketOwners, StrangersAndTheDeadHaveNoName) {
