@@ -163,9 +163,6 @@ void ProviderCore::time_is_over(SessionId id, SendingStep step) {
 /// Contenders decides what it means for the call.
 void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& reply,
                                   SendingStep step) {
-  // After the first answer: a process that only waits needs no index, and a server that answers can
-  // make it.
-  if (reply.outcome == Outcome::done) index_.ensure(step);
   // The call that sent this attempt may have ended; then a departure waits for the answer.
   if (attempt.sessions.empty()) {
     return departures_.answered_attempt(attempt.departure, reply, step);
@@ -245,6 +242,8 @@ void ProviderCore::win(SessionId id, const Win& win, SendingStep step) {
   step.out.push_back(Granted{id, lock.name, lock.token, lock.owner, win.document.lock_id,
                              win.command, win.by, win.sent, lock.deadline});
   held_.add(id, std::move(lock), step);
+  // The process that a lock is passed on from has asked for the index, or the one before it.
+  if (win.by == Granted::By::attempt) index_.ensure(step);
   // Last, for `call` is of it: the session is a held lock from here on and nothing else.
   contenders_.won(id, win, step);
 }

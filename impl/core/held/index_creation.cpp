@@ -13,7 +13,7 @@ constexpr int kIndexTries = 5;
 
 }  // namespace
 
-/// Called at each answer of a server until it is settled, so it needs no timer of its own.
+/// Called at each win of an attempt until it is settled, so it needs no timer of its own.
 void IndexCreation::ensure(SendingStep step) {
   if (state_ != State::wanted) return;
   LEASEHOLD_CHECK(tries_ < kIndexTries);

@@ -265,6 +265,15 @@ TEST(LockQueues, ACallThatFoundNoRoomLeavesNothing) {
   EXPECT_EQ(w.pass_ons(), 0u);
 }
 
+TEST(LockQueues, OnlyALockThatWasNotPassedOnAsksForTheIndex) {
+  auto w = QueueWorld::waiting();
+  w.answer_stream({w.named(w.asked().lock_id)});
+  ASSERT_TRUE(w.has<Granted>());
+  EXPECT_TRUE(w.sent_as<EnsureIndexCommand>().empty());
+  w.hold(2, "other");
+  EXPECT_EQ(w.sent_as<EnsureIndexCommand>().size(), 1u);
+}
+
 TEST(LockQueues, ACallThatEndsDuringAnAttemptLeavesOnceThatIsAnswered) {
   QueueWorld w;
   w.acquire(1, "lock", QueueWorld::queued());
