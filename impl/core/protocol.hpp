@@ -33,6 +33,8 @@ struct AcquireCommand {
   /// If another holds it: stand in the lock's queue for so long, at the same place as before.
   std::optional<std::chrono::milliseconds> queues_for = {};
   std::size_t queue_room = kMostInQueue;  ///< for so many; the laboratory fills a smaller one
+  /// The call's number among those that found no room; none: it takes one if it finds none.
+  std::optional<std::int64_t> ticket = {};
   bool operator==(const AcquireCommand&) const = default;
 };
 

@@ -38,13 +38,17 @@ std::string followed_by_queue() {
   const std::string now = R"({ "$toString" : { "$toLong" : { "$add" : [ "$$NOW", 0 ] } } })";
   const std::string latest =
       R"({ "$toString" : { "$toLong" : { "$add" : [ "$$NOW", 172800000 ] } } })";
-  return R"({ "$reduce" : { "input" : { "$filter" : { "input" : { "$slice" : [ )"
+  return R"({ "$concat" : [ { "$reduce" : { "input" : { "$filter" : { "input" : { "$slice" : [ )"
          R"({ "$split" : [ { "$ifNull" : [ "$lockId", "" ] }, "~" ] }, 1, 64 ] }, "as" : "e", )"
          R"("cond" : { "$and" : [ { "$and" : [ { "$gt" : [ "$$e", )" +
          now + R"( ] }, { "$lt" : [ "$$e", )" + latest +
          R"( ] } ] }, { "$ne" : [ { "$indexOfBytes" : [ "$$e", { "$literal" : ")" + kHex +
          R"(." } ] }, 34 ] } ] } } }, "initialValue" : { "$literal" : ")" + kHex +
-         R"(.3000.1" }, "in" : { "$concat" : [ "$$value", "~", "$$this" ] } } })";
+         R"(.3000.1" }, "in" : { "$concat" : [ "$$value", "~", "$$this" ] } } }, )"
+         R"({ "$let" : { "vars" : { "last" : { "$arrayElemAt" : [ )"
+         R"({ "$split" : [ { "$ifNull" : [ "$lockId", "" ] }, "~" ] }, -1 ] } }, )"
+         R"("in" : { "$cond" : [ { "$eq" : [ { "$indexOfBytes" : [ "$$last", "+." ] }, 0 ] }, )"
+         R"({ "$concat" : [ "~", "$$last" ] }, "" ] } } } ] })";
 }
 
 // The golden shape of the one command that decides who holds a lock.

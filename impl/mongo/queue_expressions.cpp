@@ -38,6 +38,74 @@ const Bson& parts() {
   return all;
 }
 
+/// `value`, of the document's last part, $$last, if that has the tickets; else `none`.
+Bson of_tickets(const Bson& value, std::string_view none) {
+  const Bson last = expression("$arrayElemAt", nested(parts()), number(-1));
+  const Bson at = expression("$indexOfBytes", text("$$last"), text(core::kTicketsMark));
+  const Bson are_there = expression("$eq", nested(at), number(0));
+  return let("last", last, expression("$cond", nested(are_there), nested(value), text(none)));
+}
+
+/// The tickets as they are, behind a mark.
+Bson same_tickets() {
+  return of_tickets(expression("$concat", text(kMark), text("$$last")), "");
+}
+
+/// [+, taken, admitted]
+const Bson& numbers_of_tickets() {
+  static const Bson all = [] {
+    const Bson last = of_tickets(expression("$concat", text("$$last")), "+.0.0");
+    return expression("$split", nested(last), text("."));
+  }();
+  return all;
+}
+
+Bson ticket_number(int at) {
+  return to_long(expression("$arrayElemAt", text("$$tickets"), number(at)));
+}
+
+/// Tickets with these numbers, behind a mark.
+Bson tickets_of(const Bson& taken, const Bson& admitted) {
+  const Bson digits_taken = one_argument("$toString", taken);
+  const Bson digits_admitted = one_argument("$toString", admitted);
+  Bson e;
+  e.array("$concat", [&](Bson& list) {
+    list.text("0", std::string(kMark) + std::string(core::kTicketsMark));
+    list.copy("1", digits_taken).text("2", ".").copy("3", digits_admitted);
+  });
+  return e;
+}
+
+/// What becomes of the tickets, $$tickets, when a call without a place finds room or none. While
+/// calls are outside, the second half of the places is for those whose turn is near. So a newcomer
+/// does not overtake them; and as calls that do not come back leave more than half of the places
+/// free, those hold up nothing.
+struct TicketRules {
+  Bson keeps_out;       ///< whether this call finds no room in $$queue
+  Bson refused, joins;  ///< the tickets then, behind a mark
+
+  explicit TicketRules(const core::AcquireCommand& command) {
+    const auto room = static_cast<std::int64_t>(command.queue_room);
+    const Bson taken = ticket_number(1), admitted = ticket_number(2);
+    const Bson size = one_argument("$size", "$$queue");
+    const Bson outside = expression("$gt", nested(taken), nested(admitted));
+    const Bson full = expression("$gte", nested(size), number(room));
+    const Bson half = expression("$gte", nested(size), number((room + 1) / 2));
+    const Bson next = expression("$add", nested(admitted), number(room));
+    const Bson early = command.ticket
+                           ? expression("$gt", number(*command.ticket), nested(next))
+                           : expression("$gt", number(1), number(0));
+    const Bson too_early = expression("$and", nested(outside), nested(half), nested(early));
+    keeps_out = expression("$or", nested(full), nested(too_early));
+    const Bson one_taken = expression("$add", nested(taken), number(1));
+    const Bson one_admitted = expression("$add", nested(admitted), number(1));
+    refused = command.ticket ? same_tickets() : tickets_of(one_taken, admitted);
+    const Bson same = same_tickets();
+    const Bson changed = tickets_of(taken, one_admitted);
+    joins = expression("$cond", nested(outside), nested(changed), nested(same));
+  }
+};
+
 const Bson& entries() {
   static const Bson all =
       expression("$slice", nested(parts()), number(1), number(core::kMostInQueue));
@@ -86,6 +154,11 @@ Bson joined(First first, List list) {
     r.copy("in", next);
   });
   return e;
+}
+
+Bson with_tickets(const Bson& lock_id) {
+  static const Bson same = same_tickets();
+  return expression("$concat", nested(lock_id), nested(same));
 }
 
 /// The lockIds of the .NET package have 32 bytes and no dot.
@@ -191,8 +264,8 @@ Bson given_document(bool offers, const Bson& token) {
   static const Bson turn = is_turn_of_all();
   static const Bson rest_unless_offered =
       expression("$cond", nested(turn), text("$$queue"), nested(rest));
-  const Bson queue = offers ? joined(nested(lock_id), text("$$queue"))
-                            : joined(nested(lock_id), nested(rest_unless_offered));
+  const Bson queue = with_tickets(offers ? joined(nested(lock_id), text("$$queue"))
+                                         : joined(nested(lock_id), nested(rest_unless_offered)));
   Bson d;
   d.text("_id", "$_id").copy("lockId", queue);
   d.copy("acquiredAt", granted);
@@ -212,7 +285,7 @@ Bson given_document(bool offers, const Bson& token) {
 Bson followed_by_queue(const std::string& lock_id, core::Owner without) {
   const Bson first = literal(lock_id);
   const Bson others = entries_alive_without(without);
-  return joined(nested(first), nested(others));
+  return with_tickets(joined(nested(first), nested(others)));
 }
 
 Bson followed_by_same_queue(const std::string& lock_id) {
@@ -251,16 +324,19 @@ Bson queued_document(const core::AcquireCommand& command) {
   const Bson own_part = literal('.' + to_hex(command.owner) + '.');
   const Bson own_at = expression("$indexOfBytes", text("$$whole"), nested(own_part));
   const Bson stands = expression("$gte", nested(own_at), number(0));
-  const Bson size = one_argument("$size", "$$queue");
-  const auto room = static_cast<std::int64_t>(command.queue_room);
-  const Bson full = expression("$gte", nested(size), number(room));
-  const Bson stays = expression("$or", nested(stands), nested(full));
+  const TicketRules tickets(command);
+  const Bson refused = expression("$concat", text("$$whole"), nested(tickets.refused));
   const Bson longer = expression("$concat", text("$$whole"), text(kMark), nested(entry));
-  const Bson lock_id = expression("$cond", nested(stays), text("$$whole"), nested(longer));
+  const Bson joins = expression("$concat", nested(longer), nested(tickets.joins));
+  const Bson comes =
+      expression("$cond", nested(tickets.keeps_out), nested(refused), nested(joins));
+  const Bson same = with_tickets(expression("$concat", text("$$whole")));
+  const Bson lock_id = expression("$cond", nested(stands), nested(same), nested(comes));
+  const Bson with_numbers = let("tickets", numbers_of_tickets(), lock_id);
   const Bson type = one_argument("$type", "$expiresAt");
   const Bson sound = expression("$eq", nested(type), text("date"));
   const Bson waiting =
-      only_if_ours(with_lock_id(let("queue", queue, let("whole", whole, lock_id))));
+      only_if_ours(with_lock_id(let("queue", queue, let("whole", whole, with_numbers))));
   return expression("$cond", nested(sound), nested(waiting), text("$$ROOT"));
 }
 
@@ -282,7 +358,7 @@ Bson passed_on_document(const core::PassOnCommand& command, const Bson& token) {
   const Bson is_one = mine(command.owner), is_other = mine(other);
   const Bson holds = expression("$or", nested(is_one), nested(is_other));
   const Bson holder = holders_lock_id();
-  const Bson not_waiting = with_lock_id(joined(nested(holder), text("$$queue")));
+  const Bson not_waiting = with_lock_id(with_tickets(joined(nested(holder), text("$$queue"))));
   const Bson after = expression("$cond", nested(holds), nested(left), nested(not_waiting));
   return only_if_ours(let("queue", queue, after));
 }

@@ -189,6 +189,7 @@ class Drawn {
     for (std::int64_t i = 0; i < length; ++i) {
       all += '~' + (random_.chance(90) ? entry() : std::string(random_.chance(50) ? "odd" : ""));
     }
+    if (random_.chance(30)) all += random_.chance(80) ? "~+.5.3" : "~+.5";
     return all;
   }
 
@@ -268,6 +269,8 @@ class Drawn {
                                      lease, margin};
         if (kind == Kind::observed || random_.chance(30)) acquire.observed = lock_id_at(kOther, 7);
         if (random_.chance(60)) acquire.queues_for = milliseconds(random_.between(1, 60'000));
+        if (random_.chance(30)) acquire.queue_room = random_.chance(50) ? 1 : 3;
+        if (random_.chance(30)) acquire.ticket = random_.between(1, 9);
         c.body = acquire;
       }
     }

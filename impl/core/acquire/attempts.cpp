@@ -30,6 +30,7 @@ void Contenders::attempt(SessionId id, SendingStep step) {
   // A grant by the entry that this attempt leaves will count from now (see QueuePlace).
   if (call.queues()) {
     command.queues_for = pacing_.entry_is_good_for(call, step.now);
+    command.ticket = call.place.ticket();
     call.place.sent(attempt.beat, step.now);
   }
   call.phase = AcquireCall::Attempting{step.pending.send(

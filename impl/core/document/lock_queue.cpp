@@ -1,6 +1,7 @@
 #include "core/document/lock_queue.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace leasehold::core {
 namespace {
@@ -11,6 +12,21 @@ std::string digits_of(std::chrono::milliseconds span) {
   digits.insert(0, kSpanDigits - std::min<std::size_t>(kSpanDigits, digits.size()), '0');
   return digits;
 }
+
+/// 0 if there is none.
+std::int64_t number_at(std::string_view text, std::size_t at) {
+  std::int64_t number = 0;
+  text = text.substr(std::min(at, text.size()), kUntilDigits);
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+std::chrono::milliseconds dated(std::string_view entry) {
+  return std::chrono::milliseconds(number_at(entry, 0) - number_at(entry, kStandsAt));
+}
+
+/// So many will not be taken while a queue is there.
+constexpr std::int64_t kMostTickets = 1'000'000'000;
 
 }  // namespace
 
@@ -26,6 +42,30 @@ LockIdAndQueue split_queue(std::string_view whole) {
 std::string entry_without_until(std::chrono::milliseconds stands, std::chrono::milliseconds lasts,
                                 std::string_view lock_id) {
   return '.' + digits_of(stands) + '.' + digits_of(lasts) + '.' + std::string(lock_id);
+}
+
+/// They stand last. Numbers that no write leaves count as none.
+Tickets tickets_in(std::string_view queue) {
+  const auto last = queue.substr(queue.rfind(kQueueMark) + 1);  // npos + 1: all of it
+  if (!last.starts_with(kTicketsMark)) return {};
+  const auto admitted_at = last.find('.', kTicketsMark.size());
+  if (admitted_at == std::string_view::npos) return {};
+  const Tickets read{number_at(last, kTicketsMark.size()), number_at(last, admitted_at + 1)};
+  const bool sound = 0 <= read.admitted && read.admitted <= read.taken;
+  return sound && read.taken <= kMostTickets ? read : Tickets{};
+}
+
+/// Held to what an entry may be good for, whatever stands there.
+std::chrono::milliseconds dated_within(std::string_view queue) {
+  const auto first = split_queue(queue).lock_id;
+  std::string_view last = first;
+  while (!queue.empty()) {
+    const auto [entry, rest] = split_queue(queue);
+    if (entry.size() >= kEntryLockIdAt) last = entry;
+    queue = rest;
+  }
+  const std::chrono::milliseconds longest = std::chrono::hours(48);
+  return std::clamp(dated(last) - dated(first), std::chrono::milliseconds(0), longest);
 }
 
 /// Expired entries count as well: whether one is void, only a server can say, by its own clock.

@@ -13,15 +13,18 @@
 /// the holder's own. So the document has no other fields than that of the .NET package, which
 /// refuses unknown ones, and software that knows nothing of queues sees one long name.
 ///
-///     <lockId of the holder>~<entry>~<entry>...
+///     <lockId of the holder>~<entry>~<entry>...~<tickets>
 ///     <entry> = <until, 13 digits>.<stands, 9 digits>.<lasts, 9 digits>.<lockId of the waiter>
+///     <tickets> = +.<taken>.<admitted>; only if a call found no room
 ///
 /// `until`, in ms since 1970 on the server's clock, is when the entry is void; it was dated
 /// `stands` ms before that. `lasts` is for how long the document of a grant by it is in force: the
-/// lease and the clock margin, in ms. Only servers read them; `until` they compare as text.
+/// lease and the clock margin, in ms. Servers compare `until` as text.
 namespace leasehold::core {
 
 inline constexpr char kQueueMark = '~';
+/// Before the tickets. It is less than a digit, so that they count as an entry that is over.
+inline constexpr std::string_view kTicketsMark = "+.";
 /// Digits of `until` and of both spans, and where the parts of an entry begin.
 inline constexpr int kUntilDigits = 13, kSpanDigits = 9;
 inline constexpr int kStandsAt = kUntilDigits + 1, kLastsAt = kStandsAt + kSpanDigits + 1;
@@ -38,6 +41,17 @@ struct LockIdAndQueue {
 [[nodiscard]] std::string entry_without_until(std::chrono::milliseconds stands,
                                               std::chrono::milliseconds lasts,
                                               std::string_view lock_id);
+
+/// The calls that found no room: each took the next number, its ticket. `admitted` is how many
+/// calls have joined since the first of them, of any ticket or none, and at most `taken`.
+struct Tickets {
+  std::int64_t taken = 0, admitted = 0;
+};
+/// Zeros: no call found the queue full, or a client that knows of no tickets dropped them.
+[[nodiscard]] Tickets tickets_in(std::string_view queue);
+
+/// From the dating of the first entry to that of the last, by servers' clocks.
+[[nodiscard]] std::chrono::milliseconds dated_within(std::string_view queue);
 
 /// The owners of the entries, in their order. What is no entry is left out.
 [[nodiscard]] std::vector<Owner> owners_in(std::string_view queue);

@@ -40,8 +40,32 @@ TEST(LockQueue, WhatIsNoEntryIsLeftOut) {
   EXPECT_EQ(owners_in(queue), std::vector<Owner>({{3, 4}}));
 }
 
+TEST(LockQueue, TicketsStandBehindTheEntries) {
+  const auto tickets = [](const std::string& queue) {
+    const auto [taken, admitted] = tickets_in(queue);
+    return std::pair(taken, admitted);
+  };
+  EXPECT_EQ(tickets(entry({1, 2}) + "~+.936.12"), std::pair(936L, 12L));
+  EXPECT_EQ(tickets("+.2.2"), std::pair(2L, 2L));
+  for (const auto& queue : {entry({1, 2}), std::string("+.5"), std::string("+.5.6"),
+                            std::string("+.5.-1"), std::string("+.x.y"), std::string()}) {
+    EXPECT_EQ(tickets(queue), std::pair(0L, 0L)) << queue;
+  }
+  EXPECT_EQ(owners_in(entry({1, 2}) + "~+.936.12").size(), 1u) << "no call";
+}
+
+TEST(LockQueue, EntriesTellWithinWhatTimeTheyWereDated) {
+  const auto three = entry({1, 2}) + '~' + entry({3, 4}, "1700000000200") + '~' +
+                     entry({5, 6}, "1700000000500");
+  EXPECT_EQ(dated_within(three + "~+.1.0"), milliseconds(500));
+  EXPECT_EQ(dated_within(entry({1, 2}) + "~+.1.0"), milliseconds(0));
+  EXPECT_EQ(dated_within(entry({1, 2}, "1700000000200") + '~' + entry({3, 4})), milliseconds(0));
+}
+
 RC_GTEST_PROP(LockQueue, AnyTextIsReadWithoutHarm, (const std::string& text)) {
   RC_ASSERT(owners_in(text).size() <= text.size());
+  RC_ASSERT(tickets_in("+." + text).admitted <= tickets_in("+." + text).taken);
+  RC_ASSERT(dated_within(text) >= milliseconds(0));
 }
 
 RC_GTEST_PROP(LockQueue, NoHoldersNameBeginsAnEntry, (const std::string& holder)) {

@@ -265,6 +265,18 @@ TEST(LockQueues, ACallThatFoundNoRoomLeavesNothing) {
   EXPECT_EQ(w.pass_ons(), 0u);
 }
 
+TEST(LockQueues, ACallThatFoundNoRoomComesBackWithItsTicket) {
+  QueueWorld w;
+  w.acquire(1, "lock", QueueWorld::queued());
+  EXPECT_FALSE(w.asked().ticket);
+  auto full = w.refused(kRival);
+  full.documents.front().queue = entry(to_hex({7, 7}) + ".3000.1") + "~+.5.2";
+  w.give(ReplyArrived{w.attempt().id, full});
+  w.advance(milliseconds(300));
+  ASSERT_EQ(w.attempts(), 2u);
+  EXPECT_EQ(w.asked().ticket, 5);
+}
+
 TEST(LockQueues, OnlyALockThatWasNotPassedOnAsksForTheIndex) {
   auto w = QueueWorld::waiting();
   w.answer_stream({w.named(w.asked().lock_id)});

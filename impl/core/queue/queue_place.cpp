@@ -11,6 +11,16 @@ namespace {
 /// take minutes; and a grant that names an older one is no more than a hint to ask.
 constexpr std::size_t kAttemptsRemembered = 8;
 
+/// A turn has a majority write and the news of it. As long as it is not known how long turns are,
+/// that is the least: asking too early costs a look, too late leaves the lock free.
+constexpr Duration kShortestTurn = std::chrono::milliseconds(3);
+/// Bounds of an estimate, whatever the document says. Strategies' own are far below.
+constexpr Duration kLongestTurn = std::chrono::hours(1);
+constexpr std::int64_t kMostBefore = 100'000;
+/// A call outside comes back when so many will stand there: because of them a call that is late
+/// leaves no turn unused, and because of the rest a call that is early finds room.
+constexpr std::int64_t kPlacesTaken = kMostInQueue * 3 / 4;
+
 }  // namespace
 
 /// The oldest makes room.
@@ -35,31 +45,38 @@ void QueuePlace::shown(const LockDocument& document, Owner owner, FencingToken a
   before_ = place_among(owners, owner);
   if (stands()) stood_at_ = at;
   if (!stood) stands_since_ = now;
-  // Each attempt enlists where there is room.
   if (stands() || owners.empty()) {
     full_.reset();
+    ticket_.reset();
   } else {
-    see_full(owners, now);
+    see_full(document.queue, static_cast<std::int64_t>(owners.size()), now);
   }
 }
 
-/// Estimate: places x (time / places moved), since the look that `full_` notes. A queue that has
-/// not moved stays watched from that look. If the entry that was last then has gone, the estimate
-/// is that time, at most the old estimate.
-void QueuePlace::see_full(const std::vector<Owner>& owners, LocalInstant now) {
-  const Full before = full_.value_or(Full{owners.back(), now, Duration(0)});
-  if (!full_) full_ = before;
-  const Duration since = now - before.seen;
-  const auto places = static_cast<int>(owners.size());
-  const bool known = before.lasts > Duration(0);
-  const auto left = place_among(owners, before.last);
-  if (!left) {
-    full_ = Full{owners.back(), now, known ? std::min(before.lasts, since) : since};
-  } else if (const int moved = places - static_cast<int>(*left) - 1; moved > 0) {
-    // An owner that left the queue and came again is last too, as if the queue had hardly moved.
-    const Duration lasts = since / moved * places;
-    full_ = Full{owners.back(), now, known ? std::min(lasts, 2 * before.lasts) : lasts};
+/// Each call that joined was served, has left, or stands there: so the tickets tell how many have
+/// gone, and two looks how fast. The first look has only the dates of the entries. They are a turn
+/// apart once calls join as others are served.
+void QueuePlace::see_full(const std::string& queue, std::int64_t places, LocalInstant now) {
+  const Tickets tickets = tickets_in(queue);
+  if (ticket_ > tickets.taken) {
+    ticket_.reset();  // of numbers that are over: the next look takes one
+  } else if (!ticket_ && tickets.taken > 0 && !attempts_.empty()) {
+    ticket_ = tickets.taken;  // this look has taken it
   }
+  const std::int64_t gone = tickets.admitted - places;
+  if (!full_) {
+    const auto turns = std::max<std::int64_t>(places - 1, 1);
+    full_ = Full{gone, now, Duration(dated_within(queue)) / turns};
+  } else if (gone != full_->gone) {
+    const auto moved = gone - full_->gone;
+    full_ = Full{gone, now, moved > 0 ? (now - full_->seen) / moved : full_->turn};
+  }
+  full_->lasts = full_->turn * places;
+  const auto before = ticket_ ? *ticket_ - tickets.admitted + places - kPlacesTaken : 0;
+  const auto turn = std::clamp(full_->turn, kShortestTurn, kLongestTurn);
+  full_->room_in = std::clamp<std::int64_t>(before, 0, kMostBefore) * turn;
+  // A queue that has not moved stays watched from that look, ever more seldom.
+  full_->room_in = std::max(full_->room_in, now - full_->seen);
 }
 
 }  // namespace leasehold::core

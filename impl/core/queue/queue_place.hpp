@@ -42,11 +42,16 @@ class QueuePlace {
   /// How many stood before it then. REQUIRES: it stands
   [[nodiscard]] std::size_t before() const { return *before_; }
 
-  /// The queue had no room for it when it last looked: how long those in it take to be served, as
-  /// far as it has seen them move; 0: it has not. None: it stands there, or there was room.
-  [[nodiscard]] std::optional<Duration> full_queue_lasts() const {
-    return full_ ? std::optional(full_->lasts) : std::nullopt;
+  /// The queue had no room for it when it last looked: how long until it has, as estimated then; 0:
+  /// no estimate. None: it stands there, or there was room.
+  [[nodiscard]] std::optional<Duration> room_in() const {
+    return full_ ? std::optional(full_->room_in) : std::nullopt;
   }
+  /// How long those in the queue then take to be served, as far as it has seen them move; 0: it
+  /// has not.
+  [[nodiscard]] Duration full_queue_lasts() const { return full_ ? full_->lasts : Duration(0); }
+  /// Its number among the calls that found no room; none: it has to take one.
+  [[nodiscard]] std::optional<std::int64_t> ticket() const { return ticket_; }
 
   /// It hears when its turn has come: its attempts only renew its entry.
   bool awaits_news = false;
@@ -62,18 +67,20 @@ class QueuePlace {
     bool operator==(const Attempt&) const = default;
   };
   struct Full {
-    Owner last;         ///< the owner that stood last
-    LocalInstant seen;  ///< and when
-    Duration lasts{0};
+    std::int64_t gone = 0;  ///< how many had left the queue, from some beginning on
+    LocalInstant seen;      ///< when that many had
+    Duration turn{0};       ///< from one that leaves it to the next; 0: unknown
+    Duration lasts{0}, room_in{0};
     bool operator==(const Full&) const = default;
   };
-  /// The queue has no room, with these in it.
-  void see_full(const std::vector<Owner>& owners, LocalInstant now);
+  /// It has no place among so many.
+  void see_full(const std::string& queue, std::int64_t places, LocalInstant now);
 
   std::vector<Attempt> attempts_;  ///< the latest, in their order
   std::optional<std::size_t> before_;
   LocalInstant stands_since_;
   std::optional<Full> full_;
+  std::optional<std::int64_t> ticket_;
   FencingToken stood_at_;
 };
 

@@ -12,59 +12,85 @@ using std::chrono::milliseconds;
 
 constexpr Owner kOwn{1, 1};
 
-/// A queue of so many, of whom so many are gone since the first.
-LockDocument queue_of(std::size_t size, std::uint64_t gone) {
+/// What a look showed: how much later than the one before, and the tickets then.
+struct Look {
+  milliseconds later;
+  Tickets tickets;
+  std::uint64_t places = kMostInQueue;
+  milliseconds apart{0};  ///< the dates of two entries
+};
+
+LockDocument shown_by(const Look& look) {
   LockDocument document;
-  for (std::uint64_t i = 0; i < size; ++i) {
+  for (std::uint64_t i = 0; i < look.places; ++i) {
+    const auto until = 1'700'000'000'000 + static_cast<std::int64_t>(i) * look.apart.count();
     const auto entry = entry_without_until(milliseconds(1'500), milliseconds(33'000),
-                                           format_lock_id({{7, gone + i}, 3'000, 1}));
-    document.queue += (i == 0 ? "" : "~") + std::string("1700000000000") + entry;
+                                           format_lock_id({{7, i}, 3'000, 1}));
+    document.queue += std::to_string(until) + entry + '~';
   }
+  document.queue += "+." + std::to_string(look.tickets.taken) + '.' +
+                    std::to_string(look.tickets.admitted);
   return document;
 }
 
-/// The place of a call that was shown queues as long as can be, so far on and so much later each.
-QueuePlace place_after(const std::vector<std::pair<std::uint64_t, milliseconds>>& looks) {
+/// The place of a call that was shown these, by attempts of its own.
+QueuePlace place_after(const std::vector<Look>& looks) {
   QueuePlace place;
   LocalInstant now;
-  for (const auto& [gone, later] : looks) {
-    now += later;
-    place.shown(queue_of(kMostInQueue, gone), kOwn, FencingToken(1), now);
+  for (const auto& look : looks) {
+    place.sent(1, now);
+    now += look.later;
+    place.shown(shown_by(look), kOwn, FencingToken(1), now);
   }
   return place;
 }
 
-TEST(QueuePlace, AtTheFirstSightOfAFullQueueNobodyKnowsHowLongItLasts) {
-  EXPECT_EQ(place_after({{0, milliseconds(0)}}).full_queue_lasts(), Duration(0));
+TEST(QueuePlace, ACallThatFindsNoRoomHasTheTicketThatItsLookTook) {
+  EXPECT_EQ(place_after({{milliseconds(0), {10, 3}}}).ticket(), 10);
+  EXPECT_EQ(place_after({{milliseconds(0), {10, 3}}, {milliseconds(9), {12, 4}}}).ticket(), 10);
+  QueuePlace polled;  // by an attempt that takes none
+  polled.shown(shown_by({milliseconds(0), {10, 3}}), kOwn, FencingToken(1), LocalInstant());
+  EXPECT_EQ(polled.ticket(), std::nullopt);
 }
 
-TEST(QueuePlace, AFullQueueLastsAsLongAsItsPlacesTakeThatWereServed) {
-  const auto place = place_after({{0, milliseconds(0)}, {16, milliseconds(160)}});
+TEST(QueuePlace, ATicketOfNumbersThatAreOverIsNone) {
+  EXPECT_EQ(place_after({{milliseconds(0), {10, 3}}, {milliseconds(9), {9, 4}}}).ticket(),
+            std::nullopt);
+}
+
+TEST(QueuePlace, AtFirstSightATurnTakesAsLongAsAMajorityWriteAtLeast) {
+  const auto place = place_after({{milliseconds(0), {500, 100}}});
+  EXPECT_EQ(place.room_in(), (400 + 16) * milliseconds(3)) << "until 48 of 64 places are taken";
+  EXPECT_EQ(place.full_queue_lasts(), Duration(0));
+}
+
+TEST(QueuePlace, OnceCallsJoinAsOthersAreServedTheirDatesSayHowLongATurnTakes) {
+  const auto place =
+      place_after({{milliseconds(0), {500, 100}, kMostInQueue, milliseconds(10)}});
+  EXPECT_EQ(place.room_in(), (400 + 16) * milliseconds(10));
   EXPECT_EQ(place.full_queue_lasts(), milliseconds(640));
 }
 
-TEST(QueuePlace, WhatHasNotMovedIsWatchedFromItsFirstSight) {
+TEST(QueuePlace, TwoLooksSayHowLongATurnTakes) {
   const auto place =
-      place_after({{0, milliseconds(0)}, {0, milliseconds(100)}, {32, milliseconds(100)}});
-  EXPECT_EQ(place.full_queue_lasts(), milliseconds(400));
+      place_after({{milliseconds(0), {500, 100}}, {milliseconds(2'000), {600, 190}, 54}});
+  EXPECT_EQ(place.room_in(), (310 + 6) * milliseconds(20)) << "90 joined and 100 left";
+  EXPECT_EQ(place.full_queue_lasts(), 54 * milliseconds(20));
 }
 
-TEST(QueuePlace, AQueueOfNobodySeenBeforeWasServedWhole) {
-  const auto place = place_after({{0, milliseconds(0)}, {500, milliseconds(900)}});
-  EXPECT_EQ(place.full_queue_lasts(), milliseconds(900));
-}
-
-TEST(QueuePlace, OneThatWasServedWholeSaysNothingNewOfHowLongThatTakes) {
-  const auto place = place_after(
-      {{0, milliseconds(0)}, {32, milliseconds(200)}, {500, milliseconds(900)}});
-  EXPECT_EQ(place.full_queue_lasts(), milliseconds(400));
+TEST(QueuePlace, WhatHasNotMovedIsWatchedFromItsFirstSight) {
+  std::vector<Look> looks{{milliseconds(0), {2, 1}}, {milliseconds(4'000), {2, 1}}};
+  EXPECT_EQ(place_after(looks).room_in(), milliseconds(4'000)) << "as long again";
+  looks.push_back({milliseconds(2'000), {2, 2}, kMostInQueue - 1});
+  EXPECT_EQ(place_after(looks).room_in(), 15 * milliseconds(3'000));
 }
 
 TEST(QueuePlace, WhoStandsThereOrSeesNobodyFindsNothingFull) {
-  for (const auto& document : {queue_of(0, 0), queue_of(3, 20)}) {
-    auto place = place_after({{0, milliseconds(0)}, {16, milliseconds(160)}});
-    place.shown(document, {7, 21}, FencingToken(1), LocalInstant());
-    EXPECT_EQ(place.full_queue_lasts(), std::nullopt);
+  for (const Look& look : {Look{milliseconds(0), {2, 1}, 0}, Look{milliseconds(0), {2, 2}, 30}}) {
+    auto place = place_after({{milliseconds(0), {1, 0}}, {milliseconds(160), {2, 1}}});
+    place.shown(shown_by(look), {7, 21}, FencingToken(1), LocalInstant());
+    EXPECT_EQ(place.room_in(), std::nullopt);
+    EXPECT_EQ(place.ticket(), std::nullopt);
   }
 }
 

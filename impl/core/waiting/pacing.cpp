@@ -51,7 +51,9 @@ void Pacing::learn_turn(const AcquireCall& call, bool by_queue, LocalInstant now
 
 /// Only what an attempt shows teaches: without an answer it is unknown whether the lock was free.
 void Pacing::learn(const AcquireCall& call, bool won, LocalInstant now) {
-  if (const auto lasts = call.place.full_queue_lasts()) keep_turn(call, *lasts, now);
+  if (const auto lasts = call.place.full_queue_lasts(); lasts > Duration(0)) {
+    keep_turn(call, lasts, now);
+  }
   // A call that gets its turn by the queue says nothing of how often to ask.
   if (call.place.awaits_news) return;
   paces_.keep(call.name, call.options.waiting->next_pace(seen_by(call, !won, now), won), now);
@@ -91,7 +93,7 @@ AttemptSeen Pacing::seen_by(const AcquireCall& call, bool refused, LocalInstant 
           .waited = now - call.contends_since,
           .pace = paces_.pace(call.name),
           .last_pause = call.last_pause,
-          .full_queue_lasts = call.place.full_queue_lasts()};
+          .room_in = call.place.room_in()};
 }
 
 }  // namespace leasehold::core

@@ -96,7 +96,7 @@ TEST(Pacing, AStrategyIsShownWhatItsCallHasSeen) {
     EXPECT_EQ(strategy->last.waited, attempt * milliseconds(20));
     EXPECT_EQ(strategy->last.last_pause, (attempt - 1) * milliseconds(20));
     EXPECT_EQ(strategy->last.pace, std::nullopt);
-    EXPECT_EQ(strategy->last.full_queue_lasts, std::nullopt);
+    EXPECT_EQ(strategy->last.room_in, std::nullopt);
   }
 }
 
@@ -158,10 +158,10 @@ TEST(Pacing, HowLongAFullQueueLastsSaysWhenACallInItAsksAgain) {
   PartWorld w;
   Pacing pacing;
   auto outside = waits_by(queue_waiting());
-  for (const Owner last : {Owner{7, 7}, Owner{8, 8}}) {  // all in it are served between both looks
+  for (const char* tickets : {"~+.2.0", "~+.2.1"}) {  // the one in it is served between both looks
     LockDocument document{"lock", kRival, {}, 1, ""};
     document.queue = "1700000000000" + entry_without_until(milliseconds(1'500), seconds(90),
-                                                           to_hex(last) + ".3000.1");
+                                                           kRival) + tickets;
     outside.place.shown(document, outside.owner, FencingToken(1), w.now);
     w.now += seconds(2);
   }

@@ -14,17 +14,12 @@ constexpr nanoseconds kShortestRenewal = milliseconds(500);
 /// The pause is the wait so far divided by this: a lost place costs at most that much again.
 constexpr int kRenewals = 2;
 
-/// Before a full queue was seen to move: long enough for some turns, so that the next look tells.
+/// The shortest pause of a call that found no room: long enough for some turns, so that the next
+/// look tells how fast the queue moves. Spread, because calls that ask at once find none together.
 constexpr nanoseconds kShortestLook = milliseconds(100), kLongestLook = milliseconds(300);
-/// Then one to three times as long as it takes to serve it. Each turn makes room for one: sooner, a
-/// thousand would ask in vain most of the time; later, the queue would run empty before they come.
-constexpr int kMostQueues = 3;
 
-/// Spread wide: calls that found no room together must not come back together.
-nanoseconds until_room(nanoseconds queue_lasts, std::uint64_t random) {
-  const auto lasts = std::min<nanoseconds>(queue_lasts, core::kLongestPause);
-  return core::random_span(std::max(lasts, kShortestLook),
-                           std::max(kMostQueues * lasts, kLongestLook), random);
+nanoseconds until_room(nanoseconds room_in, std::uint64_t random) {
+  return std::max(room_in, core::random_span(kShortestLook, kLongestLook, random));
 }
 
 /// A call that hears of no grant, or found neither a place nor a full queue, pauses adaptively.
@@ -33,8 +28,8 @@ class QueueWaiting final : public WaitingStrategy {
   explicit QueueWaiting(nanoseconds longest) : longest_(longest) {}
 
   nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
-    return std::min(seen.full_queue_lasts ? until_room(*seen.full_queue_lasts, random)
-                                          : otherwise_->pause(seen, random),
+    return std::min(seen.room_in ? until_room(*seen.room_in, random)
+                                 : otherwise_->pause(seen, random),
                     longest_);
   }
   nanoseconds longest_pause() const override { return longest_; }

@@ -29,7 +29,7 @@ AttemptSeen draw_seen() {
   if (*rc::gen::arbitrary<bool>()) seen.pace = milliseconds(*rc::gen::inRange(2, 3'600'000));
   seen.last_pause = milliseconds(*rc::gen::inRange(0, 800));
   if (*rc::gen::arbitrary<bool>()) {
-    seen.full_queue_lasts = milliseconds(*rc::gen::inRange(0, 3'600'000));
+    seen.room_in = milliseconds(*rc::gen::inRange(0, 3'600'000));
   }
   return seen;
 }
@@ -62,7 +62,7 @@ RC_GTEST_PROP(Waiting, WhateverTheArgumentsAPauseIsBetweenZeroAndADay, ()) {
       *rc::gen::oneOf(rc::gen::inRange(1, 100), rc::gen::just(std::numeric_limits<int>::max()));
   if (*rc::gen::arbitrary<bool>()) seen.waited = seen.last_pause = nanoseconds::max();
   if (*rc::gen::arbitrary<bool>()) seen.pace = nanoseconds::max();
-  if (*rc::gen::arbitrary<bool>()) seen.full_queue_lasts = nanoseconds::max();
+  if (*rc::gen::arbitrary<bool>()) seen.room_in = nanoseconds::max();
   for (const auto& strategy :
        {fixed_waiting(one), uniform_waiting(one, other), adaptive_waiting(one, other),
         exponential_waiting(Jitter::full, one, other),

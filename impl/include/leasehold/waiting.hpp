@@ -16,9 +16,9 @@ struct AttemptSeen {
   /// How old a wait for this lock usually is when it ends, as `next_pace` said last.
   std::optional<std::chrono::nanoseconds> pace;
   std::chrono::nanoseconds last_pause{0};  ///< of this call; zero before the first
-  /// How long the calls in the lock's queue (see `queue_waiting`) take to be served, as far as they
-  /// were seen to move, if it had no room for this call; zero: they were not seen to move yet.
-  std::optional<std::chrono::nanoseconds> full_queue_lasts;
+  /// If the lock's queue (see `queue_waiting`) had no room for this call: how long until it has, as
+  /// estimated; zero: no estimate.
+  std::optional<std::chrono::nanoseconds> room_in;
 };
 
 /// How long a waiting acquire pauses between two attempts.
@@ -108,7 +108,7 @@ enum class Jitter {
 ///
 /// The order is that of first refusals. It is a preference, no promise: a place is lost when the
 /// document is deleted, or overwritten by software that does not know of queues. A queue has room
-/// for 64 calls; further ones ask again about when these have been served.
+/// for 64 calls. Further ones take numbers, and ask again about when their turn for a place comes.
 ///
 /// A call of this library that finds a queue stands in it, whatever its own strategy, because one
 /// that polls would find the lock free by luck alone. Other software that polls, such as the .NET

@@ -129,11 +129,10 @@ Value to_text(const Value& value) {
 Value element_at(Arguments v) {
   if (any_is_nothing(v)) return Null{};
   const Array& list = list_or(*v[0], 28689, "$arrayElemAt's first argument must be an array");
-  // By the manual a negative place counts from the end. No command has one.
-  const auto place = whole(*v[1]);
-  if (place < 0) throw Unsupported("$arrayElemAt from the end");
-  const auto at = static_cast<std::size_t>(place);
-  return at < list.items.size() ? list.items[at] : Value(Missing{});
+  // By the manual a negative place counts from the end.
+  const auto place = whole(*v[1]), size = static_cast<std::int64_t>(list.items.size());
+  const auto at = place < 0 ? size + place : place;
+  return 0 <= at && at < size ? list.items[static_cast<std::size_t>(at)] : Value(Missing{});
 }
 
 /// The places of a queue that stay. By the manual there is a form of two arguments too.

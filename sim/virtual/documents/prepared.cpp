@@ -40,6 +40,7 @@ constexpr Owner kOther{0x2e3d4c5b6a798801u, 0xf08967a5b4c3d2e1u};
 constexpr milliseconds kLease{1'000'003}, kMargin{2'000'029}, kQueuesFor{4'000'037};
 constexpr milliseconds kTimeout{7'654'321};
 constexpr std::size_t kQueueRoom = 6'000'041;
+constexpr std::int64_t kTicket = 8'000'051;
 constexpr std::uint64_t kBeat = 987'654'321'012;
 
 /// Of our form, because the adapter reads the beat in it.
@@ -69,8 +70,8 @@ std::string beginning(Owner owner) { return to_hex(owner) + '.'; }
 template <>
 struct ShapesOf<AcquireCommand> {
   static ShapeKey key(const AcquireCommand& c) {
-    // Each of them adds to the pipeline: a holder presumed dead, a place in the queue.
-    return {(c.observed ? 1u : 0u) | (c.queues_for ? 2u : 0u)};
+    // Each of them adds to the pipeline: a holder presumed dead, a place in the queue, a ticket.
+    return {(c.observed ? 1u : 0u) | (c.queues_for ? 2u : 0u) | (c.ticket ? 4u : 0u)};
   }
   static void become_example(AcquireCommand& c) {
     c.name = example_name(0);
@@ -81,9 +82,10 @@ struct ShapesOf<AcquireCommand> {
     c.margin = kMargin;
     if (c.queues_for) c.queues_for = kQueuesFor;
     c.queue_room = kQueueRoom;
+    if (c.ticket) c.ticket = kTicket;
   }
   static void add(Parameters& out, const AcquireCommand& c) {
-    [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9] = c;  // see above
+    [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10] = c;  // see above
     out.emplace_back(c.name);
     out.emplace_back(beginning(c.owner));
     out.emplace_back(c.lock_id);
@@ -95,6 +97,8 @@ struct ShapesOf<AcquireCommand> {
     out.emplace_back(core::entry_without_until(*c.queues_for, c.lease + c.margin, c.lock_id));
     out.emplace_back(std::int64_t{c.queues_for->count()});
     out.emplace_back(static_cast<std::int64_t>(c.queue_room));
+    out.emplace_back(static_cast<std::int64_t>((c.queue_room + 1) / 2));
+    if (c.ticket) out.emplace_back(*c.ticket);
     const auto parts = core::parse_lock_id(c.lock_id);
     out.emplace_back(static_cast<std::int64_t>(parts ? parts->beat : 0));
   }

@@ -59,6 +59,10 @@ class Draw {
       const auto until = std::to_string(kNow_ms + random_.between(-3'000, 3'000));
       whole += '~' + until + core::entry_without_until(span(), span(), lock_id(owner()));
     }
+    if (random_.chance(30)) {
+      whole += "~+." + std::to_string(random_.between(0, 9)) +
+               (random_.chance(90) ? '.' + std::to_string(random_.between(0, 9)) : "");
+    }
     return whole;
   }
   Value token() {
@@ -84,6 +88,7 @@ class Draw {
         if (random_.chance(30)) out.observed = lock_id(owner());
         if (random_.chance(50)) out.queues_for = span();
         if (random_.chance(30)) out.queue_room = static_cast<std::size_t>(random_.between(1, 3));
+        if (random_.chance(30)) out.ticket = random_.between(1, 9);
         return out;
       }
     }
