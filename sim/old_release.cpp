@@ -18,8 +18,8 @@ Json json_of(const bson_t& bytes) {
 void forget_queue(Json& document) {
   Json& lock_id = document["lockId"];
   Json own = lock_id;
-  if (own.contains("$reduce")) own = Json(own["$reduce"]["initialValue"]);
   if (own.contains("$concat")) own = Json(own["$concat"][0]);
+  if (own.contains("$reduce")) own = Json(own["$reduce"]["initialValue"]);
   lock_id = own;
 }
 
