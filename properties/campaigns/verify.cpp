@@ -12,6 +12,7 @@
 #include "properties/campaigns/floors.hpp"
 #include "properties/campaigns/run_folder.hpp"
 #include "properties/campaigns/simulate.hpp"
+#include "properties/campaigns/slices.hpp"
 #include "properties/generation/plan_generator.hpp"
 #include "sim/live/system/uri.hpp"
 #include "sim/plan/plan_fields.hpp"
@@ -30,8 +31,9 @@ constexpr double kHealingSeconds = 2.8;
 constexpr int kVirtualTries = 20;
 constexpr int kMostVirtualRuns = 300;
 constexpr std::chrono::seconds kVirtualLimit{60};  ///< of the two together, on a busy machine
-constexpr int kLiveTries = 2;
-constexpr std::chrono::seconds kLiveLimit{100}, kChosenLiveLimit{180};
+constexpr int kLiveTries = 2, kTriesOfFew = 4;
+constexpr std::size_t kFew = 3;                      ///< entries
+constexpr std::chrono::seconds kReducingLimit{160};  ///< of all, and a last run
 constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
 constexpr const char* kDatabases = "leasehold_verify_";
 /// So that some holdings last until another process can have the lock, by any clocks.
@@ -164,7 +166,9 @@ class Run {
     if (failed) folder = keep(one, history, findings);
     const auto check = first_violated(findings);
     if (check && !report_.violated_after_s) report_.violated_after_s = elapsed_s();
-    if (failed && check && !broken_) broken_ = Broken{one.plan, *check, folder};
+    if (failed && check && !broken_) {
+      broken_ = Broken{one.plan, *check, folder, slices(one.plan, history, findings, *check)};
+    }
     const bool failed_before = report_.failed > (failed ? 1 : 0);
     if (!failed_before) report_.shown = std::move(history);
   }
@@ -174,6 +178,7 @@ class Run {
     sim::Plan plan;
     Check check;
     std::string folder;  ///< where it is kept
+    std::vector<sim::Plan> slices;
   };
 
   void say_how_to_reduce(const Broken& broken) {
@@ -185,8 +190,10 @@ class Run {
   }
 
   /// The first failing plan, shrunk in the virtual world, where runs are cheap and exact; live, if
-  /// that shows nothing of a real set.
+  /// that shows nothing of a real set. What took part in the violation is tried first, because live
+  /// the time is over before a descent from the whole plan is.
   void reduce(const Broken& broken) {
+    reducing_since_ = SteadyClock::now();
     if (!options_.foreign && reduce_virtually(broken)) return;
     if (!sim::is_scripted(broken.plan) && !stop_()) reduce_live(broken);
   }
@@ -194,10 +201,9 @@ class Run {
   /// Whether the result fails live.
   bool reduce_virtually(const Broken& broken) {
     int runs = 0;  // bounds: smaller is better, smallest is not needed
-    const auto began = SteadyClock::now();
     sim::live::Progress progress{.phase = "making the failing plan smaller"};
     const auto fails = [&](const sim::Plan& plan) {
-      const auto elapsed = SteadyClock::now() - began;
+      const auto elapsed = SteadyClock::now() - reducing_since_;
       if (++runs > kMostVirtualRuns || elapsed > kVirtualLimit || stop_()) return false;
       progress.elapsed_s = std::chrono::duration<double>(elapsed).count();
       if (on_progress_) on_progress_(report_, progress);
@@ -212,7 +218,7 @@ class Run {
                         " seeds";
       return false;
     }
-    plan = minimise(plan, fails);
+    plan = minimise(plan, fails, broken.slices);
     int hits = 0;
     for (int i = 0; i < kLiveTries && !stop_(); ++i) hits += breaks_live(plan, broken.check);
     keep_smallest(broken, plan, "minimised in the virtual world in " + std::to_string(runs));
@@ -221,24 +227,25 @@ class Run {
     return hits > 0;
   }
 
-  /// With fewer tries, because each takes as long as the plan.
+  /// With few tries, because each takes as long as the plan; the fewer entries it has, the fewer
+  /// chances has a run.
   void reduce_live(const Broken& broken) {
-    const auto began = SteadyClock::now();
-    const auto limit = options_.foreign ? kChosenLiveLimit : kLiveLimit;
     const int before = reducing_runs_;
     const auto fails = [&](const sim::Plan& plan) {
-      for (int i = 0; i < kLiveTries; ++i) {
-        if (SteadyClock::now() - began > limit || stop_()) return false;
+      const int tries = entries(plan) <= kFew ? kTriesOfFew : kLiveTries;
+      for (int i = 0; i < tries; ++i) {
+        if (SteadyClock::now() - reducing_since_ > kReducingLimit || stop_()) return false;
         if (breaks_live(plan, broken.check)) return true;
       }
       return false;
     };
-    const auto plan = minimise(broken.plan, fails);
+    const auto plan = minimise(broken.plan, fails, broken.slices);
     keep_smallest(broken, plan, "minimised live in " + std::to_string(reducing_runs_ - before));
   }
 
   bool breaks_live(const sim::Plan& plan, Check check) {
-    const auto history = run_plan({kReduced + reducing_runs_++, plan}).history;
+    const auto history =
+        run_plan({kReduced + reducing_runs_++, plan, check == Check::G8}).history;
     return breaks(judge(history, report_.promises()), check);
   }
 
@@ -342,6 +349,7 @@ class Run {
   const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress_;
   const std::function<bool()>& stop_;
   std::optional<Broken> broken_;  ///< the first
+  SteadyClock::time_point reducing_since_;
   int reducing_runs_ = 0;         ///< live ones, of candidates for a smaller plan
   bool nobody_ready_ = false;     ///< of the last case's workers
   const SteadyClock::time_point began_ = SteadyClock::now();

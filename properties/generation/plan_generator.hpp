@@ -53,9 +53,11 @@ struct PlanLimits {
 [[nodiscard]] sim::Plan draw_plan(std::uint64_t seed, const PlanLimits& limits);
 
 /// The plan without all that the failure does not need: faults, processes, names, time, drift,
-/// percentages. `fails` is called for each candidate; the plan itself has to fail.
+/// percentages. `fails` is called for each candidate, for `likely` ones first; the plan itself has
+/// to fail.
 [[nodiscard]] sim::Plan minimise(sim::Plan plan,
-                                 const std::function<bool(const sim::Plan&)>& fails);
+                                 const std::function<bool(const sim::Plan&)>& fails,
+                                 std::vector<sim::Plan> likely = {});
 
 /// Processes, faults and steps: what a reader has to understand.
 [[nodiscard]] std::size_t entries(const sim::Plan& plan);

@@ -49,8 +49,11 @@ std::vector<Change> zeros(const Plan& plan) {
 /// there.
 class Search {
  public:
-  explicit Search(Plan plan) : plan_(std::move(plan)), at_start_(entries(plan_)) {
-    enter(Stage::sizes);
+  enum class Stage { sizes, faults, actors, zeros };
+
+  explicit Search(Plan plan, Stage first = Stage::sizes)
+      : plan_(std::move(plan)), at_start_(entries(plan_)) {
+    enter(first);
   }
 
   /// The next candidate, for RapidCheck.
@@ -69,8 +72,6 @@ class Search {
   }
 
  private:
-  enum class Stage { sizes, faults, actors, zeros };
-
   void enter(Stage stage) {
     stage_ = stage;
     from_ = 0;
@@ -156,14 +157,22 @@ rc::Gen<Plan> plans(PlanLimits limits) {
   };
 }
 
-rc::Shrinkable<Plan> with_shrinks(Plan plan) {
-  return rc::shrinkable::lambda([plan] { return plan; },
-                                [plan] { return rc::makeSeq<Search>(plan); });
+rc::Shrinkable<Plan> with_shrinks(Plan plan, std::vector<Plan> likely) {
+  const auto of_likely = [](Plan&& one) {
+    return rc::shrinkable::lambda([one] { return one; }, [one] {
+      return rc::makeSeq<Search>(one, Search::Stage::faults);
+    });
+  };
+  const auto shrinks = [plan, likely = std::move(likely), of_likely] {
+    Shrinks first = rc::seq::map(rc::seq::fromContainer(likely), of_likely);
+    return rc::seq::concat(std::move(first), Shrinks(rc::makeSeq<Search>(plan)));
+  };
+  return rc::shrinkable::lambda([plan] { return plan; }, shrinks);
 }
 
 /// As RapidCheck does with what fails a property: the first that fails as well, and on from there.
-Plan minimise(Plan plan, const std::function<bool(const Plan&)>& fails) {
-  auto smallest = with_shrinks(std::move(plan));
+Plan minimise(Plan plan, const std::function<bool(const Plan&)>& fails, std::vector<Plan> likely) {
+  auto smallest = with_shrinks(std::move(plan), std::move(likely));
   for (auto shrinks = smallest.shrinks(); auto next = shrinks.next();) {
     if (!fails(next->value())) continue;
     smallest = *next;

@@ -52,6 +52,28 @@ TEST(Plans, WhatFailsForOneFaultAndTwoProcessesIsShrunkToThree) {
   }
 }
 
+TEST(Plans, WhatIsLikelyToFailIsTriedFirstAndShrunkAsWell) {
+  const auto drawn = draw_plan(7, live_limits());
+  auto likely = drawn;
+  likely.processes.resize(3);
+  auto unlikely = likely;
+  unlikely.faults.clear();
+  std::vector<sim::Plan> asked;
+  const auto smallest = minimise(
+      drawn,
+      [&](const sim::Plan& plan) {
+        asked.push_back(plan);
+        return has_pause(plan);
+      },
+      {unlikely, likely});
+  ASSERT_GT(asked.size(), 2u);
+  EXPECT_EQ(asked[0], unlikely);
+  EXPECT_EQ(asked[1], likely);
+  EXPECT_EQ(asked[2].processes.size(), 3u) << "a shrink of the whole plan has more";
+  EXPECT_EQ(smallest.faulty_ms, likely.faulty_ms);
+  EXPECT_EQ(entries(smallest), 2u) << to_scn(smallest);
+}
+
 /// The step that another names, and the process that a step names, are not taken out alone.
 TEST(Plans, AScriptedPlanKeepsItsProcesses) {
   sim::Plan plan;
