@@ -32,8 +32,9 @@ struct SoakOptions {
 /// In less time pools and caches still fill, so that growth shows nothing.
 inline constexpr int kShortestSoakMinutes = 20;
 
-/// One process with all that it started, or the mean of several, from /proc. Memory that is resident and not anonymous is
-/// pages of the program's files, read when their code first runs: it is bounded, and no leak.
+/// One process with all that it started, or the mean of several, from /proc. Memory that is
+/// resident and not anonymous is pages of the program's files, read when their code first runs: it
+/// is bounded, and no leak.
 struct MemorySample {
   double at_s = 0;
   double resident_kib = 0;

@@ -244,6 +244,7 @@ void Generator::read_triggered() {
   using Command = FaultPlan::Command;
   constexpr Range kLong_ms{200, 2'500};
   constexpr int kLongestShort = 11, kMostWaitedFor = 3;  // powers of two
+  constexpr std::int64_t kFewest = 12, kMost = 40;  // most meet nothing that a planted error needs
   const auto kinds =
       read_some<FaultKind>({lost_replies, late_requests, cut_link, refuse_link, slow_link, pause,
                             crash, two_primaries, step_up, errors});
@@ -254,7 +255,7 @@ void Generator::read_triggered() {
     return in_.between(1, std::int64_t{1} << in_.between(0, most));
   };
   const bool long_ones = in_.chance(50);
-  for (auto left = in_.between(2, 10); left > 0; --left) {
+  for (auto left = in_.between(kFewest, kMost); left > 0; --left) {
     FaultPlan f;
     f.kind = in_.one_of(kinds);
     f.on = in_.one_of(commands);
@@ -315,6 +316,7 @@ Plan Generator::read() {
   // From here on kinds are read last, so that seeds keep their meaning.
   constexpr int kReadLast = static_cast<int>(FaultKind::wall_clock) + 1;
   constexpr int kMaxHoldingPercent = 25;
+  constexpr int kTriggeredPercent = 59;  ///< of the plans that are not healthy: half of all
   plan_.lock = limits_.lock;
   plan_.seed = static_cast<std::uint64_t>(in_.between(0, 1'000'000'000));
   plan_.faulty_ms = limits_.faulty_ms;
@@ -335,7 +337,7 @@ Plan Generator::read() {
   const bool healthy = faulty && in_.chance(ranges_.healthy_percent);
   if (healthy) read_healthy();
   const bool triggered = faulty && !healthy && limits_.manner == Manner::simulated;
-  if (triggered && in_.chance(50)) read_triggered();
+  if (triggered && in_.chance(kTriggeredPercent)) read_triggered();
   read_permits();
   read_together_and_leads();
   std::stable_sort(plan_.faults.begin(), plan_.faults.end(),
