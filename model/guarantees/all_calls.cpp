@@ -4,6 +4,7 @@
 #include <string>
 
 #include "model/guarantees/user_calls.hpp"
+#include "model/verdict/waiters.hpp"
 
 namespace leasehold::model {
 namespace {
@@ -13,13 +14,31 @@ std::string told(const Digest& d, const Asked& ask, std::size_t count) {
          " locks at once";
 }
 
-/// A longest holding may end while it waits.
+/// Whether one of its locks was lost while it waited for others, within a lease of a disturbance.
+bool lost_by_disturbance(const Digest& d, const UserCall& call, const std::vector<Index>& asked) {
+  const Span waited{call.ask.at_ns, d.fact(call.ended).at_ns};
+  const auto lease = call.ask.expiry_ms * kMs + drift_of(call.ask);
+  return std::any_of(d.sessions.begin(), d.sessions.end(), [&](const SessionDigest& s) {
+    if (s.process != call.ask.process || s.lost == kNone) return false;
+    const Fact& lost = d.fact(s.lost);
+    const bool its = std::any_of(asked.begin(), asked.end(),
+                                 [&](Index i) { return d.fact(i).name == lost.name; });
+    return its && waited.from <= lost.at_ns && lost.at_ns <= waited.to &&
+           d.disturbed({lost.at_ns - lease, lost.at_ns});
+  });
+}
+
+/// A longest holding may end while it waits. A set may lose its majority without a fault.
 void check_served_when_healed(const Digest& d, Finding& f, const UserCall& call,
-                              std::size_t count) {
+                              const std::vector<Index>& asked) {
   if (!call.ask.healed || call.ended == kNone) return;
   ++f.counts["healed_all_calls"];
   if (d.fact(call.ended).outcome == Outcome::granted) return;
-  if (call.ask.max_holding_ms > 0 && d.at(call.ended).outcome == "unavailable") return;
+  const auto count = asked.size();
+  if (d.at(call.ended).outcome == "unavailable") {
+    if (call.ask.max_holding_ms > 0) return;
+    if (lost_by_disturbance(d, call, asked)) return excuse(f, Excuse::disturbance);
+  }
   check_not_in_vain(d, f, call, [&] { return told(d, call.ask, count) + " did not get them"; });
 }
 
@@ -102,7 +121,7 @@ void check_all_calls(const Digest& d, Finding& f) {
     const Index ended = call.ended.empty() ? kNone : call.ended.front();
     const UserCall one{d.asked(call), call.asked.front(), ended, static_cast<std::int64_t>(count)};
     check_ends_on_time(d, f, one, [&] { return told(d, one.ask, count); });
-    check_served_when_healed(d, f, one, count);
+    check_served_when_healed(d, f, one, call.asked);
     for (const Index end : call.ended) check_returned(d, f, grants, end);
     if (ended != kNone && d.at(ended).outcome == "unavailable") {
       ++f.counts["lost_while_others_waited"];

@@ -254,9 +254,19 @@ std::vector<const Event*> locks_of(const Questions& q, const Event& call) {
   });
 }
 
-/// A longest holding may end while it waits.
-bool may_be_unavailable(const Event& call, const Event* end) {
-  return end != nullptr && end->outcome == "unavailable" && call.max_holding_ms > 0;
+/// A longest holding may end while it waits, and so may a lock of which no extension is confirmed
+/// for a lease, because the servers are disturbed.
+bool may_be_unavailable(const Questions& q, const Event& call, const Event* end,
+                        const std::vector<const Event*>& locks) {
+  if (end == nullptr || end->outcome != "unavailable") return false;
+  if (call.max_holding_ms > 0) return true;
+  return std::any_of(locks.begin(), locks.end(), [&](const Event* lock) {
+    return q.first([&](const Event& e) {
+      return e.kind == Kind::lost && e.process == call.process && e.name == lock->name &&
+             at(&e) >= at(&call) && at(&e) <= at(end) &&
+             q.disturbed(at(&e) - lease_between_clocks(call), at(&e));
+    }) != nullptr;
+  });
 }
 
 bool returns_a_lost_lock(const Questions& q, const Event& end) {
@@ -277,7 +287,7 @@ int bad_calls_for_several(const Questions& q) {
     if (call != locks.front()) continue;
     const Event* end = answer_of(q, *call);
     found += call_ends_late(q, *call, end, static_cast<int>(locks.size())) ? 1 : 0;
-    if (may_be_unavailable(*call, end)) continue;
+    if (may_be_unavailable(q, *call, end, locks)) continue;
     found += ends_in_vain_when_healed(q, *call, end) ? 1 : 0;
   }
   for (const Event* end : q.all(Kind::all_end)) found += returns_a_lost_lock(q, *end) ? 1 : 0;
