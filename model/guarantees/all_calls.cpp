@@ -1,6 +1,7 @@
 #include "model/guarantees/all_calls.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "model/guarantees/user_calls.hpp"
@@ -14,18 +15,23 @@ std::string told(const Digest& d, const Asked& ask, std::size_t count) {
          " locks at once";
 }
 
-/// Whether one of its locks was lost while it waited for others, within a lease of a disturbance.
-bool lost_by_disturbance(const Digest& d, const UserCall& call, const std::vector<Index>& asked) {
+/// What explains that one of its locks was lost while it waited for others: in the lease before the
+/// loss servers were disturbed, or a member or the machine stood still. None: nothing.
+std::optional<Excuse> explained_loss(const Digest& d, const UserCall& call,
+                                     const std::vector<Index>& asked) {
   const Span waited{call.ask.at_ns, d.fact(call.ended).at_ns};
   const auto lease = call.ask.expiry_ms * kMs + drift_of(call.ask);
-  return std::any_of(d.sessions.begin(), d.sessions.end(), [&](const SessionDigest& s) {
-    if (s.process != call.ask.process || s.lost == kNone) return false;
+  for (const SessionDigest& s : d.sessions) {
+    if (s.process != call.ask.process || s.lost == kNone) continue;
     const Fact& lost = d.fact(s.lost);
     const bool its = std::any_of(asked.begin(), asked.end(),
                                  [&](Index i) { return d.fact(i).name == lost.name; });
-    return its && waited.from <= lost.at_ns && lost.at_ns <= waited.to &&
-           d.disturbed({lost.at_ns - lease, lost.at_ns});
-  });
+    if (!its || lost.at_ns < waited.from || lost.at_ns > waited.to) continue;
+    const Span before{lost.at_ns - lease, lost.at_ns};
+    if (d.disturbed(before)) return Excuse::disturbance;
+    if (d.stalls.meet(before)) return Excuse::stall;
+  }
+  return std::nullopt;
 }
 
 /// A longest holding may end while it waits. A set may lose its majority without a fault.
@@ -37,7 +43,7 @@ void check_served_when_healed(const Digest& d, Finding& f, const UserCall& call,
   const auto count = asked.size();
   if (d.at(call.ended).outcome == "unavailable") {
     if (call.ask.max_holding_ms > 0) return;
-    if (lost_by_disturbance(d, call, asked)) return excuse(f, Excuse::disturbance);
+    if (const auto why = explained_loss(d, call, asked)) return excuse(f, *why);
   }
   check_not_in_vain(d, f, call, [&] { return told(d, call.ask, count) + " did not get them"; });
 }

@@ -255,16 +255,17 @@ std::vector<const Event*> locks_of(const Questions& q, const Event& call) {
 }
 
 /// A longest holding may end while it waits, and so may a lock of which no extension is confirmed
-/// for a lease, because the servers are disturbed.
+/// for a lease, because servers are disturbed or stand still.
 bool may_be_unavailable(const Questions& q, const Event& call, const Event* end,
                         const std::vector<const Event*>& locks) {
   if (end == nullptr || end->outcome != "unavailable") return false;
   if (call.max_holding_ms > 0) return true;
   return std::any_of(locks.begin(), locks.end(), [&](const Event* lock) {
     return q.first([&](const Event& e) {
+      const double lease_ago = at(&e) - lease_between_clocks(call);
       return e.kind == Kind::lost && e.process == call.process && e.name == lock->name &&
              at(&e) >= at(&call) && at(&e) <= at(end) &&
-             q.disturbed(at(&e) - lease_between_clocks(call), at(&e));
+             (q.disturbed(lease_ago, at(&e)) || q.stalled(lease_ago, at(&e)));
     }) != nullptr;
   });
 }
