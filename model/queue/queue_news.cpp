@@ -203,14 +203,17 @@ bool asks(const Digest& d, const SessionDigest& s, std::int64_t at) {
   });
 }
 
-/// Whether a delete sent by then is under way or found this write of its owner.
-bool sees_to(const Digest& d, Index put, std::int64_t at) {
+/// `at`, if a delete sent by then is under way or found this write of its owner. Else when the next
+/// one was sent; kNever: none.
+std::int64_t seen_to(const Digest& d, Index put, std::int64_t at) {
   const auto deletes = d.deletes.of(d.fact(put).owner);
-  return std::any_of(deletes.begin(), deletes.end(), [&](const SendDigest& one) {
-    return d.fact(one.send).at_ns <= at &&
-           (one.reply == kNone || d.fact(one.reply).at_ns >= at ||
-            d.fact(one.reply).order > d.fact(put).order);
-  });
+  const bool is_seen_to =
+      std::any_of(deletes.begin(), deletes.end(), [&](const SendDigest& one) {
+        return d.fact(one.send).at_ns <= at &&
+               (one.reply == kNone || d.fact(one.reply).at_ns >= at ||
+                d.fact(one.reply).order > d.fact(put).order);
+      });
+  return is_seen_to ? at : first_sent(d, deletes, at);
 }
 
 /// For a receiver with a call that has ended: it sends a delete on the news. It need not if one
@@ -222,9 +225,7 @@ void check_given_back(const Digest& d, Finding& f, const Passed& p, std::int64_t
   if (due.to >= d.finished_ns) return;
   if (d.process_of[process]->known_alive_until() < due.to) return;
   ++f.counts["given_back"];
-  const bool under_way = sees_to(d, p.put, news) || asks(d, p.receiver, news);
-  const auto happened =
-      under_way ? news : first_sent(d, d.deletes.of(d.fact(p.put).owner), news);
+  const auto happened = asks(d, p.receiver, news) ? news : seen_to(d, p.put, news);
   if (happened > due.to && waited_for_worker(d, p.receiver.asked, due, happened)) {
     return excuse(f, Excuse::congestion);
   }
@@ -276,9 +277,7 @@ void check_left(const Digest& d, Finding& f, const Stand& stand) {
   const Span due{ended, ended + d.allowed.lateness_ns};
   if (due.to >= d.finished_ns) return;
   if (!d.ran_throughout(s.process, due)) return excuse(f, Excuse::pause);
-  const auto left = sees_to(d, stand.joined, ended)
-                        ? ended
-                        : first_sent(d, d.deletes.of(d.fact(stand.joined).owner), ended);
+  const auto left = seen_to(d, stand.joined, ended);
   if (left > due.to && waited_for_worker(d, s.asked, due, left)) {
     return excuse(f, Excuse::congestion);
   }
