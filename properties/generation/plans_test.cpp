@@ -22,6 +22,15 @@ TEST(Plans, ASeedOfALiveRunStandsForAValueOfTheGenerator) {
   EXPECT_GT(entries(drawn), 10u);
 }
 
+TEST(Plans, ASeedHasAllTheNumbersThatItsPlanReads) {
+  for (std::uint64_t seed = 1; seed <= 1'000; ++seed) {
+    auto numbers = numbers_of(seed);
+    const auto plan = plan_from(numbers, {});
+    numbers.resize(numbers.size() + 1'000, 12'345);
+    EXPECT_EQ(plan_from(numbers, {}), plan) << "seed " << seed;
+  }
+}
+
 TEST(Plans, EachShrinkIsSoundAndAnotherPlanAndNoneIsLarger) {
   const auto drawn = plans(live_limits())(rc::Random(7));
   int seen = 0;
