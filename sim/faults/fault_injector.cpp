@@ -98,10 +98,11 @@ void FaultInjector::inject(const FaultPlan& fault) {
   }
 }
 
-void FaultInjector::saw_send(std::int64_t place, const std::string& verb) {
+void FaultInjector::saw_command(std::int64_t place, const std::string& verb, bool is_reply) {
   const auto begins = [&](FaultPlan& fault) {
-    const bool sent_by_it = fault.process < 0 || fault.process == place;
-    if (!sent_by_it || verb != to_string(fault.on) || --fault.nth > 0) return false;
+    const bool of_it = fault.process < 0 || fault.process == place;
+    if (!of_it || fault.at_reply != is_reply || verb != to_string(fault.on)) return false;
+    if (--fault.nth > 0) return false;
     auto now = fault;
     now.on = FaultPlan::Command::none;
     now.process = place;

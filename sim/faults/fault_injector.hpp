@@ -32,9 +32,10 @@ class FaultInjector {
   /// Throws when a server in trouble does not answer. Then the fault has no effect, or a part of it
   /// until its time is over.
   void inject(const FaultPlan& fault);
-  /// This process, by its place in the plan, sends a command, which histories call `verb`. Faults
-  /// that wait for it begin after the present event; without this call they never begin.
-  void saw_send(std::int64_t place, const std::string& verb);
+  /// This process, by its place in the plan, sends a command, which histories call `verb`, or gets
+  /// the reply to one. Faults that wait for it begin after the present event; without this call
+  /// they never begin.
+  void saw_command(std::int64_t place, const std::string& verb, bool is_reply);
   [[nodiscard]] bool awaits_a_command() const { return !waiting_.empty(); }
   /// Returns how many faults began at a command.
   [[nodiscard]] std::int64_t begun_at_commands() const { return begun_at_commands_; }

@@ -177,12 +177,12 @@ TEST_F(Injection, AtACommandItBeginsAfterTheNthOfItsProcess) {
                  .on = FaultPlan::Command::hand_over,
                  .nth = 2});
   EXPECT_TRUE(faults.awaits_a_command());
-  faults.saw_send(0, "hand-over");
-  faults.saw_send(1, "hand-over");
-  faults.saw_send(0, "delete");
+  faults.saw_command(0, "hand-over", false);
+  faults.saw_command(1, "hand-over", false);
+  faults.saw_command(0, "delete", false);
   run_to(5);
   EXPECT_EQ(notes(), std::vector<std::string>());
-  faults.saw_send(0, "hand-over");
+  faults.saw_command(0, "hand-over", false);
   EXPECT_EQ(notes(), std::vector<std::string>()) << "not within the sending";
   run_to(10);
   EXPECT_EQ(notes(), (std::vector<std::string>{"lost-replies begins"}));
@@ -192,10 +192,20 @@ TEST_F(Injection, AtACommandItBeginsAfterTheNthOfItsProcess) {
   EXPECT_EQ(notes().size(), 2u);
 }
 
+TEST_F(Injection, AtAReplyItBeginsAfterThatAndNotAfterItsCommand) {
+  faults.inject({.kind = K::crash, .on = FaultPlan::Command::remove, .at_reply = true});
+  faults.saw_command(0, "delete", false);
+  run_to(5);
+  EXPECT_EQ(faults.begun_at_commands(), 0);
+  faults.saw_command(0, "delete", true);
+  run_to(10);
+  EXPECT_EQ(faults.begun_at_commands(), 1);
+}
+
 TEST_F(Injection, WhatWaitsForACommandNeverBeginsInTheHealedPhase) {
   faults.inject({.kind = K::crash, .on = FaultPlan::Command::acquire});
   faults.heal();
-  faults.saw_send(0, "acquire");
+  faults.saw_command(0, "acquire", false);
   run_to(10);
   EXPECT_EQ(notes(), std::vector<std::string>());
 }

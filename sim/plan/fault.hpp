@@ -59,6 +59,7 @@ struct FaultPlan {
   enum class Command { none, acquire, extend, remove, hand_over, pass_on, look };
   Command on = Command::none;
   std::int64_t nth = 1;
+  bool at_reply = false;  ///< it begins when the command's reply has come back instead
 
   bool operator==(const FaultPlan&) const = default;
 };

@@ -67,6 +67,7 @@ void of_fault(const Visit& visit) {
   visit("member", &F::member, Limits{kAny, kMost}, Written::unless_usual);
   visit("on", &F::on, Limits{0, kTriggers - 1}, Written::unless_usual);
   visit("nth", &F::nth, Limits{1, kMost}, Written::unless_usual);
+  visit("at-reply", &F::at_reply, Limits{0, 1}, Written::unless_usual);
 }
 
 template <typename Visit>

@@ -89,8 +89,11 @@ class World {
     return e;
   }
   void emit(Event&& e) {
-    const bool of_plan = e.kind == Kind::send && e.process.starts_with('p');
-    if (of_plan && faults_.awaits_a_command()) faults_.saw_send(place_of(e.process), e.verb);
+    const bool is_reply = e.kind == Kind::reply;
+    const bool of_plan = (is_reply || e.kind == Kind::send) && e.process.starts_with('p');
+    if (of_plan && faults_.awaits_a_command()) {
+      faults_.saw_command(place_of(e.process), e.verb, is_reply);
+    }
     numbering_.add(e);
     out_.history.push_back(std::move(e));
   }
