@@ -9,9 +9,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// No entry is good for longer. One that a member dated by a clock years ahead is dropped, and so
-/// is text that only looks like an entry.
-constexpr milliseconds kLongestEntry = std::chrono::hours(48);
 /// The first release in so long leaves the lock free for a turn. A power of ten ms: compared by
 /// digits.
 constexpr int kDigitsOfTurn = core::kUntilDigits - 3;
@@ -92,10 +89,11 @@ struct TicketRules {
     const Bson full = expression("$gte", nested(size), number(room));
     const Bson half = expression("$gte", nested(size), number((room + 1) / 2));
     const Bson next = expression("$add", nested(admitted), number(room));
-    const Bson early = command.ticket
-                           ? expression("$gt", number(*command.ticket), nested(next))
-                           : expression("$gt", number(1), number(0));
-    const Bson too_early = expression("$and", nested(outside), nested(half), nested(early));
+    const auto too_early = [&] {
+      if (!command.ticket) return expression("$and", nested(outside), nested(half));
+      const Bson early = expression("$gt", number(*command.ticket), nested(next));
+      return expression("$and", nested(outside), nested(half), nested(early));
+    }();
     keeps_out = expression("$or", nested(full), nested(too_early));
     const Bson one_taken = expression("$add", nested(taken), number(1));
     const Bson one_admitted = expression("$add", nested(admitted), number(1));
@@ -114,7 +112,7 @@ const Bson& entries() {
 
 /// Of the entry $$e.
 Bson is_alive() {
-  static const Bson now = digits_of_now(), latest = digits_of_now(kLongestEntry);
+  static const Bson now = digits_of_now(), latest = digits_of_now(core::kLongestEntry);
   const Bson not_over = expression("$gt", text("$$e"), nested(now));
   const Bson in_reason = expression("$lt", text("$$e"), nested(latest));
   return expression("$and", nested(not_over), nested(in_reason));
@@ -330,7 +328,7 @@ Bson queued_document(const core::AcquireCommand& command) {
   const Bson joins = expression("$concat", nested(longer), nested(tickets.joins));
   const Bson comes =
       expression("$cond", nested(tickets.keeps_out), nested(refused), nested(joins));
-  const Bson same = with_tickets(expression("$concat", text("$$whole")));
+  const Bson same = expression("$concat", text("$$whole"), nested(same_tickets()));
   const Bson lock_id = expression("$cond", nested(stands), nested(same), nested(comes));
   const Bson with_numbers = let("tickets", numbers_of_tickets(), lock_id);
   const Bson type = one_argument("$type", "$expiresAt");

@@ -64,8 +64,7 @@ std::chrono::milliseconds dated_within(std::string_view queue) {
     if (entry.size() >= kEntryLockIdAt) last = entry;
     queue = rest;
   }
-  const std::chrono::milliseconds longest = std::chrono::hours(48);
-  return std::clamp(dated(last) - dated(first), std::chrono::milliseconds(0), longest);
+  return std::clamp(dated(last) - dated(first), std::chrono::milliseconds(0), kLongestEntry);
 }
 
 /// Expired entries count as well: whether one is void, only a server can say, by its own clock.

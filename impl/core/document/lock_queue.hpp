@@ -25,6 +25,9 @@ namespace leasehold::core {
 inline constexpr char kQueueMark = '~';
 /// Before the tickets. It is less than a digit, so that they count as an entry that is over.
 inline constexpr std::string_view kTicketsMark = "+.";
+/// No entry is good for longer. One that a member dated by a clock years ahead is dropped, and so
+/// is text that only looks like an entry.
+inline constexpr std::chrono::milliseconds kLongestEntry = std::chrono::hours(48);
 /// Digits of `until` and of both spans, and where the parts of an entry begin.
 inline constexpr int kUntilDigits = 13, kSpanDigits = 9;
 inline constexpr int kStandsAt = kUntilDigits + 1, kLastsAt = kStandsAt + kSpanDigits + 1;
