@@ -133,7 +133,7 @@ std::vector<Plan> slices(const Plan& plan, const History& history,
   for (const Finding& f : findings) {
     if (f.verdict == model::Verdict::violated) add_places(history, f, of_all);
   }
-  for (std::size_t i = 0; i < plan.processes.size(); ++i) all.insert(static_cast<int>(i));
+  for (std::size_t i = 0; i < plan.processes.size(); ++i) all.insert(static_cast<std::int64_t>(i));
   const Slicer slicer(plan, history, *found);
   std::vector<Plan> slices;
   for (Plan slice : {slicer.slice(its, false), slicer.slice(its, true),

@@ -14,13 +14,18 @@ class SimulatedSlowCheckers : public testing::TestWithParam<std::string> {};
 TEST_P(SimulatedSlowCheckers, Agree) {
   const bool sound = GetParam() == "leasehold";
   int violated = 0;
-  // On until the planted error shows.
-  for (std::uint64_t seed = 1; seed <= 12 || (!sound && violated == 0 && seed <= 100); ++seed) {
+  // On until the planted error shows. The slow checkers are asked of the first runs and of those
+  // that show it.
+  constexpr std::uint64_t kFirst = 12;
+  for (std::uint64_t seed = 1;
+       seed <= kFirst || (!sound && violated == 0 && seed <= 100); ++seed) {
     const auto plan = draw_plan(
         seed, {.lock = GetParam(), .processes = {2, 4}, .locks = {1, 1}, .faulty_ms = 1'000});
     const auto one = simulate(plan);
+    const bool shows = one.verdict() == model::Verdict::violated;
+    violated += shows ? 1 : 0;
+    if (seed > kFirst && !shows) continue;
     EXPECT_EQ(difference(one.run.history), "") << "seed " << seed;
-    violated += one.verdict() == model::Verdict::violated ? 1 : 0;
   }
   EXPECT_EQ(violated == 0, sound);
 }

@@ -26,7 +26,7 @@ inline Ran run_program(const std::vector<std::string>& command) {
     pollfd wait{child.out(), POLLIN, 0};
     poll(&wait, 1, 10);
     char buffer[4096];
-    const auto n = read(child.out(), buffer, sizeof buffer);
+    const auto n = ::read(child.out(), buffer, sizeof buffer);
     if (n > 0) ran.out.append(buffer, static_cast<std::size_t>(n));
     if (n == 0) break;
   }
