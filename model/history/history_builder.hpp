@@ -141,11 +141,15 @@ class HistoryBuilder {
   /// It is answered, with all up to `order`, and the next one is sent; of a process that reads.
   HistoryBuilder& hears(int at, const std::string& process, std::int64_t order = 0) {
     if (!steps_.contains(process)) return *this;
+    return stops_reading(at, process, order).reads(at, process);
+  }
+  /// Likewise, and the next one is not sent.
+  HistoryBuilder& stops_reading(int at, const std::string& process, std::int64_t order = 0) {
     Event e = event(at, Kind::reply, process);
     e.command = steps_.at(process);
     e.outcome = "done";
     e.order = order;
-    return add(e).reads(at, process);
+    return add(e);
   }
 
   HistoryBuilder& extend(int at, int back, const std::string& process, int session,

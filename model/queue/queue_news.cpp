@@ -27,7 +27,17 @@ std::int64_t over_at(const Digest& d, const SessionDigest& s) {
   return over;
 }
 
-/// When calls stood in this queue and knew of it, by id of the process.
+/// When the first of these commands was sent at or after `from`; kNever: none.
+std::int64_t first_sent(const Digest& d, std::span<const SendDigest> all, std::int64_t from) {
+  auto first = kNever;
+  for (const SendDigest& one : all) {
+    const auto at = d.fact(one.send).at_ns;
+    if (at >= from) first = std::min(first, at);
+  }
+  return first;
+}
+
+/// When calls stood in this queue, knew of it and had not asked to leave, by id of the process.
 void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Reader>& all) {
   std::unordered_map<Id, Span*> open;  // by owner
   for (auto& reader : all) reader.waits.reserve(reader.waits.size() + places.size());
@@ -39,7 +49,8 @@ void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Re
     if (told == kNever) continue;
     const SessionDigest& s = d.session_of(d.fact(d.writer(i).send));
     auto& waits = all[s.process].waits;
-    waits.push_back({told, over_at(d, s)});
+    const auto leaves = first_sent(d, d.deletes.of(place.owner), 0);
+    waits.push_back({told, std::min(over_at(d, s), leaves)});
     open[place.owner] = &waits.back();
   }
 }
@@ -143,16 +154,6 @@ std::int64_t news_at(const Digest& d, const Passed& p) {
     return waits_for_news(d, p.reader, i) ? d.fact(steps[i].reply).at_ns : kNever;
   }
   return kNever;
-}
-
-/// When the first of these commands was sent at or after `from`; kNever: none.
-std::int64_t first_sent(const Digest& d, std::span<const SendDigest> all, std::int64_t from) {
-  auto first = kNever;
-  for (const SendDigest& one : all) {
-    const auto at = d.fact(one.send).at_ns;
-    if (at >= from) first = std::min(first, at);
-  }
-  return first;
 }
 
 /// When the receiver acted on the grant; kNever: not yet. None: an attempt of it was under way, and

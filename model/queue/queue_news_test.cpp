@@ -85,5 +85,20 @@ TEST(CheckQueueNews, WhoEndsItsCallHasLeftIfItsDeleteIsUnderWay) {
   EXPECT_EQ(f.counts.at("queue_left"), 1);
 }
 
+/// As a call does that hears of a change under which its owner may no longer be used.
+TEST(CheckQueueNews, WhoHasAskedToLeaveNeedNotReadOn) {
+  const auto with = [](int leaves) {
+    auto s = reads_news();
+    s.stops_reading(200, "b").clean_up(leaves, leaves + 5, "b", 1, 0);
+    s.leaves_queue(leaves + 3, "b", 1, 110);
+    s.ended(300, "b", 1, "cancelled").clean_up(300, 305, "b", 1, 0);
+    return judged(s, Check::G7);
+  };
+  EXPECT_EQ(with(200).violations, 0) << with(200).why;
+  const auto f = with(201);
+  EXPECT_EQ(f.violations, 1) << f.why;
+  EXPECT_NE(f.why.find("b did not read on in its stream"), std::string::npos) << f.why;
+}
+
 }  // namespace
 }  // namespace leasehold::model

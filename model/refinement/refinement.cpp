@@ -34,7 +34,7 @@ class Refinement final : public Inquiry<Finding> {
     out_.counts["hidden_steps"] = hidden_steps_;
     out_.counts["largest_set"] = largest_set_;
     out_.counts["old_primaries"] = old_primaries_;
-    out_.excused[static_cast<std::size_t>(Excuse::disturbance)] = old_primaries_;
+    out_.excused[static_cast<std::size_t>(Excuse::disturbance)] = old_primaries_ + rolled_back_;
     return std::move(out_);
   }
 
@@ -133,7 +133,23 @@ class Refinement final : public Inquiry<Finding> {
     if (e.outcome != Outcome::not_owner || s.granted == kNone || asked == kNone) return;
     const Id owner = d_.fact(s.granted).owner;
     ++out_.checked;
-    see_without(i, e, locks_[e.name], {asked, owner, owner});
+    const Sight sight{asked, owner, owner};
+    if (was_taken_for_a_while(i, e) && !stood_without(i, locks_[e.name], sight)) {
+      ++rolled_back_;
+      return;
+    }
+    see_without(i, e, locks_[e.name], sight);
+  }
+
+  /// An administrator took the lock by a write that was rolled back. Until then a read shows it,
+  /// and what it has told the holder is not taken back.
+  [[nodiscard]] bool was_taken_for_a_while(Index i, const Fact& e) const {
+    return std::any_of(d_.faults.begin(), d_.faults.end(), [&](Index fault) {
+      const Event& force = d_.at(fault);
+      const auto began = d_.fact(fault).at_ns, now = d_.fact(i).at_ns;
+      return force.fault == "force-release" && force.victim == d_.name(e.name) && began <= now &&
+             rules_.written_by(e.name, d_.fact(fault).lock_id) == 0 && d_.disturbed({began, now});
+    });
   }
 
   void released(Index i, const Fact& e) {
@@ -224,14 +240,22 @@ class Refinement final : public Inquiry<Finding> {
     Id owner = kNoText, other = kNoText;  ///< did not have the document; none: it was free
   };
 
-  /// At some time between the sending and now the document belonged to neither of these owners.
-  void see_without(Index i, const Fact& e, LockStates& lock, Sight sight) {
+  /// Whether at some time between the sending and now the document belonged to neither of these
+  /// owners; then what is known begins there.
+  bool stood_without(Index i, LockStates& lock, const Sight& sight) {
     grow(lock, {i, d_.fact(i).at_ns});
     for (Version v = known_[sight.since]; v <= lock.highest(); ++v) {
       const Id holder = holder_at(lock.line(), v);
       const bool other = sight.owner != kNoText && holder != sight.owner && holder != sight.other;
-      if (holder == kNoText || other) return lock.keep_from(v);
+      if (holder != kNoText && !other) continue;
+      lock.keep_from(v);
+      return true;
     }
+    return false;
+  }
+
+  void see_without(Index i, const Fact& e, LockStates& lock, const Sight& sight) {
+    if (stood_without(i, lock, sight)) return;
     accuse(i, e, sight.owner == kNoText ? "it shows what was not there at any time"
                                         : "the document was its owner's all the time");
   }
@@ -271,7 +295,7 @@ class Refinement final : public Inquiry<Finding> {
   std::vector<Index> extension_;     ///< by session: the last that was sent
   std::vector<bool> written_;        ///< by lockId: its command was sent
   std::vector<bool> ended_;          ///< by owner: it has left
-  std::int64_t hidden_steps_ = 0, largest_set_ = 0, old_primaries_ = 0;
+  std::int64_t hidden_steps_ = 0, largest_set_ = 0, old_primaries_ = 0, rolled_back_ = 0;
 };
 
 }  // namespace

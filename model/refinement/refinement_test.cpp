@@ -196,6 +196,24 @@ TEST(Refinement, ALockIsLostAndNotReleasedOnlyIfItsDocumentWasNotThere) {
   EXPECT_EQ(refined(with_last(t, Kind::lost, not_there)).verdict, Verdict::violated);
 }
 
+/// A read of the primary shows also what is rolled back later.
+TEST(Refinement, ALockIsLostByAForcedReleaseThatIsRolledBack) {
+  const auto not_there = [](Event& e) { e.outcome = "not_owner"; };
+  const auto verdict = [&](const std::string& victim, int forced) {
+    auto s = held_by_a();
+    s.extend(600, 610, "a", 1, 120).fault(630, "step-up").lose(650, "a", 1);
+    s.fault(forced, "force-release");
+    auto history = with_last(s, Kind::lost, not_there);
+    for (Event& e : history) {
+      if (e.fault == "force-release") e.victim = victim;
+    }
+    return refined(history).verdict;
+  };
+  EXPECT_EQ(verdict("lock", 620), Verdict::holds);
+  EXPECT_EQ(verdict("lock", 651), Verdict::violated) << "only then";
+  EXPECT_EQ(verdict("another", 620), Verdict::violated);
+}
+
 TEST(Refinement, WhoHasLeftAsksForNothingAndNoLockIdIsWrittenTwice) {
   auto s = held_by_a();
   s.release(100, 110, "a", 1, 110).refused(200, 210, "a", 1);

@@ -237,38 +237,47 @@ std::vector<Choice> Generator::read_some(const std::vector<Choice>& all) {
   return some;
 }
 
-/// Faults that begin when a command is sent, because a fault and a command seldom meet within a few
-/// ms. Each plan has some kinds and some commands, and faults of one length.
+/// Faults that begin when a command is sent or answered, because a fault and a command seldom meet
+/// within a few ms. Such a plan has no others, because those end most of what these bring about. It
+/// has some kinds and some commands, and faults of one length.
 void Generator::read_triggered() {
   using enum FaultPlan::Kind;
   using Command = FaultPlan::Command;
   constexpr Range kLong_ms{200, 2'500};
-  constexpr int kLongestShort = 11, kMostWaitedFor = 3;  // powers of two
-  constexpr std::int64_t kFewest = 12, kMost = 40;  // most meet nothing that a planted error needs
-  const auto kinds =
-      read_some<FaultKind>({lost_replies, late_requests, cut_link, refuse_link, slow_link, pause,
-                            crash, two_primaries, step_up, errors});
+  constexpr int kLongestShort = 11;  // a power of two
+  constexpr int kLongPercent = 30, kReplyPercent = 30;
+  constexpr std::int64_t kFewest = 30, kMost = 100;  // most meet nothing that a planted error needs
+  std::vector<FaultKind> asked{lost_replies, late_requests, cut_link, refuse_link,
+                               slow_link,    pause,         crash,    two_primaries,
+                               step_up,      errors,        force_release};
+  std::erase_if(asked, [&](FaultKind k) { return !limits_.groups.contains(sim::group_of(k)); });
+  if (asked.empty()) return;
+  plan_.faults.clear();
+  const auto kinds = read_some<FaultKind>(asked);
   // Attempts are far more frequent than all others: they are one command of six.
   const auto commands = read_some<Command>({Command::acquire, Command::extend, Command::remove,
                                             Command::hand_over, Command::pass_on, Command::look});
   const auto power_of_two = [this](int most) {
     return in_.between(1, std::int64_t{1} << in_.between(0, most));
   };
-  const bool long_ones = in_.chance(50);
+  const bool long_ones = in_.chance(kLongPercent);
   for (auto left = in_.between(kFewest, kMost); left > 0; --left) {
     FaultPlan f;
     f.kind = in_.one_of(kinds);
     f.on = in_.one_of(commands);
-    f.nth = power_of_two(kMostWaitedFor);
+    f.nth = in_.between(1, 2);
+    f.at_reply = in_.chance(kReplyPercent);
     f.at_ms = in_.between(0, plan_.faulty_ms - 1);
     const auto process = in_.between(0, static_cast<std::int64_t>(plan_.processes.size()) - 1);
     if (in_.chance(50)) f.process = process;
     f.pick = in_.between(0, ranges_.picks);
     const auto ranges = ranges_of(f.kind, plan_.clock_margin_ms);
-    const auto for_ms = long_ones ? in_.within(kLong_ms) : power_of_two(kLongestShort);
+    // An old primary is met only if it stays one for some time.
+    const bool long_one = long_ones || sim::about(f.kind).stops_writes;
+    const auto for_ms = long_one ? in_.within(kLong_ms) : power_of_two(kLongestShort);
     if (ranges.for_ms.high > 0) f.for_ms = for_ms;
     f.amount = in_.choice(ranges.amount);
-    if (limits_.groups.contains(sim::group_of(f.kind))) plan_.faults.push_back(f);
+    plan_.faults.push_back(f);
   }
 }
 
@@ -316,7 +325,7 @@ Plan Generator::read() {
   // From here on kinds are read last, so that seeds keep their meaning.
   constexpr int kReadLast = static_cast<int>(FaultKind::wall_clock) + 1;
   constexpr int kMaxHoldingPercent = 25;
-  constexpr int kTriggeredPercent = 59;  ///< of the plans that are not healthy: half of all
+  constexpr int kTriggeredPercent = 80;  ///< of the plans that are not healthy: two of three
   plan_.lock = limits_.lock;
   plan_.seed = static_cast<std::uint64_t>(in_.between(0, 1'000'000'000));
   plan_.faulty_ms = limits_.faulty_ms;

@@ -7,7 +7,8 @@
 namespace leasehold::properties {
 namespace {
 
-/// Whether a call of this process stood in a queue at both times, and knew that.
+/// Whether a call of this process stood in a queue at both times, knew that, and had not asked to
+/// leave.
 bool listens(const Questions& q, const std::string& process, double from, double to) {
   return q.first([&](const Event& e) {
     const Event* send = joins(e) ? q.sender(e) : nullptr;
@@ -18,6 +19,9 @@ bool listens(const Questions& q, const std::string& process, double from, double
       const bool later = one->name == e.name && one->order > e.order &&
                          model::owner_of(one->lock_id) == owner;
       if (later && (next == nullptr || one->order < next->order)) next = one;
+    }
+    for (const Event* leaves : q.deletes_of(owner)) {
+      if (at(leaves) <= to) return false;
     }
     return to < std::min({at(q.of(*send, Kind::granted)), at(q.of(*send, Kind::ended)),
                           q.finish(), q.last_sign(process), at(next)});
