@@ -10,6 +10,10 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
+# As the presets have it: else ccache keeps nothing that is compiled with a precompiled header.
+os.environ.setdefault("CCACHE_SLOPPINESS", "pch_defines,time_macros")
+
+
 def run(command, **more):
     return subprocess.run(command, capture_output=True, text=True, **more)
 
