@@ -142,7 +142,7 @@ class Refinement final : public Inquiry<Finding> {
   }
 
   /// An administrator took the lock by a write that was rolled back. Until then a read shows it,
-  /// and what it has told the holder is not taken back.
+  /// and a loss is final.
   [[nodiscard]] bool was_taken_for_a_while(Index i, const Fact& e) const {
     return std::any_of(d_.faults.begin(), d_.faults.end(), [&](Index fault) {
       const Event& force = d_.at(fault);
