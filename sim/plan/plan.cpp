@@ -205,6 +205,14 @@ void require_fit(const ProcessPlan& process, const Plan& plan) {
 
 void require_places(const FaultPlan& fault, const Plan& plan) {
   require_place("process", fault.process, processes_of(plan));
+  if (fault.on != FaultPlan::Command::none) return;
+  const FaultPlan usual;
+  const auto without_on = [](const char* key, std::int64_t value) {
+    throw std::runtime_error(key + (" is " + std::to_string(value)) +
+                             ": a fault without on waits for no command");
+  };
+  if (fault.nth != usual.nth) without_on("nth", fault.nth);
+  if (fault.at_reply) without_on("at-reply", 1);
 }
 
 /// False: the plan has no such number.
