@@ -216,10 +216,13 @@ void Generator::read_kinds(int from, int to) {
   }
 }
 
-/// Leaves out faults of servers and links, and lets holders die.
+/// Leaves out faults of servers and links, and those that begin at a command because they are many;
+/// and lets holders die.
 void Generator::read_healthy() {
   std::erase_if(plan_.faults, [](const FaultPlan& f) {
-    return f.kind != FaultKind::crash && f.kind != FaultKind::pause && f.kind != FaultKind::suspend;
+    const bool of_process = f.kind == FaultKind::crash || f.kind == FaultKind::pause ||
+                            f.kind == FaultKind::suspend;
+    return !of_process || f.on != FaultPlan::Command::none;
   });
   const auto count = in_.between(2, 5);
   for (std::int64_t i = 0; i < count; ++i) read_fault(FaultKind::crash);
@@ -281,7 +284,7 @@ void Generator::read_triggered() {
   }
 }
 
-/// Some of its processes call for permits instead of locks. In half of such plans they hold long,
+/// Some of its processes call for permits instead of locks. In three of four such plans they hold long,
 /// and wait long beside slots that come and go: only where nothing is disturbed for seconds must a
 /// call notice a free slot in time.
 void Generator::read_permits() {
@@ -289,7 +292,7 @@ void Generator::read_permits() {
   const bool has_semaphores = !limits_.foreign && !sim::lock_under_test(plan_.lock).is_published();
   if (!has_semaphores || !in_.share(1, one_in)) return;
   const auto permits = static_cast<int>(in_.between(1, 3));
-  const bool patient = in_.chance(50);
+  const bool patient = in_.chance(75);
   const bool faulty = !limits_.only && !limits_.groups.empty();
   if (patient && faulty && limits_.manner == Manner::simulated) read_healthy();
   for (auto& p : plan_.processes) {
