@@ -284,9 +284,9 @@ void Generator::read_triggered() {
   }
 }
 
-/// Some of its processes call for permits instead of locks. In three of four such plans they hold long,
-/// and wait long beside slots that come and go: only where nothing is disturbed for seconds must a
-/// call notice a free slot in time.
+/// Some of its processes call for permits instead of locks. In three of four such plans they hold
+/// long, and wait long beside slots that come and go: only where nothing is disturbed for seconds
+/// must a call notice a free slot in time.
 void Generator::read_permits() {
   const int one_in = limits_.manner == Manner::live ? 3 : 6;
   const bool has_semaphores = !limits_.foreign && !sim::lock_under_test(plan_.lock).is_published();
