@@ -36,10 +36,13 @@ TEST_F(Doctor, FindsAMemberWhoseClockIsAhead) {
   EXPECT_TRUE(has(says(set.uri(), 0), "fine     clocks"));
   set.mongod(1).clock().set(seconds(5));
   // The member may take the jump for a silence of the primary, and stand for election.
-  EXPECT_TRUE(eventually([] {
-    return run_program({LEASEHOLD_COMMAND_PROGRAM, "doctor"}).exit_code != kNoAnswer;
+  Ran ran;
+  EXPECT_TRUE(eventually([&] {
+    ran = run_program({LEASEHOLD_COMMAND_PROGRAM, "doctor"});
+    return ran.exit_code != kNoAnswer;
   }));
-  const auto ill = says(set.uri(), 1);
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  const auto& ill = ran.out;
   EXPECT_TRUE(has(ill, "problem  clocks")) << ill;
   std::smatch said;
   ASSERT_TRUE(std::regex_search(ill, said, std::regex(" are ([0-9]+) ms apart"))) << ill;
