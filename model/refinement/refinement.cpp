@@ -9,6 +9,8 @@
 namespace leasehold::model {
 namespace {
 
+constexpr const char* kItsOwnersAllTheTime = "the document was its owner's all the time";
+
 class Refinement final : public Inquiry<Finding> {
  public:
   explicit Refinement(const Digest& d)
@@ -133,12 +135,12 @@ class Refinement final : public Inquiry<Finding> {
     if (e.outcome != Outcome::not_owner || s.granted == kNone || asked == kNone) return;
     const Id owner = d_.fact(s.granted).owner;
     ++out_.checked;
-    const Sight sight{asked, owner, owner};
-    if (was_taken_for_a_while(i, e) && !stood_without(i, locks_[e.name], sight)) {
+    if (stood_without(i, locks_[e.name], {asked, owner, owner})) return;
+    if (was_taken_for_a_while(i, e)) {
       ++rolled_back_;
       return;
     }
-    see_without(i, e, locks_[e.name], sight);
+    accuse(i, e, kItsOwnersAllTheTime);
   }
 
   /// An administrator took the lock by a write that was rolled back. Until then a read shows it,
@@ -257,7 +259,7 @@ class Refinement final : public Inquiry<Finding> {
   void see_without(Index i, const Fact& e, LockStates& lock, const Sight& sight) {
     if (stood_without(i, lock, sight)) return;
     accuse(i, e, sight.owner == kNoText ? "it shows what was not there at any time"
-                                        : "the document was its owner's all the time");
+                                        : kItsOwnersAllTheTime);
   }
 
   void grow(LockStates& lock, Moment now) {

@@ -260,8 +260,8 @@ void Generator::read_triggered() {
   // Attempts are far more frequent than all others: they are one command of six.
   const auto commands = read_some<Command>({Command::acquire, Command::extend, Command::remove,
                                             Command::hand_over, Command::pass_on, Command::look});
-  const auto power_of_two = [this](int most) {
-    return in_.between(1, std::int64_t{1} << in_.between(0, most));
+  const auto short_ms = [this] {
+    return in_.between(1, std::int64_t{1} << in_.between(0, kLongestShort));
   };
   const bool long_ones = in_.chance(kLongPercent);
   for (auto left = in_.between(kFewest, kMost); left > 0; --left) {
@@ -277,7 +277,7 @@ void Generator::read_triggered() {
     const auto ranges = ranges_of(f.kind, plan_.clock_margin_ms);
     // An old primary is met only if it stays one for some time.
     const bool long_one = long_ones || sim::about(f.kind).stops_writes;
-    const auto for_ms = long_one ? in_.within(kLong_ms) : power_of_two(kLongestShort);
+    const auto for_ms = long_one ? in_.within(kLong_ms) : short_ms();
     if (ranges.for_ms.high > 0) f.for_ms = for_ms;
     f.amount = in_.choice(ranges.amount);
     plan_.faults.push_back(f);
