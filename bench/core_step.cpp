@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "core/provider_core.hpp"
 #include "sim/plan/random.hpp"
@@ -35,6 +36,22 @@ class Holder {
     }
   }
 
+  /// A call that queues gets a lock of a new name and releases it, and another ends in vain.
+  void churn() {
+    LockOptions options;
+    options.waiting = queue_waiting();
+    const auto one = ++last_, other = ++last_;
+    give(AcquireAsked{one, "churned-" + std::to_string(one), options, std::nullopt});
+    answer();
+    give(ReleaseAsked{one});
+    answer();
+    give(AcquireAsked{other, "busy", options, std::nullopt});
+    give(ReplyArrived{std::exchange(sent_, {}).back().id, {.outcome = Outcome::not_executed}});
+    give(CancelAsked{other});
+    sent_.clear();
+    now_ += milliseconds(1);
+  }
+
   /// Every lock is renewed once.
   void round() {
     now_ += milliseconds(10'000);
@@ -62,6 +79,8 @@ class Holder {
         reply.matched = static_cast<std::int64_t>(extend->statements.size());
       } else if (const auto* acquire = std::get_if<AcquireCommand>(&command.body)) {
         reply.documents = {{acquire->name, acquire->lock_id, ServerInstant{5}, 0, ""}};
+      } else {
+        reply.matched = 1;
       }
       give(ReplyArrived{command.id, std::move(reply)});
     }
@@ -73,6 +92,7 @@ class Holder {
   std::vector<Command> sent_;
   LocalInstant now_{std::chrono::hours(1)};
   std::int64_t time_ = 1;
+  SessionId last_ = 1'000'000;
 };
 
 void extension_round(benchmark::State& state) {
@@ -87,6 +107,14 @@ void extension_round(benchmark::State& state) {
   state.counters["allocations_per_extension"] = static_cast<double>(allocations - before) / steps;
 }
 BENCHMARK(extension_round)->Arg(1)->Arg(100)->Arg(10'000);
+
+/// After so many calls: what is remembered of them must not make the next one dearer.
+void calls_after(benchmark::State& state) {
+  Holder holder(0);
+  for (std::int64_t i = 0; i < state.range(0); ++i) holder.churn();
+  for (auto _ : state) holder.churn();
+}
+BENCHMARK(calls_after)->Arg(100)->Arg(10'000)->Arg(100'000);
 
 /// A timer that fires early, as most do.
 void idle_timer(benchmark::State& state) {

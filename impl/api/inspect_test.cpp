@@ -99,9 +99,9 @@ TEST(ForceRelease, FreesWhatAnotherHolds) {
   ASSERT_TRUE(freed) << freed.error();
   EXPECT_EQ(freed->value().holder, "host:1:app");
   EXPECT_EQ(observed, f.server->shown[0].lock_id);
-  EXPECT_EQ(f.server->deletes, 1);
+  EXPECT_EQ(f.server->pass_ons, 1);
   ASSERT_EQ(at.size(), 3u) << "read, take, free";
-  EXPECT_GE(at[2] - at[1], milliseconds(101)) << "its lease and 1 %";
+  EXPECT_GE(at[2] - at[1], milliseconds(110)) << "its lease and the largest drift";
 }
 
 TEST(ForceRelease, OfAFreeLockSendsNothing) {
@@ -140,7 +140,7 @@ TEST(ForceRelease, SaysWhatStandsInTheWay) {
   f.server->shown[0].lock_id = "theirs";
   f.server->shown[0].expires_at = {100'000'000};
   EXPECT_EQ(f.provider->force_release("lock").error().kind, ErrorKind::configuration);
-  EXPECT_EQ(f.server->deletes, 0);
+  EXPECT_EQ(f.server->pass_ons, 0);
 }
 
 }  // namespace

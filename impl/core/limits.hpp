@@ -8,6 +8,8 @@ namespace leasehold::core {
 /// Bounds of the lock that are no options; others stand in the one source that needs them.
 inline constexpr std::chrono::milliseconds kMinExpiry{100};
 inline constexpr std::chrono::milliseconds kMaxExpiry{std::chrono::hours(24)};
+/// The largest `max_drift` of any holder.
+inline constexpr double kMaxDrift = 0.1;
 inline constexpr std::size_t kMaxNameBytes = 1024;
 inline constexpr std::size_t kMaxHolderBytes = 256;
 

@@ -61,7 +61,7 @@ std::optional<Error> check(const LockOptions& o) {
     return broken("max_holding", ms(*o.max_holding), "it must be 1 ms to 10 years");
   }
   // NaN breaks the rule too, in this form.
-  if (!(o.max_drift >= 0 && o.max_drift <= 0.1)) {
+  if (!(o.max_drift >= 0 && o.max_drift <= core::kMaxDrift)) {
     return broken("max_drift", std::to_string(o.max_drift), "it must be 0 to 0.1");
   }
   // The drift ends a holding before its lease: an extension that is due after that is never sent.

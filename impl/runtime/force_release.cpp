@@ -49,8 +49,8 @@ std::optional<Error> force_release(const core::ForcedRelease& force, const Force
         lock + ": cancelled before the old holder must have noticed" + frees_itself(force)};
   }
   const auto freed = steps.send(force.free);
-  if (freed.outcome == core::Outcome::done && freed.matched == 1) return std::nullopt;
-  return failed(freed, "no majority confirmed the deletion of " + lock + frees_itself(force));
+  if (force.freed(freed)) return std::nullopt;
+  return failed(freed, "no majority confirmed the release of " + lock + frees_itself(force));
 }
 
 }  // namespace leasehold::runtime

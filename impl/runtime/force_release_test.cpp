@@ -42,9 +42,9 @@ struct Forced {
 
 TEST(ForceSteps, TakeWaitAndFree) {
   Forced f;
-  f.replies = {f.taken(), {.outcome = Outcome::done, .matched = 1}};
+  f.replies = {f.taken(), f.taken()};
   EXPECT_EQ(f.run(), std::nullopt);
-  EXPECT_EQ(f.waits, std::vector{milliseconds(10'100)});
+  EXPECT_EQ(f.waits, std::vector{milliseconds(11'001)});
   EXPECT_EQ(f.sent, 2u);
 }
 
@@ -65,11 +65,13 @@ TEST(ForceSteps, EndWhereACommandFails) {
             ErrorKind::refused);
 }
 
-TEST(ForceSteps, ADeleteThatNoMajorityConfirmsIsSaid) {
+TEST(ForceSteps, AReleaseThatNoMajorityConfirmsIsSaid) {
   Forced f;
-  f.replies = {f.taken(), {.outcome = Outcome::unknown, .message = "w: timeout", .matched = 1}};
+  auto freed = f.taken(Outcome::unknown);
+  freed.message = "w: timeout";
+  f.replies = {f.taken(), freed};
   EXPECT_EQ(f.run().value().message,
-            "no majority confirmed the deletion of lock 'l'; it frees itself in 41 s: w: timeout");
+            "no majority confirmed the release of lock 'l'; it frees itself in 42 s: w: timeout");
 }
 
 TEST(ForceSteps, AWaitThatIsEndedFreesNothing) {

@@ -9,7 +9,8 @@ namespace {
 /// The lock's document before a change. A document without dates is not known.
 struct Standing {
   Index put = kNone;    ///< kNone: there is none
-  bool queued = false;  ///< a release passed this lock on before: it may stand there, free
+  bool queued = false;  ///< a release, or another client, may have passed it on before: it may
+                        ///< stand there, free
 };
 
 /// The documents, one after the other, and the command that wrote each change.
@@ -58,6 +59,7 @@ class DocumentRule : public Monitor {
     const Dates& after = d_.dates(e);
     const Dates& before = stands ? d_.dates(d_.fact(standing.put)) : kNoDates;
     if (!require_dates(after, found) || (stands && before.expires_at_ms == 0)) return;
+    documents_[e.name].queued |= send == kNone;
     if (send == kNone) return;  // another client's
     const bool own = stands && d_.fact(standing.put).owner == e.owner;
     ++found.checked;

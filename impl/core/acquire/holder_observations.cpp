@@ -1,9 +1,6 @@
 #include "core/acquire/holder_observations.hpp"
 
-#include <algorithm>
-
 #include "core/document/lock_id.hpp"
-#include "core/limits.hpp"
 
 namespace leasehold::core {
 namespace {
@@ -21,33 +18,18 @@ void HolderObservations::see(const std::string& name, const std::string& lock_id
     observations_.erase(name);
     return;
   }
-  const auto found = observations_.find(name);
-  if (found != observations_.end() && found->second.lock_id == lock_id) {
-    found->second.last_seen = now;
-    return;
-  }
-  if (found == observations_.end()) make_room(now);
-  observations_[name] = {lock_id, std::chrono::milliseconds(parts->lease_ms), now, now};
-}
-
-/// A bounded memory: a provider may contend for any number of names in its life.
-void HolderObservations::make_room(LocalInstant now) {
-  if (observations_.size() < kMaxSights) return;
-  std::erase_if(observations_, [now](const auto& entry) {
-    return now - entry.second.last_seen > kDropAfterLeases * entry.second.lease;
-  });
-  if (observations_.size() < kMaxSights) return;
-  observations_.erase(std::min_element(
-      observations_.begin(), observations_.end(),
-      [](const auto& a, const auto& b) { return a.second.last_seen < b.second.last_seen; }));
+  const auto* const before = observations_.find(name);
+  const bool same = before != nullptr && before->lock_id == lock_id;
+  const auto first_seen = same ? before->first_seen : now;
+  observations_.keep(name, {lock_id, std::chrono::milliseconds(parts->lease_ms), first_seen, now});
 }
 
 /// The drift is of the call that asks: calls for one name may have different options.
 std::optional<LocalInstant> HolderObservations::presumed_dead_at(const std::string& name,
                                                                  double max_drift) const {
-  const auto found = observations_.find(name);
-  if (found == observations_.end()) return std::nullopt;
-  return sight_matures(found->second.first_seen, found->second.lease, max_drift);
+  const auto* const found = observations_.find(name);
+  if (found == nullptr) return std::nullopt;
+  return sight_matures(found->first_seen, found->lease, max_drift);
 }
 
 /// The server compares it with the document inside the write: a holder that has extended since the
@@ -57,7 +39,7 @@ std::optional<std::string> HolderObservations::presumed_dead(const std::string& 
                                                              double max_drift) const {
   const auto at = presumed_dead_at(name, max_drift);
   if (!at || now < *at) return std::nullopt;
-  const auto& sight = observations_.at(name);
+  const auto& sight = *observations_.find(name);
   // Long unconfirmed: it was surely renewed or taken since, and the server would refuse.
   if (now - sight.last_seen > kDropAfterLeases * sight.lease) return std::nullopt;
   return sight.lock_id;

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 
+#include "core/bounded_map.hpp"
+#include "core/limits.hpp"
 #include "core/time.hpp"
 
 namespace leasehold::core {
@@ -16,7 +17,7 @@ namespace leasehold::core {
 /// on its way can make a holder seem to live longer, never shorter. The same idea is in Amazon's
 /// DynamoDB Lock Client (REFERENCES.md).
 ///
-/// INVARIANT: at most kMaxSights names; a sight not confirmed for 10 of its leases is dropped.
+/// INVARIANT: at most kMaxSights names; a sight not confirmed for 10 of its leases is not used.
 class HolderObservations {
  public:
   /// A reply received now showed `lock_id` as the holder of `name`. A value of another form than
@@ -41,9 +42,7 @@ class HolderObservations {
     LocalInstant last_seen;
     bool operator==(const HolderObservation&) const = default;
   };
-  void make_room(LocalInstant now);
-
-  std::map<std::string, HolderObservation> observations_;
+  BoundedMap<std::string, HolderObservation, kMaxSights> observations_;
 };
 
 }  // namespace leasehold::core

@@ -427,11 +427,14 @@ TEST(LockQueues, NobodyJoinsWithASingleAttemptOrWhileItsOwnerMayHaveTheLock) {
   EXPECT_FALSE(unanswered.asked().queues_for);
 }
 
-TEST(LockQueues, AHolderThatPollsKnowsOfNoQueueAndDeletes) {
+TEST(LockQueues, AHolderThatPollsPassesOnToAQueueThatItNeverSaw) {
   QueueWorld w;
   w.hold(1);
   w.give(ReleaseAsked{1});
-  EXPECT_FALSE(std::get<DeleteCommand>(w.last_command().body).unless_queued);
+  EXPECT_TRUE(std::get<DeleteCommand>(w.last_command().body).unless_queued);
+  w.reply(QueueWorld::with(Outcome::done, 0));
+  EXPECT_FALSE(w.has<Released>());
+  EXPECT_EQ(w.pass_ons(), 1u);
 }
 
 TEST(LockQueues, AfterItsHandOversInARowAProcessOffersTheLockToAll) {

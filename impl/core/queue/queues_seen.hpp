@@ -1,10 +1,11 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <optional>
 #include <string>
 
+#include "core/bounded_map.hpp"
+#include "core/limits.hpp"
 #include "core/protocol.hpp"
 
 namespace leasehold::core {
@@ -17,8 +18,8 @@ class QueuesSeen {
  public:
   /// A document of this name was shown, with or without a queue.
   void see(const std::string& name, const LockDocument& document, LocalInstant now);
-  /// Whether calls waited for this lock lately: its release then passes it on. Otherwise the
-  /// document is deleted.
+  /// Whether calls waited for this lock lately: its release then passes it on at once. Otherwise it
+  /// tries to delete the document first.
   [[nodiscard]] bool anyone_waited(const std::string& name, LocalInstant now) const;
 
   /// An owner that may be granted the lock yet, by an entry or a command that was not answered.
@@ -26,7 +27,6 @@ class QueuesSeen {
     std::string name;
     std::chrono::milliseconds timeout;
     Duration expiry;
-    LocalInstant since;
     FencingToken granted_at = {};  ///< the newest grant that is known of
     bool operator==(const Departed&) const = default;
   };
@@ -39,8 +39,8 @@ class QueuesSeen {
   bool operator==(const QueuesSeen&) const = default;
 
  private:
-  std::map<std::string, LocalInstant> waited_;  ///< by name: when a call was last seen waiting
-  std::map<Owner, Departed> departed_;
+  BoundedMap<std::string, LocalInstant, kMaxSights> waited_;  ///< when a call was last seen waiting
+  BoundedMap<Owner, Departed, kMaxSights> departed_;
 };
 
 }  // namespace leasehold::core

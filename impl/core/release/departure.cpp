@@ -25,7 +25,7 @@ Departure Departure::of(const std::string& name, Owner owner, const LockOptions&
 /// since. That makes it safe to send again.
 decltype(Command::body) Departure::delete_command() const {
   if (by == By::pass_on) return PassOnCommand{name, owner, or_owner, offers};
-  return DeleteCommand{name, owner, or_owner, by == By::deletion_unless_queued};
+  return DeleteCommand{name, owner, or_owner, true};
 }
 
 /// It names both owners: sent again, it finds what it may have written before.

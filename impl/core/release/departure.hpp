@@ -25,10 +25,10 @@ struct Departure {
   std::string name;
   Owner owner;
   std::optional<Owner> or_owner;  ///< or this one's: of the receiver, or of one that has ended
-  /// The next command without a receiver. `unless_queued` becomes a pass-on if it finds nothing to
-  /// delete: the document has gone, or a call waits for the lock.
-  enum class By { deletion, deletion_unless_queued, pass_on };
-  By by = By::deletion;
+  /// The next command without a receiver. A delete becomes a pass-on if it finds nothing to delete:
+  /// the document has gone, or a call waits for the lock that this process does not know of.
+  enum class By { deletion_unless_queued, pass_on };
+  By by = By::deletion_unless_queued;
   bool offers = false;  ///< pass-on: any process may take it
 
   /// A call of this process that gets the lock from the handle that has ended. It is Receiving by

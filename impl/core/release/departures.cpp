@@ -8,19 +8,17 @@
 
 namespace leasehold::core {
 
-/// A release passes the lock on where calls queued lately. Elsewhere it deletes the document; a
-/// call that queues itself may meet a queue all the same, and deletes only if there is none.
-Departure::By Departures::way_out(const std::string& name, const LockOptions& options,
-                                  LocalInstant now) const {
-  if (passes_on(name, now)) return Departure::By::pass_on;
-  return queues(options) ? Departure::By::deletion_unless_queued : Departure::By::deletion;
+/// A release passes the lock on where calls queued lately. Elsewhere it deletes the document, but
+/// only if there is no queue: a holder that wins no refused attempt sees no document for hours.
+Departure::By Departures::way_out(const std::string& name, LocalInstant now) const {
+  return passes_on(name, now) ? Departure::By::pass_on : Departure::By::deletion_unless_queued;
 }
 
 /// The owner of a lock that was held or lost has to go. Its token is the time at which the document
 /// was its own for certain: what a primary says that knows only of times before is no answer.
 Departure Departures::departure_of(const HeldLock& lock, LocalInstant now) const {
   Departure departure = Departure::of(lock.name, lock.owner, lock.options, now);
-  departure.by = way_out(lock.name, lock.options, now);
+  departure.by = way_out(lock.name, now);
   departure.known_at = lock.token;
   departure.resend = lock.late_commands;
   return departure;
@@ -30,7 +28,7 @@ Departure Departures::departure_of(const HeldLock& lock, LocalInstant now) const
 /// out both.
 Departure Departures::departure_of(const AcquireCall& call, LocalInstant now) const {
   Departure departure = Departure::of(call.name, call.owner, call.options, now);
-  departure.by = call.queues() ? Departure::By::pass_on : way_out(call.name, call.options, now);
+  departure.by = call.queues() ? Departure::By::pass_on : way_out(call.name, now);
   departure.known_at = call.place.stood_at();
   departure.resend = call.may_own();
   return departure;
@@ -42,17 +40,14 @@ Departure Departures::release_of(const HeldLock& lock, SessionId session, Step s
   departure.reporting = session;
   departure.offers = lock.had_its_turns();
   // A late attempt of it would leave an entry: a release could pass the lock to this owner.
-  if (lock.late_commands && queues(lock.options)) {
-    remember(lock.name, lock.owner, lock.options, step.now);
-  }
+  if (lock.late_commands && queues(lock.options)) remember(lock.name, lock.owner, lock.options);
   return departure;
 }
 
 /// The owner may be granted the lock yet, by an entry or by a command that was never answered.
-void Departures::remember(const std::string& name, Owner owner, const LockOptions& options,
-                          LocalInstant now) {
+void Departures::remember(const std::string& name, Owner owner, const LockOptions& options) {
   queues_seen_.leave_behind(owner,
-                            {name, options.effective_operation_timeout(), options.expiry, now});
+                            {name, options.effective_operation_timeout(), options.expiry});
 }
 
 void Departures::release(const HeldLock& lock, SessionId session, SendingStep step) {
@@ -80,7 +75,7 @@ void Departures::give_back(const HeldLock& lock, SendingStep step) {
 /// waited for: its answer says whether there is anything to delete, and a delete that overtook it
 /// would find nothing.
 void Departures::ended(const AcquireCall& call, SendingStep step) {
-  if (call.queues()) remember(call.name, call.owner, call.options, step.now);
+  if (call.queues()) remember(call.name, call.owner, call.options);
   if (const auto* receiving = call.in<AcquireCall::Receiving>()) {
     stop_hand_over(receiving->hand_over, step);
   }
@@ -103,7 +98,7 @@ void Departures::ended(const AcquireCall& call, SendingStep step) {
 void Departures::won_too_late(const AcquireCall& call, SendingStep step) {
   Departure departure = departure_of(call, step.now);
   departure.resend = true;
-  if (call.queues()) remember(call.name, call.owner, call.options, step.now);
+  if (call.queues()) remember(call.name, call.owner, call.options);
   start(std::move(departure), step);
 }
 

@@ -86,12 +86,11 @@ class Departures {
 
  private:
   // departures.cpp: by which command an owner leaves.
-  [[nodiscard]] Departure::By way_out(const std::string& name, const LockOptions& options,
-                                      LocalInstant now) const;
+  [[nodiscard]] Departure::By way_out(const std::string& name, LocalInstant now) const;
   [[nodiscard]] Departure departure_of(const HeldLock& lock, LocalInstant now) const;
   [[nodiscard]] Departure departure_of(const AcquireCall& call, LocalInstant now) const;
   [[nodiscard]] Departure release_of(const HeldLock& lock, SessionId session, Step step);
-  void remember(const std::string& name, Owner owner, const LockOptions& options, LocalInstant now);
+  void remember(const std::string& name, Owner owner, const LockOptions& options);
 
   // departure_commands.cpp: what is sent, and what an answer to it says.
   DepartureId add(DepartureId id, Departure departure, Step step);

@@ -20,8 +20,9 @@ milliseconds longest_rest(const LockDocument& seen) {
 std::optional<ForcedRelease> forced_release(const LockDocument& seen, Owner fresh) {
   const auto rest = longest_rest(seen);
   if (!seen.corruption.empty() || rest > kMaxExpiry) return std::nullopt;
-  // The drift twice over: of the holder's clock, and of the administrator's.
-  const auto wait = std::max(rest + rest / 100, kMinExpiry);
+  // The holder has taken off its own drift; the administrator's clock may run fast by the largest.
+  const auto wait =
+      std::max(std::chrono::ceil<milliseconds>(rest + drift_of(rest, kMaxDrift)), kMinExpiry);
   // No lockId names more than a day, which is the longest lease that the holder can have.
   const auto lease = std::min(wait, kMaxExpiry);
   return ForcedRelease{
@@ -33,13 +34,19 @@ std::optional<ForcedRelease> forced_release(const LockDocument& seen, Owner fres
                .lease = wait,
                .margin = LockOptions().clock_margin},
       .wait = wait,
-      .free = {.name = seen.name, .owner = fresh, .or_owner = {}}};
+      .free = {.name = seen.name, .owner = fresh, .or_owner = {}, .offers = true}};
 }
 
 ForcedRelease::Taken ForcedRelease::taken(const Reply& reply) const {
   const bool ours = !reply.documents.empty() && reply.documents.front().lock_id == take.lock_id;
   if (!ours) return Taken::no;
   return reply.outcome == Outcome::done ? Taken::yes : Taken::unconfirmed;
+}
+
+/// A pass-on shows the document as it was before.
+bool ForcedRelease::freed(const Reply& reply) const {
+  return reply.outcome == Outcome::done && !reply.documents.empty() &&
+         names_owner(reply.documents.front().lock_id, free.owner);
 }
 
 }  // namespace leasehold::core

@@ -14,11 +14,11 @@ inline constexpr const char* kForcedHolder = "leasehold release --force";
 /// was taken, wait; send `free`. The calls in the lock's queue go on waiting.
 ///
 /// INVARIANT: `held()` of the old holder is false by the time `free` is sent, by whatever clocks
-/// that run within the drift.
+/// that run within the largest `max_drift` that a holder may have.
 struct ForcedRelease {
   AcquireCommand take;             ///< in the holder's place, if the lock is still as it was seen
   std::chrono::milliseconds wait;  ///< on the administrator's clock, from the answer to `take`
-  DeleteCommand free;
+  PassOnCommand free;              ///< offers it to the first call in the queue
 
   enum class Taken {
     yes,
@@ -26,6 +26,8 @@ struct ForcedRelease {
     no            ///< it was extended or changed hands
   };
   [[nodiscard]] Taken taken(const Reply& reply) const;
+  /// Whether the reply to `free` says that the lock has left the administrator.
+  [[nodiscard]] bool freed(const Reply& reply) const;
 };
 
 /// `seen`: with its dates. `fresh`: an owner that no call had. Nothing: when the holder must have

@@ -25,7 +25,7 @@ TEST(Release, OfALostHandleIsSentToo) {
   w.hold(1);
   w.give(DeadlineSeen{1});
   w.give(ReleaseAsked{1});
-  w.reply(World::with(Outcome::done, 0));
+  w.find_nothing();
   EXPECT_EQ(w.find<Released>()->result, ReleaseResult::not_owner);
 }
 
@@ -62,7 +62,7 @@ TEST(Release, IsReportedUnknownInTimeAndGoesOnInTheBackground) {
   EXPECT_EQ(w.core.departures_left(), 1u);
   w.advance(milliseconds(250));
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
-  w.reply(World::with(Outcome::done, 0));
+  w.find_nothing();
   EXPECT_EQ(w.core.departures_left(), 0u);
 }
 
@@ -72,7 +72,7 @@ TEST(Release, NothingMatchedAfterAnUnansweredDeleteIsUnknown) {
   w.give(ReleaseAsked{1});
   w.reply(World::with(Outcome::unknown));
   w.advance(milliseconds(250));
-  w.reply(World::with(Outcome::done, 0));
+  w.find_nothing();
   EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
 }
 
@@ -87,7 +87,7 @@ TEST(Release, OfACallWithAnUnansweredAttemptIsSentOnceMore) {
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
   w.advance(milliseconds(1));
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
-  w.reply(World::with(Outcome::done, 0));
+  w.find_nothing();
   EXPECT_EQ(w.count<Released>(), 1);
 }
 
@@ -129,7 +129,7 @@ TEST(CleanUp, AfterALostReplyRepeatsUntilAcknowledgedAndOnceMore) {
   EXPECT_EQ(w.core.departures_left(), 0u) << "acknowledged once";
   w.advance(milliseconds(1'000));
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 3u) << "against a request still on its way";
-  w.reply(World::with(Outcome::done, 0));
+  w.find_nothing();
   w.advance(milliseconds(20'000));
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 3u);
 }

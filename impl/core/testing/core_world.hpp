@@ -68,6 +68,12 @@ class CoreWorld {
   /// To the last command that is not about the index.
   void reply(Reply r) { give(ReplyArrived{last_command().id, std::move(r)}); }
 
+  /// To a delete, and to the pass-on that it becomes: there is nothing of its owner.
+  void find_nothing() {
+    reply(with(Outcome::done, 0));
+    reply(with(Outcome::done, 0));
+  }
+
   static constexpr std::int64_t kLater = 1'000'000;  ///< than any win, unless a test says otherwise
 
   /// The reply of a server that executed `command` with the token `seconds` after 2020.

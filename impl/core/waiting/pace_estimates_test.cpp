@@ -9,15 +9,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-LocalInstant at(std::size_t i) { return LocalInstant(milliseconds(i)); }
-
 TEST(PaceEstimates, AreBoundedAndForgetTheNameUsedLongestAgo) {
   const std::optional<Duration> some = milliseconds(100);
   PaceEstimates paces;
   const auto name = [](std::size_t i) { return "lock-" + std::to_string(i); };
-  for (std::size_t i = 0; i < kMaxPaces; ++i) paces.keep(name(i), some, at(i));
-  paces.keep(name(0), some, at(kMaxPaces));
-  paces.keep("one more", some, at(kMaxPaces + 1));
+  for (std::size_t i = 0; i < kMaxPaces; ++i) paces.keep(name(i), some);
+  paces.keep(name(0), some);
+  paces.keep("one more", some);
   EXPECT_TRUE(paces.pace("one more"));
   EXPECT_TRUE(paces.pace(name(0))) << "used again since";
   EXPECT_FALSE(paces.pace(name(1)));
@@ -26,8 +24,8 @@ TEST(PaceEstimates, AreBoundedAndForgetTheNameUsedLongestAgo) {
 
 TEST(PaceEstimates, OfAStrategyThatLearnedNothingStayAsTheyAre) {
   PaceEstimates paces;
-  paces.keep("lock", milliseconds(100), at(0));
-  paces.keep("lock", std::nullopt, at(1));
+  paces.keep("lock", milliseconds(100));
+  paces.keep("lock", std::nullopt);
   EXPECT_EQ(paces.pace("lock"), milliseconds(100));
 }
 

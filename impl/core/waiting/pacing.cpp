@@ -36,27 +36,25 @@ std::chrono::milliseconds Pacing::entry_is_good_for(const AcquireCall& call,
 
 /// Half as much again is left for a queue that is longer now. What is no longer than the strategy's
 /// own renewal teaches nothing, and takes no room.
-void Pacing::keep_turn(const AcquireCall& call, Duration took, LocalInstant now) {
+void Pacing::keep_turn(const AcquireCall& call, Duration took) {
   const WaitingStrategy& waiting = *call.options.waiting;
   const Duration usual = bounded(waiting, took + took / 2);
   const bool longer = usual > *waiting.renewal(Duration(0));
-  if (longer || turns_.pace(call.name)) turns_.keep(call.name, usual, now);
+  if (longer || turns_.pace(call.name)) turns_.keep(call.name, usual);
 }
 
 /// A lock that came otherwise shows that a place there may be lost: the next call asks early again.
 void Pacing::learn_turn(const AcquireCall& call, bool by_queue, LocalInstant now) {
   if (!call.queues() || !call.place.stands()) return;
-  keep_turn(call, by_queue ? now - call.place.stands_since(now) : Duration(0), now);
+  keep_turn(call, by_queue ? now - call.place.stands_since(now) : Duration(0));
 }
 
 /// Only what an attempt shows teaches: without an answer it is unknown whether the lock was free.
 void Pacing::learn(const AcquireCall& call, bool won, LocalInstant now) {
-  if (const auto lasts = call.place.full_queue_lasts(); lasts > Duration(0)) {
-    keep_turn(call, lasts, now);
-  }
+  if (const auto lasts = call.place.full_queue_lasts(); lasts > Duration(0)) keep_turn(call, lasts);
   // A call that gets its turn by the queue says nothing of how often to ask.
   if (call.place.awaits_news) return;
-  paces_.keep(call.name, call.options.waiting->next_pace(seen_by(call, !won, now), won), now);
+  paces_.keep(call.name, call.options.waiting->next_pace(seen_by(call, !won, now), won));
 }
 
 /// One number is drawn in any case, because the draws of a run must not depend on whether a stream

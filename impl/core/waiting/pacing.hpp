@@ -56,7 +56,7 @@ class Pacing {
  private:
   [[nodiscard]] AttemptSeen seen_by(const AcquireCall& call, bool refused, LocalInstant now) const;
   [[nodiscard]] Duration renewal_of(const AcquireCall& call, LocalInstant now) const;
-  void keep_turn(const AcquireCall& call, Duration took, LocalInstant now);
+  void keep_turn(const AcquireCall& call, Duration took);
 
   HolderObservations observations_;
   PaceEstimates paces_;

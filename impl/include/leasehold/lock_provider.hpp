@@ -163,10 +163,11 @@ class LockProvider {
       std::chrono::milliseconds timeout = std::chrono::milliseconds(5'000)) const;
 
   /// For administrators: frees a lock whose holder may be alive, as `leasehold release --force`
-  /// does. Takes it over, waits until the old holder must have noticed, and deletes it: blocks for
-  /// that holder's lease and 1 %, of other software's for what is left of its date. A holder that
-  /// is alive is notified that the lock is lost by its next extension, and by its deadline at the
-  /// latest. Calls in the lock's queue go on waiting. Returns the old holder; nothing: it was free.
+  /// does. Takes it over, waits until the old holder must have noticed, and frees it: blocks for
+  /// that holder's lease and 10 %, which is the largest `max_drift`; of other software's for what
+  /// is left of its date. A holder that is alive is notified that the lock is lost by its next
+  /// extension, and by its deadline at the latest. The first call in the lock's queue is notified
+  /// of its turn. Returns the old holder; nothing: it was free.
   /// An Error: `refused`, the lock was extended or changed hands meanwhile, and nothing was done;
   /// `configuration`, the old holder's end is not known, because the document is corrupt or other
   /// software's and dated for more than a day; `unavailable`, a command got no answer within 10 s

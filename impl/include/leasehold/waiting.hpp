@@ -107,7 +107,8 @@ enum class Jitter {
 /// because its news are late by seconds.
 ///
 /// The order is that of first refusals. It is a preference, no promise: a place is lost when the
-/// document is deleted, or overwritten by software that does not know of queues. A queue has room
+/// document is deleted or overwritten by software that does not know of queues. A release of this
+/// library keeps the queue, whatever the holder's own strategy. A queue has room
 /// for 64 calls. Further ones take numbers, and ask again about when their turn for a place comes.
 ///
 /// A call of this library that finds a queue stands in it, whatever its own strategy, because one

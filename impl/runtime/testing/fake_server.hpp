@@ -48,7 +48,7 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
   std::atomic<int> links = 0;  ///< that exist now
   std::atomic<int> hanging = 0, most_hanging = 0;
   std::atomic<int> cuts = 0;
-  std::atomic<int> deletes = 0;
+  std::atomic<int> deletes = 0, pass_ons = 0;
   std::atomic<bool> deletes_hang = false;  ///< until they are cut
   std::string refused_name;                ///< a lock that another holds; set while no command runs
   std::string only_free;                   ///< if not empty: the one that no other holds; likewise
@@ -109,6 +109,10 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
       }
       if (std::holds_alternative<core::InspectCommand>(command.body)) {
         reply.documents = server_->shown;
+      }
+      if (const auto* pass_on = std::get_if<core::PassOnCommand>(&command.body)) {
+        reply.documents = {{pass_on->name, core::format_lock_id({pass_on->owner, 1'000, 1})}};
+        ++server_->pass_ons;
       }
       if (deletes) ++server_->deletes;
       return reply;
