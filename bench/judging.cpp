@@ -70,7 +70,7 @@ void judge_facts(benchmark::State& run) {
 }
 
 /// All that `verify` and `simulate` check in a history in memory: its form, all guarantees, whether
-/// each step is an arrow of the diagrams, and of the abstract lock.
+/// each step is an arrow of the diagrams, and a version that the document can have.
 void judge_history(benchmark::State& run) {
   const auto& history = history_of(run.range(0));
   for (auto _ : run) check(model::digest(history));

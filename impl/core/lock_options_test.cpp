@@ -31,6 +31,9 @@ TEST(LockOptions, DefaultsAreTheDocuments) {
   longer.expiry = milliseconds(60'000);
   EXPECT_EQ(longer.effective_cadence(), milliseconds(20'000));
   EXPECT_EQ(longer.effective_operation_timeout(), milliseconds(10'000)) << "at most";
+  LockOptions shorter;
+  shorter.expiry = milliseconds(6'000);
+  EXPECT_EQ(shorter.effective_operation_timeout(), milliseconds(2'000));
 }
 
 TEST(LockOptions, TakeDurationsOfAnyUnitThatIsAWholeNumberOfMilliseconds) {

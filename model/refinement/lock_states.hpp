@@ -4,8 +4,8 @@
 
 #include "model/refinement/version_rules.hpp"
 
-/// The abstract lock of one name. Its oplog says which versions of its document there will be, but
-/// not when each was written, so the lock may be in any of several states.
+/// The document of one name. Its oplog says which versions of it there will be, but not when each
+/// was written, so it may be in any of several states.
 namespace leasehold::model {
 
 /// One of these states: `version` versions were written, by `spent` of the unanswered removals.

@@ -7,8 +7,8 @@
 
 #include "model/history/digest.hpp"
 
-/// What the abstract lock can write, and when: the rules by which one version of a lock's document
-/// follows another.
+/// What can be written, and when: the rules by which one version of a lock's document follows
+/// another.
 namespace leasehold::model {
 
 /// How many versions of a document were written; a deletion counts as one. Version v of a line is

@@ -76,6 +76,25 @@ bool can_hit(std::string_view group, bool foreign) {
   return !foreign || (group != "ttl" && group != "errors" && group != "administrator");
 }
 
+constexpr const char *kChecked = "checked ", *kExcused = "too many were excused: ";
+
+void limit_excuses(std::vector<Finding>& findings, const Demands& demands) {
+  constexpr std::int64_t kFew = 20;
+  constexpr int kOfChosen = 50;
+  for (const auto& [check, simulated, live] : excuse_limits()) {
+    const auto usual = demands.live ? live : simulated;
+    const auto percent = demands.chosen ? std::max(usual, kOfChosen) : usual;
+    for (Finding& f : findings) {
+      const auto excused = f.all_excused(), all = f.checked + excused;
+      const bool too_many = excused >= kFew && excused * 100 > percent * all;
+      if (f.check != check || f.verdict != Verdict::holds || !too_many) continue;
+      f.verdict = Verdict::unknown;
+      f.why = kExcused + std::to_string(excused) + " of " + std::to_string(all) + " checks (" +
+              excuses_of(f) + "), at most " + std::to_string(percent) + " % may be";
+    }
+  }
+}
+
 /// A scripted plan shows the same each time.
 bool used_up(const VerifyReport& so_far) {
   const auto& options = so_far.options;
@@ -190,8 +209,9 @@ std::optional<Shortfall> shortfall(const Finding& finding, const model::Floors& 
   const auto floor = found == floors.end() ? 1 : found->second;
   const bool open = finding.verdict == Verdict::holds || finding.only_stalled();
   const bool decided = !open && !finding.never_tested();
-  if (decided || finding.checked >= floor) return std::nullopt;
-  return Shortfall{to_string(finding.check), finding.checked, floor};
+  const auto certain = finding.only_stalled() ? 0 : finding.checked;
+  if (decided || certain >= floor) return std::nullopt;
+  return Shortfall{to_string(finding.check), certain, floor};
 }
 
 const std::vector<ExcuseLimit>& excuse_limits() {
@@ -202,20 +222,75 @@ const std::vector<ExcuseLimit>& excuse_limits() {
   return all;
 }
 
-void limit_excuses(std::vector<Finding>& findings, bool live) {
-  constexpr std::int64_t kFew = 20;
-  for (const auto& [check, simulated, in_life] : excuse_limits()) {
-    const auto percent = live ? in_life : simulated;
-    for (Finding& f : findings) {
-      const auto excused = f.all_excused(), all = f.checked + excused;
-      const bool too_many = excused >= kFew && excused * 100 > percent * all;
-      if (f.check != check || f.verdict != Verdict::holds || !too_many) continue;
-      f.verdict = Verdict::unknown;
-      f.why = "of " + std::to_string(all) + " checks " + std::to_string(excused) +
-              " were excused (" + excuses_of(f) + "), at most " + std::to_string(percent) +
-              " % may be";
+void conclude(std::vector<Finding>& findings, const Demands& demands) {
+  for (Finding& f : findings) {
+    const auto floor = demands.floors.find(f.check);
+    if (floor != demands.floors.end()) f.floor = floor->second;
+    const bool open = f.verdict == Verdict::holds || f.never_tested();
+    if (!open || f.checked >= std::max<std::int64_t>(f.floor, 1)) continue;
+    f.verdict = Verdict::unknown;
+    f.why = f.floor == 0 ? model::kNeverTested
+                         : kChecked + std::to_string(f.checked) + " times, the floor is " +
+                               std::to_string(f.floor);
+  }
+  limit_excuses(findings, demands);
+}
+
+bool below_floor(const Finding& finding) {
+  return finding.never_tested() ||
+         (finding.verdict == Verdict::unknown && finding.why.starts_with(kChecked));
+}
+
+Verdict verdict_of(const std::vector<Finding>& findings, bool complete) {
+  const auto found = model::overall(findings);
+  const bool whole = complete && !findings.empty();
+  return found == Verdict::holds && !whole ? Verdict::unknown : found;
+}
+
+std::string advice(const std::vector<Finding>& findings, const Hindrances& h) {
+  std::string out, too_seldom = h.too_seldom, late, other;
+  const auto say = [](std::string& to, const std::string& what, const char* between = "; ") {
+    if (!what.empty()) to += (to.empty() ? "" : between) + what;
+  };
+  bool unread = false;
+  for (const Finding& f : findings) {
+    if (f.verdict != Verdict::unknown || f.check == Check::activity) continue;
+    const std::string name = to_string(f.check);
+    if (f.why == kNotRead) {
+      unread = true;
+    } else if (below_floor(f)) {
+      say(too_seldom, name + ' ' + std::to_string(f.checked) + " of " +
+                          std::to_string(std::max<std::int64_t>(f.floor, 1)), ", ");
+    } else if (f.only_stalled() || f.why.starts_with(kExcused)) {
+      say(late, name, ", ");
+    } else {
+      say(other, name, ", ");
     }
   }
+  if (!h.harness_failure.empty()) {
+    say(out, "look at the last words of what died, and at memory and disk, and run it again");
+  }
+  if (h.nobody_ready) say(out, "no worker became ready: run its command by hand, and see what it says");
+  if (h.interrupted) say(out, "it was interrupted: let it run to its end");
+  if (unread) {
+    say(out, "the oplog was not read to its end: make it larger, or give the user `read` on `local`");
+  }
+  if (h.stood_still) {
+    say(out, "the machine stood still for more than half of the time: give it more of a CPU");
+  }
+  if (!late.empty()) {
+    say(out, "too much was late (" + late + "): run it on a machine that does less else" +
+                 (h.see_more.empty() ? "" : ", or " + h.see_more));
+  }
+  const bool once_more = !h.nobody_ready && !h.interrupted && h.harness_failure.empty();
+  if (!too_seldom.empty() && once_more) {
+    say(out, "seen too seldom: " + too_seldom);
+    say(out, h.see_more.empty() ? "run a plan that does more of it" : h.see_more);
+  }
+  if (!other.empty() && !unread) {
+    say(out, "the lines of " + other + " say what is missing; scenarios/guide/verdict.md says what to do");
+  }
+  return out.empty() ? "run it again: nothing was checked" : out;
 }
 
 std::vector<Shortfall> idle(const VerifyReport& so_far) {
@@ -252,7 +327,11 @@ bool goes_on(const VerifyReport& so_far) {
   if (options.only_case || so_far.findings.empty()) return false;
   if (so_far.interrupted || !so_far.harness_failure.empty()) return false;
   if (used_up(so_far)) return false;
-  if (model::overall_tested(so_far.findings) != Verdict::holds) return false;
+  // A stall leaves open what another case can decide.
+  const auto decided = [](const Finding& f) {
+    return f.verdict != Verdict::holds && !f.only_stalled() && !f.never_tested();
+  };
+  if (std::any_of(so_far.findings.begin(), so_far.findings.end(), decided)) return false;
   auto missing = shortfalls(so_far);
   // A case that does not wait for a slow TTL monitor never sees its deletions.
   if (has_slow_ttl(options) && !settles_at_last(so_far)) {

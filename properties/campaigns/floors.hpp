@@ -43,10 +43,36 @@ struct ExcuseLimit {
 };
 [[nodiscard]] const std::vector<ExcuseLimit>& excuse_limits();
 
-/// Makes *holds* into unknown if more of the checks were excused. Few checks show nothing.
-void limit_excuses(std::vector<model::Finding>& findings, bool live);
+/// What is asked of the findings of all runs.
+struct Demands {
+  model::Floors floors = {};  ///< 1 for what is not in them
+  bool live = false;
+  bool chosen = false;  ///< plans with their faults on purpose: half of a guarantee's checks may be excused
+};
+/// Completes the findings: each with its floor, and unknown if it was checked too seldom, or if
+/// too many of its checks were excused. Few excuses show nothing.
+void conclude(std::vector<model::Finding>& findings, const Demands& demands);
 
-/// The guarantee's shortfall, if only too few checks keep it from *holds*.
+/// Whether that made it unknown because it was checked too seldom.
+[[nodiscard]] bool below_floor(const model::Finding& finding);
+
+/// The verdict of concluded findings. What is not complete does not hold.
+[[nodiscard]] model::Verdict verdict_of(const std::vector<model::Finding>& findings, bool complete);
+
+/// What, besides its findings, keeps a run from an answer.
+struct Hindrances {
+  std::string harness_failure = {};
+  bool nobody_ready = false;
+  bool interrupted = false;
+  bool stood_still = false;   ///< the machine, for more than half of the time
+  std::string too_seldom = {};  ///< events: "acquisitions 532 of 600"
+  std::string see_more = {};    ///< "run with more seconds, as --seconds 360"; empty: nothing helps
+};
+/// What to do about a run that is no answer, one clause for each cause; never empty.
+[[nodiscard]] std::string advice(const std::vector<model::Finding>& findings,
+                                 const Hindrances& hindrances);
+
+/// The guarantee's shortfall, if only too few checks, or a stall, keep it from *holds*.
 [[nodiscard]] std::optional<Shortfall> shortfall(const model::Finding& finding,
                                                  const model::Floors& floors);
 /// Shortfalls of events.

@@ -1,6 +1,8 @@
 #include "properties/campaigns/judgement.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <string>
@@ -22,8 +24,6 @@ void add(Totals& to, const Totals& from) {
 
 namespace {
 
-constexpr const char* kNotRead = "the server's oplog was not read to its end";
-
 /// Adds them up, except for values that are the largest of all runs.
 void add_counts(Totals& to, const Totals& from) {
   for (const auto& [key, count] : from) {
@@ -31,16 +31,18 @@ void add_counts(Totals& to, const Totals& from) {
   }
 }
 
-/// A run that tested nothing weighs nothing. An unknown weighs less if only a stall explains it.
+/// A run that tested nothing weighs nothing, and one that a stall leaves open weighs little.
 int weight(const Finding& f) {
   if (f.never_tested()) return 0;
   if (f.verdict == Verdict::violated) return 4;
-  return f.verdict == Verdict::holds ? 1 : f.only_stalled() ? 2 : 3;
+  return f.verdict == Verdict::holds ? 2 : f.only_stalled() ? 1 : 3;
 }
 
 void merge(Finding& a, const Finding& b) {
   const bool outweighed = weight(b) > weight(a);
-  a.checked += b.checked;
+  // The checks of a run that a stall leaves open do not help another to its floor.
+  if (outweighed && a.only_stalled()) a.checked = 0;
+  if (outweighed || !b.only_stalled() || a.only_stalled()) a.checked += b.checked;
   a.violations += b.violations;
   add_counts(a.counts, b.counts);
   for (std::size_t i = 0; i < a.excused.size(); ++i) a.excused[i] += b.excused[i];
@@ -102,12 +104,6 @@ void merge(std::vector<Finding>& all, const std::vector<Finding>& one) {
   }
 }
 
-void require_checked(std::vector<Finding>& findings) {
-  for (Finding& f : findings) {
-    if (f.checked == 0) make_unknown(f, model::kNeverTested);
-  }
-}
-
 std::string excuses_of(const Finding& finding) {
   std::string out;
   for (std::size_t i = 0; i < model::kExcuses.size(); ++i) {
@@ -118,18 +114,42 @@ std::string excuses_of(const Finding& finding) {
   return out;
 }
 
-Stall longest_stall(const model::History& history) {
-  Stall longest;
-  for (const auto& e : history) {
-    if (e.kind != Kind::stall || !e.process.empty()) continue;
-    if (e.at_ns - e.from_ns > longest.ns) longest = {e.at_ns - e.from_ns, e.victim};
-  }
-  return longest;
+double excused_percent(const Finding& finding) {
+  const auto all = std::max<std::int64_t>(finding.checked + finding.all_excused(), 1);
+  return 100.0 * static_cast<double>(finding.all_excused()) / static_cast<double>(all);
 }
 
-std::string to_string(const Stall& stall) {
-  if (stall.ns == 0) return "";
-  return std::to_string(stall.ns / model::kMs) + " ms (" + stall.victim + ")";
+void Stalls::add(const Stalls& other) {
+  if (other.longest_ns > longest_ns) longest_ns = other.longest_ns, victim = other.victim;
+  machine_ns += other.machine_ns;
+  run_ns += other.run_ns;
+}
+
+double Stalls::machine_percent() const {
+  return 100.0 * static_cast<double>(machine_ns) /
+         static_cast<double>(std::max<std::int64_t>(run_ns, 1));
+}
+
+Stalls stalls_in(const model::History& history) {
+  Stalls stalls;
+  std::vector<model::Span> of_machine;
+  for (const auto& e : history) {
+    if (e.kind != Kind::stall || !e.process.empty()) continue;
+    stalls.add({e.at_ns - e.from_ns, e.victim});
+    if (e.victim == model::kMachine) of_machine.push_back({e.from_ns, e.at_ns});
+  }
+  const model::MergedSpans merged(std::move(of_machine));
+  for (const auto& span : merged.all()) stalls.machine_ns += span.to - span.from;
+  if (!history.empty()) stalls.run_ns = history.back().at_ns - history.front().at_ns;
+  return stalls;
+}
+
+std::string to_string(const Stalls& stalls) {
+  if (stalls.longest_ns == 0) return "";
+  std::array<char, 16> percent{};
+  std::snprintf(percent.data(), percent.size(), "%.1f", stalls.machine_percent());
+  return std::to_string(stalls.longest_ns / model::kMs) + " ms (" + stalls.victim +
+         "); the machine stood still for " + percent.data() + " % of the time";
 }
 
 Judgement judge(const model::History& history) {

@@ -13,6 +13,9 @@
 /// What is checked in a run, in either world, and the sums over many runs.
 namespace leasehold::properties {
 
+/// The reason of a finding that is unknown because the harness could not read what was written.
+inline constexpr const char* kNotRead = "the server's oplog was not read to its end";
+
 /// The guarantees, and whether every step is an arrow of the diagrams.
 struct Judgement {
   std::vector<model::Finding> findings;
@@ -25,20 +28,25 @@ struct Judgement {
 [[nodiscard]] Judgement judge(const model::History& history,
                               const std::optional<model::Promises>& promises);
 
-/// A guarantee with 0 checks does not hold: it is unknown.
-void require_checked(std::vector<model::Finding>& findings);
-
 /// "stalls 3, pauses 1".
 [[nodiscard]] std::string excuses_of(const model::Finding& finding);
+/// The percentage of its checks that were excused.
+[[nodiscard]] double excused_percent(const model::Finding& finding);
 
-/// The longest time that the machine or a member stood still, and its name; 0: none of note.
-struct Stall {
-  std::int64_t ns = 0;
-  std::string victim;
+/// How the machine and the members stood still.
+struct Stalls {
+  std::int64_t longest_ns = 0;  ///< of the machine or a member; 0: none of note
+  std::string victim;           ///< of the longest
+  std::int64_t machine_ns = 0;  ///< the machine, in all ...
+  std::int64_t run_ns = 0;      ///< ... of this time
+  void add(const Stalls& other);
+  [[nodiscard]] double machine_percent() const;
+  /// Whether the machine stood still for more than half of the time: then nothing is certain.
+  [[nodiscard]] bool mostly() const { return machine_percent() > 50; }
 };
-[[nodiscard]] Stall longest_stall(const model::History& history);
-/// "1900 ms (machine)".
-[[nodiscard]] std::string to_string(const Stall& stall);
+[[nodiscard]] Stalls stalls_in(const model::History& history);
+/// "1900 ms (member-1); the machine stood still for 2.5 % of the time".
+[[nodiscard]] std::string to_string(const Stalls& stalls);
 
 /// The guarantee that a run broke, the first in the order of the table; none: nothing is certain.
 [[nodiscard]] std::optional<model::Check> first_violated(
@@ -56,7 +64,8 @@ using Totals = std::map<std::string, std::int64_t>;
 void add(Totals& to, const Totals& from);
 
 /// Adds one run's findings to those of the runs before; the worst verdict stays, with its reason. A
-/// run that did not exercise a guarantee says nothing of it.
+/// run that did not exercise a guarantee says nothing of it; no more does one in which only a stall
+/// explains what was late, as soon as another run is certain.
 void merge(std::vector<model::Finding>& all, const std::vector<model::Finding>& one);
 
 }  // namespace leasehold::properties

@@ -132,9 +132,10 @@ const std::vector<LiveDifference>& live_differences() {
 }
 
 sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
-                        model::Check guarantee, std::uint64_t seed) {
+                        model::Check guarantee, std::uint64_t seed,
+                        const std::function<bool()>& stop) {
   return minimise(matrix_plan(lock, fault, seed), [&](const sim::Plan& candidate) {
-    return breaks(simulate(candidate).judgement, guarantee);
+    return !stop() && breaks(simulate(candidate).judgement, guarantee);
   });
 }
 

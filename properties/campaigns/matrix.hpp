@@ -32,9 +32,10 @@ using Matrix = std::map<std::string, std::map<std::string, std::map<model::Check
 [[nodiscard]] sim::Plan matrix_plan(const std::string& lock, const std::string& fault,
                                     std::uint64_t seed);
 
-/// The plan of a violated cell's run, minimised.
+/// The plan of a violated cell's run, minimised until `stop`.
 [[nodiscard]] sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
-                                      model::Check guarantee, std::uint64_t seed);
+                                      model::Check guarantee, std::uint64_t seed,
+                                      const std::function<bool()>& stop);
 
 /// One lock under one fault: what `seeds` runs show of each guarantee. `run` is a world.
 using RunPlan = std::function<Judgement(const sim::Plan&)>;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "properties/campaigns/floors.hpp"
 #include "sim/plan/lock_options.hpp"
 
 namespace leasehold::properties {
@@ -52,8 +53,7 @@ void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& 
   scripted = is_scripted(plan);
   virtual_s += static_cast<double>(one.run.elapsed_ns) * 1e-9;
   events += one.run.events;
-  // Seeds are mixed in, so that the sum does not depend on the order of threads.
-  if (hashed) hash += sim::simulated::hash(one.run.history) * (2 * seed + 1);
+  if (hashed) hash += seeds_hash(seed, one.run);
   properties::add(totals, of_run);
   properties::add(took_effect, one.run.took_effect);
   std::set<std::string> kinds;
@@ -166,9 +166,16 @@ std::string SimulateReport::faults_shortfall() const {
 }
 
 model::Verdict SimulateReport::verdict() const {
-  const auto found = model::overall(findings);
-  if (found == model::Verdict::holds && !shortfall().empty()) return model::Verdict::unknown;
-  return found;
+  return verdict_of(findings, shortfall().empty() && !interrupted);
+}
+
+std::string SimulateReport::advice() const {
+  if (verdict() != model::Verdict::unknown) return "";
+  return properties::advice(findings, {.interrupted = interrupted,
+                                       .too_seldom = shortfall(),
+                                       .see_more = "run more seeds, as --seeds 1.." +
+                                                   std::to_string(10 * std::max<std::int64_t>(
+                                                                           runs, 10))});
 }
 
 }  // namespace leasehold::properties

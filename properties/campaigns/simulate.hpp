@@ -22,6 +22,11 @@ struct Simulated {
 };
 [[nodiscard]] Simulated simulate(const sim::Plan& plan);
 
+/// What a run adds to the hash of all: the sum does not depend on the order of threads.
+[[nodiscard]] inline std::uint64_t seeds_hash(std::uint64_t seed, const sim::RunResult& run) {
+  return sim::simulated::hash(run.history) * (2 * seed + 1);
+}
+
 struct SimulateReport {
   std::int64_t runs = 0;
   double virtual_s = 0;
@@ -35,6 +40,7 @@ struct SimulateReport {
   std::int64_t with_together = 0;        ///< likewise for several locks at once
   std::int64_t with_leaders = 0;         ///< runs in which processes stand for election
   std::int64_t with_moves = 0;           ///< runs in which the locks move from shard to shard
+  bool interrupted = false;              ///< not all seeds ran
   bool scripted = false;                 ///< the last run's acquires were written by a person
   sim::FaultCounts took_effect;
   std::map<std::string, std::int64_t> enabled, bit;  ///< by fault kind: in how many runs
@@ -46,6 +52,8 @@ struct SimulateReport {
   void add(const SimulateReport& other);
   /// Holds only if each run acquired, and each fault kind had an effect.
   [[nodiscard]] model::Verdict verdict() const;
+  /// What to do about a verdict that is unknown.
+  [[nodiscard]] std::string advice() const;
   /// What keeps it from `holds`, or empty.
   [[nodiscard]] std::string shortfall() const;
 

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <optional>
 
-#include "properties/campaigns/judgement.hpp"
+#include "properties/campaigns/floors.hpp"
 #include "properties/campaigns/run_folder.hpp"
 #include "properties/generation/plan_generator.hpp"
 #include "sim/live/system/child_process.hpp"
@@ -225,8 +225,8 @@ SoakReport soak(const SoakOptions& options,
   const auto promises = options.foreign ? std::optional(options.foreign->promises) : std::nullopt;
   report.history = sim::live::run_live(plan, run).history;
   report.findings = judge(report.history, promises).findings;
-  require_checked(report.findings);
-  report.longest_stall = longest_stall(report.history);
+  conclude(report.findings, {.live = true});
+  report.stalls = stalls_in(report.history);
   report.harness_failure = model::harness_failure(report.history);
   report.totals = totals_of(report.history, report.findings);
   if (model::overall(report.findings) != model::Verdict::holds) {

@@ -67,7 +67,7 @@ struct SoakReport {
   model::History history;
   std::string grown;    ///< what grew of anonymous memory and descriptors, in words; empty: nothing
   std::string kept;     ///< the run's folder; empty: every guarantee holds
-  Stall longest_stall;  ///< of the machine or a member
+  Stalls stalls;
   std::string harness_failure;  ///< what died, with last words; empty: nothing
   std::vector<std::string> left_behind;  ///< on a user's set, and why
   bool interrupted = false;

@@ -32,8 +32,7 @@ constexpr int kVirtualTries = 20;
 constexpr int kMostVirtualRuns = 300;
 constexpr std::chrono::seconds kVirtualLimit{60};  ///< of the two together, on a busy machine
 constexpr int kLiveTries = 2, kTriesOfFew = 4;
-constexpr std::size_t kFew = 3;                      ///< entries
-constexpr std::chrono::seconds kReducingLimit{160};  ///< of all, and a last run
+constexpr std::size_t kFew = 3;  ///< entries
 constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
 constexpr const char* kDatabases = "leasehold_verify_";
 /// So that some holdings last until another process can have the lock, by any clocks.
@@ -137,7 +136,7 @@ class Run {
     if (!one.settles) run.settle_ms = 0;
     run.on_progress = [&](const sim::live::Progress& progress) {
       report_.past_proxies.insert(progress.past_proxies.begin(), progress.past_proxies.end());
-      if (on_progress_) on_progress_(report_, progress);
+      tell(progress);
     };
     run.stop = stop_;
     run.foreign = options_.foreign;
@@ -150,8 +149,7 @@ class Run {
     auto [history, took_effect, elapsed_ns, events, facts] = run_plan(one);
     const auto [findings, arrows] = judge(history, report_.promises());
     report_.harness_failure = model::harness_failure(history);
-    const auto stall = longest_stall(history);
-    if (stall.ns > report_.longest_stall.ns) report_.longest_stall = stall;
+    report_.stalls.add(stalls_in(history));
     sim::add(report_.arrows, arrows);
     nobody_ready_ = nobody_was_ready(history);
     ++report_.cases;
@@ -160,7 +158,9 @@ class Run {
     add(report_.totals, totals_of(history, findings));
     add(report_.faults, took_effect);
     merge(report_.findings, findings);
-    const bool failed = model::overall_tested(findings) != Verdict::holds && !stop_();
+    const bool failed = !stop_() && std::any_of(findings.begin(), findings.end(), [](auto& f) {
+      return f.verdict != Verdict::holds && !f.never_tested() && !f.only_stalled();
+    });
     report_.failed += failed ? 1 : 0;
     std::string folder;
     if (failed) folder = keep(one, history, findings);
@@ -198,15 +198,19 @@ class Run {
     if (!sim::is_scripted(broken.plan) && !stop_()) reduce_live(broken);
   }
 
+  void tell(const sim::live::Progress& progress) {
+    if (!on_progress_) return;
+    if (reducing_since_) report_.minimising_s = seconds_since(*reducing_since_);
+    on_progress_(report_, progress);
+  }
+
   /// Whether the result fails live.
   bool reduce_virtually(const Broken& broken) {
     int runs = 0;  // bounds: smaller is better, smallest is not needed
-    sim::live::Progress progress{.phase = "making the failing plan smaller"};
     const auto fails = [&](const sim::Plan& plan) {
-      const auto elapsed = SteadyClock::now() - reducing_since_;
-      if (++runs > kMostVirtualRuns || elapsed > kVirtualLimit || stop_()) return false;
-      progress.elapsed_s = std::chrono::duration<double>(elapsed).count();
-      if (on_progress_) on_progress_(report_, progress);
+      const bool over = SteadyClock::now() - *reducing_since_ > kVirtualLimit;
+      if (++runs > kMostVirtualRuns || over || stop_()) return false;
+      tell({});
       return breaks(simulate(plan).judgement, broken.check);
     };
     sim::Plan plan = broken.plan;
@@ -234,7 +238,7 @@ class Run {
     const auto fails = [&](const sim::Plan& plan) {
       const int tries = entries(plan) <= kFew ? kTriesOfFew : kLiveTries;
       for (int i = 0; i < tries; ++i) {
-        if (SteadyClock::now() - reducing_since_ > kReducingLimit || stop_()) return false;
+        if (SteadyClock::now() - *reducing_since_ > kMinimisingLimit || stop_()) return false;
         if (breaks_live(plan, broken.check)) return true;
       }
       return false;
@@ -273,29 +277,26 @@ class Run {
 
   void finish() {
     report_.elapsed_s = elapsed_s();
-    const auto floors = floors_for(options_);
-    const auto missing = shortfalls(report_);
+    conclude(report_.findings, {floors_for(options_), true, options_.plan.has_value()});
     for (Finding& f : report_.findings) {
-      const auto floor = floors.find(f.check);
-      if (floor != floors.end()) f.floor = floor->second;
-      if (floor == floors.end() || !shortfall(f, floors)) continue;
-      f.verdict = Verdict::unknown;
-      f.why = "checked " + std::to_string(f.checked) + " times, the floor is " +
-              std::to_string(f.floor);
+      if (!below_floor(f)) continue;
       if (f.check == Check::G8) f.why += why_no_g8();
       if (options_.foreign && model::kByDocuments.contains(f.check)) {
         f.why += how_to_judge_more(f);
       }
     }
-    require_checked(report_.findings);
-    if (!options_.plan) limit_excuses(report_.findings, true);
     add_activity();
-    if (report_.verdict() == Verdict::unknown && !missing.empty()) advise(missing);
+    const bool open = report_.verdict() == Verdict::unknown || !report_.harness_failure.empty();
+    if (!open) return;
+    report_.advice = advice(report_.findings,
+                            {report_.harness_failure, nobody_ready_, report_.interrupted,
+                             report_.stalls.mostly(), to_string(idle(report_)), how_to_see_more()});
   }
 
-  double elapsed_s() const {
-    return std::chrono::duration<double>(SteadyClock::now() - began_).count();
+  static double seconds_since(SteadyClock::time_point then) {
+    return std::chrono::duration<double>(SteadyClock::now() - then).count();
   }
+  double elapsed_s() const { return seconds_since(began_); }
 
   std::string why_no_g8() const {
     const auto needed = seconds_for_g8(options_);
@@ -326,30 +327,31 @@ class Run {
       activity.why += (activity.why.empty() ? "" : "; ") + what + " happened " +
                       std::to_string(seen) + " times, the floor is " + std::to_string(floor);
     }
-    const bool asked = activity.checked > 0 && !report_.findings.empty();
-    if (asked) report_.findings.push_back(std::move(activity));
+    if (report_.stalls.mostly()) {
+      activity.verdict = Verdict::unknown;
+      activity.why += (activity.why.empty() ? "" : "; ") + std::string("longest stall ") +
+                      to_string(report_.stalls);
+    }
+    const bool asked = activity.checked > 0 || report_.stalls.mostly();
+    if (asked && !report_.findings.empty()) report_.findings.push_back(std::move(activity));
   }
 
-  void advise(const std::vector<Shortfall>& missing) {
-    report_.advice = "seen too seldom: " + to_string(missing);
-    const bool more_would_help = !nobody_ready_ && report_.harness_failure.empty();
-    if (report_.interrupted || !more_would_help) return;
+  std::string how_to_see_more() const {
+    if (options_.plan && sim::is_scripted(*options_.plan)) return "";  // it shows the same each time
     if (options_.plan) {
-      report_.advice += "; run the plan more often, as --times " +
-                        std::to_string(kMostTimesAsked * options_.times) +
-                        ", or change what it draws";
-      return;
+      return "run the plan more often, as --times " +
+             std::to_string(kMostTimesAsked * options_.times) + ", or change what it draws";
     }
-    report_.advice += "; run with more seconds, as --seconds " +
-                      std::to_string(kMostTimesAsked * options_.seconds) +
-                      ", on a machine that does less else, or with a smaller --floors";
+    if (options_.only_case) return "run all cases of the seed, without --case";
+    return "run with more seconds, as --seconds " +
+           std::to_string(kMostTimesAsked * options_.seconds);
   }
 
   const VerifyOptions& options_;
   const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress_;
   const std::function<bool()>& stop_;
   std::optional<Broken> broken_;  ///< the first
-  SteadyClock::time_point reducing_since_;
+  std::optional<SteadyClock::time_point> reducing_since_;
   int reducing_runs_ = 0;         ///< live ones, of candidates for a smaller plan
   bool nobody_ready_ = false;     ///< of the last case's workers
   const SteadyClock::time_point began_ = SteadyClock::now();
@@ -417,10 +419,7 @@ std::string repeat_command(const VerifyOptions& options, int number) {
   return command;
 }
 
-Verdict VerifyReport::verdict() const {
-  const auto found = model::overall(findings);
-  return found == Verdict::holds && (interrupted || findings.empty()) ? Verdict::unknown : found;
-}
+Verdict VerifyReport::verdict() const { return verdict_of(findings, !interrupted); }
 
 VerifyReport verify(
     const VerifyOptions& options,

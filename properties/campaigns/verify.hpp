@@ -85,8 +85,9 @@ struct VerifyReport {
   double went_on_after_s = 0;            ///< ... when they were over
   std::string advice;                    ///< what to do about a verdict that is unknown
   std::vector<std::string> left_behind;  ///< on a user's set, and why
-  std::string reduced;                   ///< the result of its minimisation in the virtual world
-  Stall longest_stall;                   ///< of the machine or a member
+  std::string reduced;                   ///< the result of its minimisation
+  std::optional<double> minimising_s;    ///< for how long it has been minimised by now
+  Stalls stalls;
   std::string harness_failure;           ///< what died, with last words; empty: nothing
   sim::live::Traffic proxied;            ///< through the proxies before a user's members
   std::set<std::string> past_proxies;    ///< processes that were connected to them otherwise

@@ -265,7 +265,7 @@ TEST(VerifyLength, BelowAFloorItGoesOnUntilThreeTimesItsSecondsAreOver) {
 TEST(VerifyLength, WhatWasNeverCheckedIsWaitedForToo) {
   auto report = busy();
   report.findings.push_back(finding(Check::refinement, 0));
-  require_checked(report.findings);
+  conclude(report.findings, {});
   EXPECT_EQ(to_string(shortfalls(report)), "refinement 0 of 1");
   EXPECT_TRUE(goes_on(report));
 }
@@ -288,6 +288,17 @@ TEST(VerifyLength, ItDoesNotGoOnForWhatMoreCasesCannotChange) {
   other = report;
   other.options.only_case = 3;
   EXPECT_FALSE(goes_on(other));
+}
+
+TEST(VerifyLength, ItGoesOnForWhatAStallLeftOpen) {
+  auto report = busy();
+  auto& stalled = found(report, Check::G5);
+  stalled.verdict = Verdict::unknown;
+  stalled.why = std::string(model::kStalled) + "90.0 ms: a was notified late";
+  EXPECT_EQ(to_string(shortfalls(report)), "G5 0 of 3");
+  EXPECT_TRUE(goes_on(report));
+  report.elapsed_s = 180;
+  EXPECT_FALSE(goes_on(report));
 }
 
 TEST(VerifyLength, AChosenPlanIsRunUpToThreeTimesAsOftenAsWasAsked) {
@@ -342,7 +353,7 @@ constexpr const char* kOther = "more than 64 states are possible at once";
 
 TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {
   std::vector<Finding> all{finding(Check::G1, 3), finding(Check::G8, 0)};
-  require_checked(all);
+  conclude(all, {});
   EXPECT_EQ(all[0].verdict, Verdict::holds);
   EXPECT_EQ(all[1].verdict, Verdict::unknown);
   merge(all, {finding(Check::G8, 2), finding(Check::G1, 1)});
@@ -394,21 +405,94 @@ TEST(Findings, WhatIsViolatedStaysSoInAHistoryThatIsNotWhole) {
   EXPECT_TRUE(breaks(judgement, Check::refinement));
 }
 
+/// Of the first guarantee with a limit of its own.
 TEST(Findings, TooManyExcusesLeaveNothingThatHolds) {
-  const auto with = [](Verdict verdict, std::int64_t excused, bool live) {
-    Finding f = finding(Check::G5, 100);
+  const auto limit = excuse_limits().front();
+  const auto with = [&](Verdict verdict, std::int64_t excused, const Demands& demands) {
+    Finding f = finding(limit.check, 100);
     f.verdict = verdict;
     f.excused[0] = excused;
     std::vector<Finding> all{f};
-    limit_excuses(all, live);
+    conclude(all, demands);
     return all[0];
   };
-  EXPECT_EQ(with(Verdict::holds, 19, false).verdict, Verdict::holds) << "too few to tell";
-  EXPECT_EQ(with(Verdict::holds, 20, false).why,
-            "of 120 checks 20 were excused (stalls 20), at most 5 % may be");
-  EXPECT_EQ(with(Verdict::holds, 20, false).verdict, Verdict::unknown);
-  EXPECT_EQ(with(Verdict::holds, 20, true).verdict, Verdict::holds);
-  EXPECT_EQ(with(Verdict::violated, 500, false).verdict, Verdict::violated);
+  EXPECT_EQ(with(Verdict::holds, 19, {}).verdict, Verdict::holds) << "too few to tell";
+  EXPECT_EQ(with(Verdict::holds, 900, {}).why,
+            "too many were excused: 900 of 1000 checks (stalls 900), at most " +
+                std::to_string(limit.simulated) + " % may be");
+  for (const bool live : {false, true}) {
+    const auto percent = live ? limit.live : limit.simulated;
+    const std::int64_t most = std::max(100 * percent / (100 - percent), 19);
+    EXPECT_EQ(with(Verdict::holds, most, {.live = live}).verdict, Verdict::holds);
+    EXPECT_EQ(with(Verdict::holds, most + 1, {.live = live}).verdict, Verdict::unknown);
+    EXPECT_EQ(with(Verdict::holds, 900, {.live = live, .chosen = true}).verdict, Verdict::unknown);
+    EXPECT_EQ(with(Verdict::violated, 900, {.live = live}).verdict, Verdict::violated);
+  }
+  EXPECT_EQ(with(Verdict::holds, 100, {.chosen = true}).verdict, Verdict::holds) << "a half";
+  EXPECT_EQ(with(Verdict::holds, 101, {.chosen = true}).verdict, Verdict::unknown);
+}
+
+/// Each cause alone: what the user is told to do about it.
+TEST(Advice, IsGivenForEveryCauseOfAnUnknown) {
+  const auto told = [](const Finding& f, const Hindrances& hindrances = {}) {
+    std::vector<Finding> all{finding(Check::G1, 9), f};
+    conclude(all, {.floors = {{Check::G2, 5}}});
+    return advice(all, hindrances);
+  };
+  const auto unknown = [](const std::string& why) {
+    Finding f = finding(Check::G2, 9);
+    f.verdict = Verdict::unknown;
+    f.why = why;
+    return f;
+  };
+  auto excused = finding(Check::G5, 0);
+  excused.checked = 1, excused.excused[0] = 900;
+  const auto fine = finding(Check::G2, 9);
+  const std::pair<std::string, const char*> all[]{
+      {told(finding(Check::G2, 3), {.see_more = "run more"}), "seen too seldom: G2 3 of 5; run more"},
+      {told(finding(Check::G2, 3)), "seen too seldom: G2 3 of 5; run a plan that does more of it"},
+      {told(finding(Check::G3, 0)), "seen too seldom: G3 0 of 1; run a plan that does more of it"},
+      {told(fine, {.too_seldom = "pause 0 of 1", .see_more = "run more"}),
+       "seen too seldom: pause 0 of 1; run more"},
+      {told(unknown(std::string(model::kStalled) + "90 ms")),
+       "too much was late (G2): run it on a machine that does less else"},
+      {told(excused, {.see_more = "run more"}),
+       "too much was late (G5): run it on a machine that does less else, or run more"},
+      {told(fine, {.stood_still = true}),
+       "the machine stood still for more than half of the time: give it more of a CPU"},
+      {told(unknown(kNotRead)),
+       "the oplog was not read to its end: make it larger, or give the user `read` on `local`"},
+      {told(fine, {.interrupted = true}), "it was interrupted: let it run to its end"},
+      {told(fine, {.nobody_ready = true}),
+       "no worker became ready: run its command by hand, and see what it says"},
+      {told(fine, {.harness_failure = "p0.1 died"}),
+       "look at the last words of what died, and at memory and disk, and run it again"},
+      {told(unknown("the history is not well-formed")),
+       "the lines of G2 say what is missing; scenarios/guide/verdict.md says what to do"},
+      {advice({}, {}), "run it again: nothing was checked"}};
+  for (const auto& [said, expected] : all) EXPECT_EQ(said, expected);
+}
+
+TEST(Findings, WhatAStallLeavesOpenAnotherRunDecidesByItsOwnChecks) {
+  auto stalled = finding(Check::G5, 4);
+  stalled.verdict = Verdict::unknown;
+  stalled.why = std::string(model::kStalled) + "90.0 ms: a was notified late";
+  stalled.excused[0] = 1;
+  const auto certain = finding(Check::G5, 3);
+  for (const bool stall_first : {true, false}) {
+    std::vector<Finding> all{stall_first ? stalled : certain};
+    merge(all, {stall_first ? certain : stalled});
+    EXPECT_EQ(all[0].verdict, Verdict::holds);
+    EXPECT_EQ(all[0].checked, 3) << "its own checks are not certain";
+    EXPECT_EQ(all[0].all_excused(), 1);
+  }
+  std::vector<Finding> all{stalled};
+  merge(all, {stalled});
+  EXPECT_EQ(all[0].verdict, Verdict::unknown);
+  auto violated = certain;
+  violated.verdict = Verdict::violated;
+  merge(all, {violated});
+  EXPECT_EQ(all[0].verdict, Verdict::violated);
 }
 
 TEST(Findings, OnlyWhatIsViolatedIsMadeSmaller) {
@@ -490,11 +574,15 @@ TEST(Stalls, TheLongestOfTheMachineIsToldAndNotAProcesss) {
     e.at_ns = to * model::kMs;
     return e;
   };
-  const auto longest =
-      longest_stall({stall("", "machine", 0, 150), stall("", "member-1", 10, 1'910),
-                     stall("p0.1", "", 0, 9'000)});
-  EXPECT_EQ(to_string(longest), "1900 ms (member-1)");
-  EXPECT_EQ(to_string(longest_stall({})), "");
+  auto stalls = stalls_in({stall("", "machine", 0, 150), stall("", "member-1", 10, 1'910),
+                           stall("", "machine", 100, 300), stall("p0.1", "", 0, 9'000)});
+  EXPECT_EQ(to_string(stalls),
+            "1900 ms (member-1); the machine stood still for 3.4 % of the time");
+  EXPECT_FALSE(stalls.mostly());
+  EXPECT_EQ(to_string(stalls_in({})), "");
+  stalls.add({9'000 * model::kMs, "machine", 9'000 * model::kMs, 9'100 * model::kMs});
+  EXPECT_EQ(to_string(stalls), "9000 ms (machine); the machine stood still for 51.8 % of the time");
+  EXPECT_TRUE(stalls.mostly());
 }
 
 }  // namespace

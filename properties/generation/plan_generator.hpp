@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -51,6 +52,9 @@ struct PlanLimits {
 
 /// The plan of this seed. The same seed and limits give the same plan.
 [[nodiscard]] sim::Plan draw_plan(std::uint64_t seed, const PlanLimits& limits);
+
+/// How long a command minimises a failing plan at most; a last run may end later.
+inline constexpr std::chrono::seconds kMinimisingLimit{160};
 
 /// The plan without all that the failure does not need: faults, processes, names, time, drift,
 /// percentages. `fails` is called for each candidate, for `likely` ones first; the plan itself has

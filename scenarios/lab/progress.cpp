@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "properties/generation/plan_generator.hpp"
+
 namespace leasehold::lab {
 namespace {
 
@@ -40,6 +42,30 @@ std::string to_line(const Progress& p, std::size_t width) {
   if (p.faults.empty() || line.size() + 2 > width) return line;
   const auto faults = faults_in(p.faults, width - line.size() - 2);
   return faults.empty() ? line : line + ": " + faults;
+}
+
+std::string minimising_line(double elapsed_s) {
+  return fmt::format("minimising the failing plan: {:.0f} of at most {} s", elapsed_s,
+                     properties::kMinimisingLimit.count());
+}
+
+void StatusLine::show(const std::string& line, double elapsed_s) {
+  if (!terminal_ && elapsed_s < next_s_) return;
+  next_s_ = elapsed_s + 10;
+  fmt::print(stderr, "{}{}{}", terminal_ ? "\r\x1b[K" : "",
+             line.substr(0, line_width(STDERR_FILENO)), terminal_ ? "" : "\n");
+  std::fflush(stderr);
+}
+
+void StatusLine::end() const {
+  if (terminal_) fmt::print(stderr, "\r\x1b[K");
+}
+
+bool Minimising::is_over() {
+  const auto elapsed = std::chrono::steady_clock::now() - began_;
+  line_.show(minimising_line(std::chrono::duration<double>(elapsed).count()),
+             std::chrono::duration<double>(elapsed).count());
+  return elapsed > properties::kMinimisingLimit;
 }
 
 std::size_t line_width(int descriptor) {

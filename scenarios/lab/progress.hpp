@@ -1,5 +1,8 @@
 #pragma once
 
+#include <unistd.h>
+
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -19,6 +22,32 @@ struct Progress {
 /// At most `width` characters: the time, the activity, violations, the phase, and the present
 /// faults; what has no room is left out from the right.
 [[nodiscard]] std::string to_line(const Progress& progress, std::size_t width);
+
+/// "minimising the failing plan: 34 of at most 160 s".
+[[nodiscard]] std::string minimising_line(double elapsed_s);
+
+/// A line on standard error that overwrites itself on a terminal, and comes every ten seconds in a
+/// log.
+class StatusLine {
+ public:
+  void show(const std::string& line, double elapsed_s);
+  void end() const;
+
+ private:
+  const bool terminal_ = isatty(STDERR_FILENO) == 1;
+  double next_s_ = 0;
+};
+
+/// Shows for how long a failing plan has been minimised, until the time for that is over.
+class Minimising {
+ public:
+  [[nodiscard]] bool is_over();
+  void end() const { line_.end(); }
+
+ private:
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  StatusLine line_;
+};
 
 /// The width of a line on the terminal behind this descriptor; 79 if it is none, or has no width.
 [[nodiscard]] std::size_t line_width(int descriptor);

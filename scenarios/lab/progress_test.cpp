@@ -30,6 +30,18 @@ TEST(ProgressLine, FitsEveryWidthWithEveryFault) {
   for (std::size_t width = 0; width < 400; ++width) EXPECT_LE(to_line(p, width).size(), width);
 }
 
+TEST(ProgressLine, SaysThatItMinimisesAndForHowLongAtMost) {
+  EXPECT_EQ(minimising_line(34.2), "minimising the failing plan: 34 of at most 160 s");
+}
+
+TEST(ProgressLine, InALogComesOnceInTenSeconds) {
+  testing::internal::CaptureStderr();
+  StatusLine line;
+  for (const double at_s : {0., 4., 9.9, 10., 12., 21.}) line.show("line", at_s);
+  line.end();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "line\nline\nline\n");
+}
+
 TEST(ProgressLine, OfNoTerminalHasTheUsualWidth) { EXPECT_EQ(line_width(-1), 79u); }
 
 }  // namespace

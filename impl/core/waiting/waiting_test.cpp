@@ -34,6 +34,18 @@ AttemptSeen draw_seen() {
   return seen;
 }
 
+/// Bounds of guarantees are computed from it, so a judge must not have to believe it.
+RC_GTEST_PROP(Waiting, TheLongestPauseSaidIsTheLongestAskedFor, ()) {
+  const milliseconds min(*rc::gen::inRange(1, 1'000));
+  const auto max = min + milliseconds(*rc::gen::inRange(0, 86'000'000));
+  for (const auto& strategy :
+       {fixed_waiting(max), uniform_waiting(min, max), exponential_waiting(Jitter::full, min, max),
+        exponential_waiting(Jitter::decorrelated, min, max), adaptive_waiting(min, max),
+        queue_waiting(max)}) {
+    RC_ASSERT(strategy->longest_pause() == max);
+  }
+}
+
 RC_GTEST_PROP(Waiting, NoPauseIsNegativeOrLongerThanSaid, ()) {
   const auto seen = draw_seen();
   const auto random = *rc::gen::arbitrary<std::uint64_t>();

@@ -8,6 +8,7 @@
 
 #include "scenarios/lab/campaigns/matrix_run.hpp"
 #include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/matrix_table.hpp"
 #include "scenarios/lab/report/report.hpp"
 
@@ -25,7 +26,10 @@ void write_scenarios(const properties::Matrix& matrix, const std::string& folder
       for (const auto& fault : properties::matrix_faults()) {
         const auto& cell = rows.at(fault).at(g);
         if (cell.state != properties::Cell::State::violated) continue;
-        const auto plan = properties::smallest_plan(lock, fault, g, cell.seed);
+        Minimising limit;
+        const auto plan = properties::smallest_plan(lock, fault, g, cell.seed,
+                                                    [&] { return limit.is_over(); });
+        limit.end();
         const auto number = std::string(to_string(g)).substr(1);
         const auto file = fmt::format("{}/{}-breaks-g{}.scn", folder, lock, number);
         std::ofstream(file) << fmt::format("# {}, fault {}: {}\n", to_string(g), fault, cell.why)

@@ -11,6 +11,7 @@
 #include "scenarios/lab/campaigns/simulate_runs.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/report.hpp"
 #include "scenarios/lab/report/run_page.hpp"
 #include "scenarios/lab/report/simulate_report.hpp"
@@ -67,9 +68,11 @@ std::string broken_by(const properties::Simulated& one) {
 void keep_failure(const Plan& plan, const std::string& folder, const std::string& name) {
   namespace fs = std::filesystem;
   const auto broken = broken_by(properties::simulate(plan));
+  Minimising limit;
   const Plan small = properties::minimise(plan, [&](const Plan& candidate) {
-    return broken_by(properties::simulate(candidate)) == broken;
+    return !limit.is_over() && broken_by(properties::simulate(candidate)) == broken;
   });
+  limit.end();
   fs::create_directories(folder);
   const std::string file = folder + "/" + name + ".scn";
   std::ofstream(file) << sim::to_scn(small);
@@ -177,16 +180,14 @@ int simulate(const std::vector<std::string>& words) {
   const double began = cpu_seconds();
   SimulateReport report = run(a);
   const double cpu = std::max(cpu_seconds() - began, 1e-9);
-  properties::require_checked(report.findings);
-  if (report.runs >= properties::kManyRuns) properties::limit_excuses(report.findings, false);
+  report.interrupted = interrupted();
+  properties::conclude(report.findings, {.chosen = report.runs < properties::kManyRuns});
   print_report(report, cpu);
   show_failures(a, report);
-  auto verdict = interrupted() && report.verdict() == model::Verdict::holds
-                     ? model::Verdict::unknown
-                     : report.verdict();
+  auto verdict = report.verdict();
   if (!a.page.empty()) {
     const auto shown = report.failed.empty() ? a.range.from : *report.failed.begin();
-    write_report(a.page, sim::simulated::run(a.plan_of(shown)).history);
+    write_report(a.page, sim::simulated::run(a.plan_of(shown)).history, {}, report.advice());
   }
   const auto difference = repeat(a.plan_of(a.range.from));
   if (!difference.empty()) {

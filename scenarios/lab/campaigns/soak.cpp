@@ -7,6 +7,7 @@
 #include <random>
 
 #include "model/workers/worker_judge.hpp"
+#include "properties/campaigns/floors.hpp"
 #include "scenarios/lab/campaigns/store_option.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
@@ -15,6 +16,17 @@
 
 namespace leasehold::lab {
 namespace {
+
+std::string advice_of(const properties::SoakReport& report) {
+  if (report.verdict() != model::Verdict::unknown && report.harness_failure.empty()) return "";
+  const auto too_short = report.too_short() || report.measured == 0;
+  return properties::advice(report.findings,
+                            {.harness_failure = report.harness_failure,
+                             .interrupted = report.interrupted,
+                             .stood_still = report.stalls.mostly(),
+                             .too_seldom = too_short ? "minutes in which a process may grow" : "",
+                             .see_more = "run with more --minutes"});
+}
 
 nlohmann::ordered_json to_json(const properties::SoakReport& report) {
   const auto of = [](const properties::Trend& t) {
@@ -39,6 +51,7 @@ nlohmann::ordered_json to_json(const properties::SoakReport& report) {
           {"kept", report.kept},
           {"left_behind", report.left_behind},
           {"harness_failure", report.harness_failure},
+          {"advice", advice_of(report)},
           {"verdict", ending_of(report.verdict(), report.harness_failure).word}};
 }
 
@@ -72,9 +85,7 @@ void print(const properties::SoakReport& report) {
       report.anonymous_kib.error, report.descriptors.mean, report.descriptors.growth,
       report.descriptors.error);
   if (!report.grown.empty()) fmt::print("{}\n", report.grown);
-  if (report.longest_stall.ns > 0) {
-    fmt::print("longest stall: {}\n", to_string(report.longest_stall));
-  }
+  if (report.stalls.longest_ns > 0) fmt::print("longest stall: {}\n", to_string(report.stalls));
   if (!report.kept.empty()) fmt::print("kept: {}\n", report.kept);
   if (report.too_short()) {
     fmt::print("too short to measure growth: {} minutes at least\n",
@@ -82,6 +93,7 @@ void print(const properties::SoakReport& report) {
   }
   for (const auto& what : report.left_behind) fmt::print("left behind: {}\n", what);
   if (!report.harness_failure.empty()) fmt::print("harness failure: {}\n", report.harness_failure);
+  if (!advice_of(report).empty()) fmt::print("{}\n", advice_of(report));
   fmt::print("verdict: {}\n", ending_of(report.verdict(), report.harness_failure).word);
 }
 
@@ -161,9 +173,9 @@ int soak(const std::vector<std::string>& words) {
     fmt::print("{}: {}\n", promises->name, fmt::join(model::left_out(*promises), ", "));
   }
   write_json(a.json_file, to_json(report));
-  write_junit(a.junit_file, {"soak", report.elapsed_s, report.harness_failure},
+  write_junit(a.junit_file, {"soak", report.elapsed_s, report.harness_failure, advice_of(report)},
               with_growth(report));
-  write_report(a.page, report.history, promises);
+  write_report(a.page, report.history, promises, advice_of(report));
   if (!a.history.empty()) {
     std::ofstream out(a.history);
     model::write(out, report.history);

@@ -40,13 +40,12 @@ Progress progress_of(const VerifyReport& report, const sim::live::Progress& now)
   return p;
 }
 
-/// A line that overwrites itself on a terminal, and comes every ten seconds in a log. It says once
-/// that the seconds were not enough.
+/// The present state of the run. It says once that the seconds were not enough.
 class ProgressLine {
  public:
   void show(const VerifyReport& report, const sim::live::Progress& now) {
     if (!report.went_on_for.empty() && !std::exchange(told_, true)) {
-      end();
+      line_.end();
       const auto& asked = report.options;
       fmt::print(stderr,
                  "after {:.0f} s too little was seen ({}): goes on, for up to {} {} in all\n",
@@ -58,22 +57,18 @@ class ProgressLine {
     progress.elapsed_s = before_s_ + now.elapsed_s;
     if (now.elapsed_s < last_s_) before_s_ += last_s_;
     last_s_ = now.elapsed_s;
-    if (!terminal_ && progress.elapsed_s < next_s_) return;
-    next_s_ = progress.elapsed_s + 10;
-    const auto line = to_line(progress, line_width(STDERR_FILENO));
-    fmt::print(stderr, "{}{}{}", terminal_ ? "\r\x1b[K" : "", line, terminal_ ? "" : "\n");
-    std::fflush(stderr);
+    if (const auto since = report.minimising_s) {
+      return minimising_.show(minimising_line(*since), *since);
+    }
+    line_.show(to_line(progress, line_width(STDERR_FILENO)), progress.elapsed_s);
   }
-  void end() {
-    if (terminal_) fmt::print(stderr, "\r\x1b[K");
-  }
+  void end() const { line_.end(); }
 
  private:
-  const bool terminal_ = isatty(STDERR_FILENO) == 1;
+  StatusLine line_, minimising_;
   bool told_ = false;
   double before_s_ = 0;
   double last_s_ = 0;
-  double next_s_ = 0;
 };
 
 nlohmann::ordered_json to_json(const VerifyReport& report) {
@@ -112,7 +107,7 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   }
   const bool has_proxies = report.proxied.to_members > 0 || !report.past_proxies.empty();
   if (has_proxies) json["past_proxies"] = report.past_proxies;
-  if (report.longest_stall.ns > 0) json["longest_stall"] = to_string(report.longest_stall);
+  if (report.stalls.longest_ns > 0) json["longest_stall"] = to_string(report.stalls);
   if (!report.left_behind.empty()) json["left_behind"] = report.left_behind;
   if (!report.harness_failure.empty()) json["harness_failure"] = report.harness_failure;
   if (!report.advice.empty()) json["advice"] = report.advice;
@@ -143,9 +138,7 @@ void print_summary(const VerifyReport& report) {
     fmt::print("past the proxies, where no fault of a link reaches them: {}\n",
                fmt::join(report.past_proxies, ", "));
   }
-  if (report.longest_stall.ns > 0) {
-    fmt::print("longest stall: {}\n", to_string(report.longest_stall));
-  }
+  if (report.stalls.longest_ns > 0) fmt::print("longest stall: {}\n", to_string(report.stalls));
   fmt::print("\n{}\n", table(report.findings));
   const auto& foreign = report.options.foreign;
   if (!foreign) {
@@ -186,6 +179,7 @@ Summary summary_of(const VerifyReport& report) {
                              report.processes, report.locks, faults,
                              report.options.seed),
           .failure = report.harness_failure,
+          .advice = report.advice,
           .repeat = report.repeat};
 }
 
@@ -330,11 +324,11 @@ int verify(const std::vector<std::string>& words) {
       interrupted);
   line.end();
   print_summary(report);
-  write_report(asked.page, report.shown, report.promises());
+  write_report(asked.page, report.shown, report.promises(), report.advice);
   append_summary(asked.summary, to_markdown(summary_of(report), report.findings));
   write_json(asked.json_file, to_json(report));
-  write_junit(asked.junit_file, {"verify", report.elapsed_s, report.harness_failure},
-              report.findings);
+  write_junit(asked.junit_file,
+              {"verify", report.elapsed_s, report.harness_failure, report.advice}, report.findings);
   return ending_of(report.verdict(), report.harness_failure).exit_code;
 }
 

@@ -27,12 +27,13 @@ void set_attribute(pugi::xml_node node, const char* name, const std::string& giv
 }
 
 /// A test case: passed without a `problem`, which is JUnit's word for its result.
-void add_case(pugi::xml_node suite, const std::string& name, const std::string& problem,
-              const std::string& message) {
+pugi::xml_node add_case(pugi::xml_node suite, const std::string& name, const std::string& problem,
+                        const std::string& message) {
   auto one = suite.append_child("testcase");
   set_attribute(one, "classname", suite.attribute("name").value());
   set_attribute(one, "name", name);
   if (!problem.empty()) set_attribute(one.append_child(problem.c_str()), "message", message);
+  return one;
 }
 
 std::string problem_of(const JunitCase& one) {
@@ -40,12 +41,20 @@ std::string problem_of(const JunitCase& one) {
   return one.skipped ? "skipped" : "failure";
 }
 
-double excused_percent(const Finding& f) {
-  return 100.0 * static_cast<double>(f.all_excused()) /
-         static_cast<double>(f.checked + f.all_excused());
+std::string in_thousands(std::int64_t count) {
+  auto text = std::to_string(count);
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {
+    text.insert(static_cast<std::size_t>(at), ",");
+  }
+  return text;
 }
 
 }  // namespace
+
+std::string checks_of(const Finding& finding) {
+  return fmt::format("{} checks, {:.1f} % excused", in_thousands(finding.checked),
+                     properties::excused_percent(finding));
+}
 
 nlohmann::ordered_json guarantees_json(const std::vector<Finding>& findings) {
   nlohmann::ordered_json json;
@@ -59,6 +68,7 @@ nlohmann::ordered_json guarantees_json(const std::vector<Finding>& findings) {
     for (std::size_t i = 0; i < model::kExcuses.size(); ++i) {
       if (f.excused[i] > 0) one["excused"][model::kExcuses[i]] = f.excused[i];
     }
+    one["excused_percent"] = properties::excused_percent(f);
     if (!f.why.empty()) one["why"] = f.why;
     for (const auto& [key, count] : f.counts) one[key] = count;
   }
@@ -94,17 +104,17 @@ std::string arrows_table(const sim::ArrowCounts& taken) {
 }
 
 std::string table(const std::vector<Finding>& findings) {
-  std::string out =
-      fmt::format("{:<15} {:<9} {:>9} {:>7}  {}\n", "", "verdict", "checked", "floor", "guarantee");
+  std::string out = fmt::format("{:<15} {:<9} {:>9} {:>8} {:>7}  {}\n", "", "verdict", "checked",
+                                "excused", "floor", "guarantee");
   for (const Finding& f : findings) {
-    out += fmt::format("{:<15} {:<9} {:>9} {:>7}  {}\n", to_string(f.check),
-                       to_string(f.verdict), f.checked, f.floor, about(f.check).statement);
-    if (f.verdict != Verdict::holds) out += fmt::format("{:>43}  {}\n", "!", f.why);
+    out += fmt::format("{:<15} {:<9} {:>9} {:>6.1f} % {:>7}  {}\n", to_string(f.check),
+                       to_string(f.verdict), f.checked, properties::excused_percent(f), f.floor,
+                       about(f.check).statement);
+    if (f.verdict != Verdict::holds) out += fmt::format("{:>52}  {}\n", "!", f.why);
   }
   for (const Finding& f : findings) {
     if (f.all_excused() == 0) continue;
-    out += fmt::format("{:<15} of {} checks {:.1f} % were excused: {}\n", to_string(f.check),
-                       f.checked + f.all_excused(), excused_percent(f), properties::excuses_of(f));
+    out += fmt::format("{:<15} excused: {}\n", to_string(f.check), properties::excuses_of(f));
   }
   return out;
 }
@@ -149,7 +159,10 @@ void write_junit(const std::string& file, const JunitSuite& suite,
   for (const JunitCase& one : cases) {
     const auto problem = problem_of(one);
     ++count[problem];
-    add_case(all, one.name, problem, std::string(to_string(one.verdict)) + ": " + one.why);
+    auto message = std::string(to_string(one.verdict)) + ": " + one.why;
+    if (one.verdict == Verdict::unknown && !suite.advice.empty()) message += "\n" + suite.advice;
+    auto node = add_case(all, one.name, problem, message);
+    if (!one.checks.empty()) node.append_child("system-out").text() = one.checks.c_str();
   }
   if (!suite.harness_failure.empty()) {
     ++count["error"];
@@ -172,7 +185,7 @@ void write_junit(const std::string& file, const JunitSuite& suite,
   std::vector<JunitCase> cases;
   for (const Finding& f : findings) {
     const auto name = fmt::format("{}: {}", to_string(f.check), about(f.check).statement);
-    cases.push_back({name, f.verdict, f.why, f.only_stalled()});
+    cases.push_back({name, f.verdict, f.why, f.only_stalled(), checks_of(f)});
   }
   write_junit(file, suite, cases);
 }

@@ -18,6 +18,9 @@ namespace leasehold::lab {
 /// How often each published arrow was taken, and which never.
 [[nodiscard]] std::string arrows_table(const sim::ArrowCounts& taken);
 
+/// "12,054 checks, 13.8 % excused".
+[[nodiscard]] std::string checks_of(const model::Finding& finding);
+
 /// The table of guarantees, for a terminal.
 [[nodiscard]] std::string table(const std::vector<model::Finding>& findings);
 
@@ -33,12 +36,14 @@ struct JunitSuite {
   std::string name;
   double seconds = 0;
   std::string harness_failure = {};  ///< reported as an error, unless it is empty
+  std::string advice = {};           ///< what to do about cases that are unknown
 };
 struct JunitCase {
   std::string name;
   model::Verdict verdict = model::Verdict::holds;
   std::string why = {};  ///< unless it holds
   bool skipped = false;  ///< no failure, if only a stall explains it
+  std::string checks = {};
 };
 /// Writes nothing if the file's name is empty.
 void write_junit(const std::string& file, const JunitSuite& suite,

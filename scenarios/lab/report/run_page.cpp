@@ -9,6 +9,7 @@
 #include "properties/campaigns/judgement.hpp"
 #include "properties/stories/transcript.hpp"
 #include "scenarios/lab/report/pages.hpp"
+#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -29,11 +30,12 @@ class Gatherer {
         digest_(model::digest(history)),
         began_ns_(history.empty() ? 0 : history.front().at_ns) {}
 
-  Json gather() {
+  Json gather(const std::string& advice) {
     Json page{{"run", history_.empty() ? ""
                                        : history_.front().lock.str() +
                                              (history_.front().live ? " live" : " virtual")},
               {"end", history_.empty() ? 0.0 : ms(history_.back().at_ns)}};
+    page["advice"] = advice;
     page["lanes"] = lanes();
     page["faults"] = faults();
     page["clocks"] = clocks();
@@ -166,7 +168,7 @@ class Gatherer {
     for (const auto& f : properties::judge(history_, promises_).findings) {
       Json one{
           {"guarantee", to_string(f.check)},        {"statement", about(f.check).statement},
-          {"verdict", model::to_string(f.verdict)},     {"checked", f.checked},
+          {"verdict", model::to_string(f.verdict)},     {"checked", checks_of(f)},
           {"why", properties::with_short_names(f.why)}, {"events", Json::array()}};
       for (const Index i : f.events) {
         if (i >= history_.size()) continue;
@@ -189,8 +191,10 @@ class Gatherer {
 }  // namespace
 
 std::string run_page(const model::History& history,
-                     const std::optional<model::Promises>& promises) {
-  std::string data = Gatherer(history, promises).gather().dump();
+                     const std::optional<model::Promises>& promises, const std::string& advice) {
+  std::string data = Gatherer(history, promises)
+                         .gather(advice)
+                         .dump(-1, ' ', false, Json::error_handler_t::replace);
   // In JSON each "<" is in a string. Escaped, none ends the script or opens a comment in it.
   boost::replace_all(data, "<", "\\u003c");
   return pages::filled(
@@ -199,10 +203,10 @@ std::string run_page(const model::History& history,
 }
 
 void write_report(const std::string& file, const model::History& history,
-                  const std::optional<model::Promises>& promises) {
+                  const std::optional<model::Promises>& promises, const std::string& advice) {
   if (file.empty()) return;
   std::ofstream out(file);
-  out << run_page(history, promises);
+  out << run_page(history, promises, advice);
   if (!out.flush()) throw std::runtime_error("cannot write " + file);
 }
 

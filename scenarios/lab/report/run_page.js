@@ -188,6 +188,7 @@ for (const v of run.verdicts) {
   }
 }
 document.getElementById("title").textContent = run.run;
+document.getElementById("advice").textContent = run.advice;
 document.getElementById("jump").hidden = !firstBad;
 document.getElementById("jump").onclick = () => { location.hash = "violation"; jump(); };
 document.getElementById("all").onclick = () => {

@@ -27,10 +27,12 @@ void print_report(const SimulateReport& report, double cpu) {
              static_cast<double>(lifecycles_of(report)) / cpu, report.fewest_acquisitions);
   for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
   fmt::print("\nfault            runs that had it  took effect in  times in all\n");
+  const auto count = [](const auto& map, const std::string& key) {
+    return map.contains(key) ? map.at(key) : 0;
+  };
   for (const auto& [kind, runs] : report.enabled) {
-    const auto count = [&](const auto& map) { return map.contains(kind) ? map.at(kind) : 0; };
-    fmt::print("{:<16} {:>16} {:>15} {:>13}\n", kind, runs, count(report.bit),
-               count(report.took_effect));
+    fmt::print("{:<16} {:>16} {:>15} {:>13}\n", kind, runs, count(report.bit, kind),
+               count(report.took_effect, kind));
   }
   for (const char* what :
        {"begun-at-a-command", "elections", "moves", "moves-while-held", "rolled-back",
@@ -39,7 +41,7 @@ void print_report(const SimulateReport& report, double cpu) {
       fmt::print("{:>9} {}\n", report.took_effect.at(what), what);
   }
   fmt::print("\n{}\n{}", table(report.findings), arrows_table(report.arrows));
-  if (!report.shortfall().empty()) fmt::print("unknown: {}\n", report.shortfall());
+  if (const auto advice = report.advice(); !advice.empty()) fmt::print("{}\n", advice);
 }
 
 namespace {
@@ -74,6 +76,7 @@ int conclude(const SimulateReport& report, const Conclusion& conclusion,
              const std::string& json_file, const std::string& junit_file) {
   const auto& [cpu, verdict, hashed] = conclusion;
   auto json = report_json(report, cpu);
+  if (const auto advice = report.advice(); !advice.empty()) json["advice"] = advice;
   json["verdict"] = to_string(verdict);
   if (hashed) {
     json["history_hash"] = fmt::format("{:016x}", report.hash);
@@ -81,7 +84,7 @@ int conclude(const SimulateReport& report, const Conclusion& conclusion,
   }
   fmt::print("verdict: {}\n", to_string(verdict));
   write_json(json_file, json);
-  write_junit(junit_file, {"simulate", cpu}, report.findings);
+  write_junit(junit_file, {"simulate", cpu, "", report.advice()}, report.findings);
   return exit_code(verdict);
 }
 

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "properties/campaigns/judgement.hpp"
+
 namespace leasehold::lab {
 namespace {
 
@@ -33,8 +35,9 @@ std::string plain(const std::string& text) {
 std::string row(const Finding& f) {
   const std::string verdict = to_string(f.verdict);
   const bool holds = f.verdict == Verdict::holds;
-  return fmt::format("| {} | {} | {} | {}{} |\n", plain(to_string(f.check)),
+  return fmt::format("| {} | {} | {} | {:.1f} % | {}{} |\n", plain(to_string(f.check)),
                      holds ? verdict : "**" + verdict + "**", f.checked,
+                     properties::excused_percent(f),
                      plain(about(f.check).statement), holds ? "" : ": " + plain(f.why));
 }
 
@@ -45,7 +48,8 @@ std::string to_markdown(const Summary& summary, const std::vector<Finding>& find
       fmt::format("### leasehold-lab {}: {}\n\n{}\n\n", summary.command, summary.verdict,
                   plain(summary.run));
   if (!summary.failure.empty()) out += "**" + plain(summary.failure) + "**\n\n";
-  out += "| | verdict | checked | |\n|---|---|--:|---|\n";
+  if (!summary.advice.empty()) out += plain(summary.advice) + "\n\n";
+  out += "| | verdict | checked | excused | |\n|---|---|--:|--:|---|\n";
   for (const Finding& f : findings) out += row(f);
   if (!summary.repeat.empty()) out += "\nTo repeat it:\n\n    " + summary.repeat + "\n";
   return out + '\n';

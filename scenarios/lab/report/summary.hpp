@@ -13,6 +13,7 @@ struct Summary {
   std::string verdict;       ///< in a word
   std::string run;           ///< what was run, in a line
   std::string failure = {};  ///< why the run says little, or nothing
+  std::string advice = {};   ///< what to do about a verdict that is unknown
   std::string repeat = {};   ///< the command that repeats what failed; empty: nothing did
 };
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "scenarios/lab/report/report.hpp"
+
 namespace leasehold::lab {
 namespace {
 
@@ -27,12 +29,42 @@ TEST(Summary, HasTheVerdictARowForEachFindingAndHowToRepeatIt) {
       {finding(model::Check::G2, model::Verdict::violated, "held in A and B at once"),
        finding(model::Check::G7, model::Verdict::holds)});
   EXPECT_TRUE(text.starts_with("### leasehold-lab verify: violated\n\nmy lock: 3 cases")) << text;
-  EXPECT_NE(text.find("\n| G2 | **violated** | 12 | held() is never true in two processes at once "
+  EXPECT_NE(text.find("\n| G2 | **violated** | 12 | 0.0 % | held() is never true in two processes at once "
                       "for one lock: held in A and B at once |\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("\n| G7 | holds | 12 | "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n| G7 | holds | 12 | 0.0 % | "), std::string::npos) << text;
   EXPECT_NE(text.find("\n\n    leasehold-lab verify --seed 1\n"), std::string::npos) << text;
+}
+
+TEST(Summary, AnUnknownSaysWhatToDoAndEachRowWhatWasExcused) {
+  auto excused = finding(model::Check::G7, model::Verdict::holds);
+  excused.checked = 12'054;
+  excused.excused[0] = 1'930;
+  const auto text = to_markdown(
+      {.command = "verify", .verdict = "unknown", .advice = "seen too seldom: G1 3 of 5"}, {excused});
+  EXPECT_LT(text.find("seen too seldom: G1 3 of 5"), text.find("| verdict |")) << text;
+  EXPECT_NE(text.find("| G7 | holds | 12054 | 13.8 % | "), std::string::npos) << text;
+}
+
+TEST(Reports, EachCaseOfJunitHasItsChecksAndAnUnknownWhatToDo) {
+  const auto file = testing::TempDir() + "leasehold-junit-" + std::to_string(getpid());
+  auto excused = finding(model::Check::G7, model::Verdict::holds);
+  excused.checked = 12'054;
+  excused.excused[0] = 1'930;
+  EXPECT_EQ(checks_of(excused), "12,054 checks, 13.8 % excused");
+  excused.checked = 123;
+  excused.excused = {};
+  EXPECT_EQ(checks_of(excused), "123 checks, 0.0 % excused");
+  write_junit(file, {.name = "verify", .advice = "run it again"},
+              {excused, finding(model::Check::G1, model::Verdict::unknown, "too few")});
+  std::ifstream in(file);
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  in.close();
+  unlink(file.c_str());
+  EXPECT_NE(text.find("<system-out>123 checks, 0.0 % excused</system-out>"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("message=\"unknown: too few&#10;run it again\""), std::string::npos) << text;
 }
 
 TEST(Summary, AHarnessFailureStandsAboveTheTable) {

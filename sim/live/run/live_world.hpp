@@ -19,7 +19,7 @@ class LiveWorld final : public World {
     TheirSet set = {};                        ///< where it runs, if not on a set of ours
     std::function<bool()> stop = {};          ///< true ends a run early; may be empty
   };
-  LiveWorld() = default;
+  LiveWorld() : LiveWorld(Setting{}) {}
   explicit LiveWorld(Setting setting) : setting_(std::move(setting)) {}
 
   [[nodiscard]] RunResult run(const Plan& plan) override;
