@@ -248,6 +248,9 @@ Verdict verdict_of(const std::vector<Finding>& findings, bool complete) {
 }
 
 std::string advice(const std::vector<Finding>& findings, const Hindrances& h) {
+  const bool whole = !h.nobody_ready && !h.interrupted && !h.stood_still && h.too_seldom.empty();
+  const auto verdict = verdict_of(findings, whole);
+  if (verdict != Verdict::unknown && h.harness_failure.empty()) return "";
   std::string out, too_seldom = h.too_seldom, late, other;
   const auto say = [](std::string& to, const std::string& what, const char* between = "; ") {
     if (!what.empty()) to += (to.empty() ? "" : between) + what;

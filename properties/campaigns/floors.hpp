@@ -68,7 +68,7 @@ struct Hindrances {
   std::string too_seldom = {};  ///< events: "acquisitions 532 of 600"
   std::string see_more = {};    ///< "run with more seconds, as --seconds 360"; empty: nothing helps
 };
-/// What to do about a run that is no answer, one clause for each cause; never empty.
+/// What to do about a run that is no answer, one clause for each cause; empty for one that is.
 [[nodiscard]] std::string advice(const std::vector<model::Finding>& findings,
                                  const Hindrances& hindrances);
 

@@ -170,7 +170,6 @@ model::Verdict SimulateReport::verdict() const {
 }
 
 std::string SimulateReport::advice() const {
-  if (verdict() != model::Verdict::unknown) return "";
   return properties::advice(findings, {.interrupted = interrupted,
                                        .too_seldom = shortfall(),
                                        .see_more = "run more seeds, as --seeds 1.." +

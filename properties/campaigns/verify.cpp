@@ -286,8 +286,6 @@ class Run {
       }
     }
     add_activity();
-    const bool open = report_.verdict() == Verdict::unknown || !report_.harness_failure.empty();
-    if (!open) return;
     report_.advice = advice(report_.findings,
                             {report_.harness_failure, nobody_ready_, report_.interrupted,
                              report_.stalls.mostly(), to_string(idle(report_)), how_to_see_more()});

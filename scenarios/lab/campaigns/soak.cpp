@@ -18,7 +18,6 @@ namespace leasehold::lab {
 namespace {
 
 std::string advice_of(const properties::SoakReport& report) {
-  if (report.verdict() != model::Verdict::unknown && report.harness_failure.empty()) return "";
   const auto too_short = report.too_short() || report.measured == 0;
   return properties::advice(report.findings,
                             {.harness_failure = report.harness_failure,

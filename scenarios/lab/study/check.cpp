@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "model/workers/worker_judge.hpp"
-#include "properties/campaigns/judgement.hpp"
+#include "properties/campaigns/floors.hpp"
 #include "properties/campaigns/run_folder.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report/report.hpp"
@@ -79,6 +79,11 @@ int check(const std::vector<std::string>& words) {
     fmt::print("{}: {}\n", promises->name, fmt::join(model::left_out(*promises), ", "));
   }
   if (!failure.empty()) fmt::print("harness failure: {}\n", failure);
+  const auto advice =
+      properties::advice(findings, {.harness_failure = failure,
+                                    .stood_still = properties::stalls_in(history).mostly(),
+                                    .see_more = "check a run that does more"});
+  if (!advice.empty()) fmt::print("{}\n", advice);
   fmt::print("verdict: {}\n", verdict.word);
   nlohmann::ordered_json json;
   json["history"] = file;
@@ -86,10 +91,11 @@ int check(const std::vector<std::string>& words) {
   for (const auto& [key, count] : properties::totals_of(history, findings)) json[key] = count;
   json["guarantees"] = guarantees_json(findings);
   if (!promises) json["arrows"] = arrows_json(arrows);
+  if (!advice.empty()) json["advice"] = advice;
   json["verdict"] = verdict.word;
   write_json(json_file, json);
-  write_junit(junit_file, {"check", 0, failure}, findings);
-  write_report(page_file, history, promises);
+  write_junit(junit_file, {"check", 0, failure, advice}, findings);
+  write_report(page_file, history, promises, advice);
   return verdict.exit_code;
 }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "properties/campaigns/floors.hpp"
 #include "properties/campaigns/run_folder.hpp"
 #include "properties/stories/incident.hpp"
 #include "scenarios/lab/campaigns/worker_option.hpp"
@@ -191,20 +192,25 @@ int import_incident(const std::vector<std::string>& words) {
   fmt::print("{} events since {}\n{}{}", incident.history.size(),
              properties::date_text(incident.began_ms), table(findings),
              story(findings, incident.history, true));
-  fmt::print("{}: {}\nverdict: {}\n", incident.promises.name,
-             fmt::join(incident.left_out, ", "), verdict.word);
+  const auto advice =
+      verdict.exit_code == kUnknown
+          ? properties::advice(findings, {.see_more = "take longer logs, and the oplog of that time"})
+          : "";
+  fmt::print("{}: {}\n{}{}verdict: {}\n", incident.promises.name,
+             fmt::join(incident.left_out, ", "), advice, advice.empty() ? "" : "\n", verdict.word);
   write_story(asked.scenario_file, plan, broken(findings));
   if (!asked.folder.empty()) {
     properties::keep_run(asked.folder, plan, incident.history, findings, {},
                          incident.promises);
   }
-  write_report(asked.page_file, incident.history, incident.promises);
+  write_report(asked.page_file, incident.history, incident.promises, advice);
   write_json(asked.json_file, {{"events", incident.history.size()},
                                {"began", properties::date_text(incident.began_ms)},
                                {"guarantees", guarantees_json(findings)},
                                {"left_out", incident.left_out},
+                               {"advice", advice},
                                {"verdict", verdict.word}});
-  write_junit(asked.junit_file, {"import"}, findings);
+  write_junit(asked.junit_file, {"import", 0, "", advice}, findings);
   return verdict.exit_code;
 }
 
