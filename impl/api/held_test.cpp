@@ -1,6 +1,11 @@
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <future>
 
 #include "runtime/testing/fake_server.hpp"
@@ -30,6 +35,51 @@ TEST(Held, ComparesTheClockAtEachCall) {
   clock->at = clock->at.load() + std::chrono::milliseconds(900);
   EXPECT_FALSE(handle.held()) << "no timer has come yet";
   EXPECT_EQ(handle.remaining().count(), 0);
+}
+
+TEST(Held, AfterANoAnExtensionThatComesLateChangesNothing) {
+  for (const bool ended : {false, true}) {
+    core::Granted granted{};
+    granted.deadline = core::LocalInstant(std::chrono::hours(1));
+    HandleState state(granted, {});
+    if (ended) state.end();
+    EXPECT_EQ(state.left_at(granted.deadline).just_over, !ended);
+    state.extend(granted.deadline + std::chrono::hours(1));
+    EXPECT_EQ(state.left_at(granted.deadline).remaining.count(), 0) << ended;
+  }
+}
+
+bool local_clock_runs_as(clockid_t kernels) {
+  const auto read = [kernels] {
+    timespec t{};
+    clock_gettime(kernels, &t);
+    return core::LocalInstant(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
+  };
+  const auto before = read(), now = boottime_clock()->now(), after = read();
+  return before <= now && now <= after;
+}
+
+TEST(LocalClock, IsTheOneThatRunsDuringSuspend) { EXPECT_TRUE(local_clock_runs_as(CLOCK_BOOTTIME)); }
+
+/// As if the machine had slept for a while: the clocks that stand still meanwhile are another time.
+TEST(LocalClock, IsNoClockThatStandsStillDuringSuspend) {
+  enum { kAsItMustBe, kAnother, kNoNamespace };
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWTIME) != 0 ||
+        !(std::ofstream("/proc/self/timens_offsets") << "boottime 10000 0" << std::flush)) {
+      _exit(kNoNamespace);
+    }
+    const pid_t there = fork();  // a namespace of time is its maker's children's
+    if (there == 0) _exit(local_clock_runs_as(CLOCK_BOOTTIME) ? kAsItMustBe : kAnother);
+    int status = 0;
+    waitpid(there, &status, 0);
+    _exit(WEXITSTATUS(status));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == kNoNamespace) GTEST_SKIP() << "no namespace of time may be made here";
+  EXPECT_EQ(WEXITSTATUS(status), kAsItMustBe);
 }
 
 /// A lock that is held for 15 s of its 30 s when the question comes. No round extends it, because
@@ -72,6 +122,14 @@ TEST(Ensure, AnExtensionIsAskedForWhereTooLittleIsLeft) {
   EXPECT_TRUE(h.handle.ensure(milliseconds(20'000)));
   EXPECT_EQ(h.extensions, 1);
   EXPECT_GT(h.handle.remaining(), milliseconds(29'000));
+}
+
+TEST(Ensure, WhatPassesUntilTheServerAnswersIsNotLeft) {
+  HalfOver h;
+  h.before_extension = [&h] { h.pass(milliseconds(3'000)); };
+  EXPECT_FALSE(h.handle.ensure(milliseconds(28'000)));
+  EXPECT_EQ(h.extensions, 1);
+  EXPECT_TRUE(h.handle.ensure(milliseconds(26'000)));
 }
 
 TEST(Ensure, NothingIsAskedForThatNoExtensionGives) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "runtime/testing/fake_server.hpp"
+#include "runtime/threads/thread_executor.hpp"
 
 /// Elected, notified, resigned, elected again: on a server of one lock.
 namespace leasehold::runtime::leadership_test {
@@ -264,6 +265,50 @@ TEST(Leadership, APauseFollowsAnExceptionAndDoublesToItsLongest) {
   for (std::size_t i = 0; i < kPauses_ms.size(); ++i) {
     EXPECT_GE(at[i + 1] - at[i], milliseconds(kPauses_ms[i])) << "after failure " << i + 1;
   }
+}
+
+/// Pauses of an hour are over at once, and kept; all other waiting is as usual.
+class SkipsHours final : public Executor {
+ public:
+  std::unique_ptr<Activity> start(Job turn) override { return threads_->start(std::move(turn)); }
+  std::unique_ptr<TimedActivity> start_timed(Job turn) override {
+    return threads_->start_timed(std::move(turn));
+  }
+  bool run_apart(Job job) override { return threads_->run_apart(std::move(job)); }
+  bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
+            core::Duration limit, const std::function<bool()>& met) override {
+    const bool skips = limit >= std::chrono::hours(1) && limit != core::Duration::max();
+    if (!skips) return threads_->wait(lock, changed, limit, met);
+    skipped.push_back(std::chrono::duration_cast<std::chrono::hours>(limit).count());
+    return met();
+  }
+  [[nodiscard]] bool on_own_thread() const override { return threads_->on_own_thread(); }
+
+  std::vector<std::int64_t> skipped;  ///< by the thread of `run` alone
+
+ private:
+  const std::shared_ptr<Executor> threads_ = thread_executor(boottime_clock());
+};
+
+TEST(Leadership, ATermThatEndsWellMakesThePauseShortAgain) {
+  const auto executor = std::make_shared<SkipsHours>();
+  auto parts = production_parts(std::make_shared<FakeServer>(),
+                                std::make_unique<core::ProviderCore>("", 4));
+  parts.executor = executor;
+  const auto provider = detail::Access::provider(Driver::make(std::move(parts)));
+  std::stop_source over;
+  int term = 0;
+  Leadership leadership(
+      provider.create_lock("lock").value(),
+      [&](const std::stop_token&, FencingToken) {
+        if (++term == 5) over.request_stop();
+        if (term != 3) throw 1;
+      },
+      {.on_ended = [](const Term&) {},
+       .pause = std::chrono::hours(1),
+       .longest_pause = std::chrono::hours(100)});
+  EXPECT_EQ(leadership.run(over.get_token()).kind, ErrorKind::cancelled);
+  EXPECT_EQ(executor->skipped, (std::vector<std::int64_t>{1, 2, 1, 1, 2}));
 }
 
 TEST(Leadership, NoPauseFollowsALoss) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <latch>
 #include <leasehold/semaphore.hpp>
 #include <map>
 #include <thread>
@@ -115,23 +116,94 @@ TEST(Semaphores, OneThatWaitsGetsASlotThatBecomesFree) {
   EXPECT_TRUE(got.get_future().get());
 }
 
+/// Waits at one of two slots, its home; a server with one worker, which sets what it reads.
+struct WaitsAtHome {
+  WaitsAtHome() {
+    f.server->mode = Mode::refuse;
+    f.server->before = [this](const Command& command) {
+      const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
+      if (attempt != nullptr && ++attempts[attempt->name] == 5 && other.empty()) {
+        other = attempt->name == "s#0" ? "s#1" : "s#0";
+        attempts[other] = 0;
+      }
+      if (!other.empty()) then(command);
+    };
+  }
+  void free_other() const {
+    f.server->only_free = other;
+    f.server->mode = Mode::serve;
+  }
+  static bool attempts_at(const std::string& name, const Command& command) {
+    const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
+    return attempt != nullptr && attempt->name == name;
+  }
+
+  Fixture f{1};
+  std::map<std::string, int> attempts;
+  std::string other;                         ///< the slot that is not its home, once it has one
+  std::function<void(const Command&)> then;  ///< sees each command from there on
+};
+
 /// Where it waits it is refused for ever.
 TEST(Semaphores, OneThatWaitsTakesASlotThatBecomesFreeElsewhere) {
-  Fixture f(1);  // one worker sets what it reads
-  f.server->mode = Mode::refuse;
-  std::map<std::string, int> attempts;
-  f.server->before = [&](const Command& command) {
-    const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
-    if (attempt == nullptr || ++attempts[attempt->name] != 5) return;
-    f.server->only_free = attempt->name == "s#0" ? "s#1" : "s#0";
-    f.server->mode = Mode::serve;
+  WaitsAtHome w;
+  w.then = [&w](const Command&) { w.free_other(); };
+  {
+    const auto slots = semaphore(w.f, 2);
+    const auto permit = slots.try_acquire(milliseconds(20'000));
+    EXPECT_TRUE(permit && slots.lock_name(permit->slot) == w.other);
+  }
+  end(w.f);
+}
+
+TEST(Semaphores, OneThatCameTooLateElsewhereLooksAgain) {
+  WaitsAtHome w;
+  w.then = [&w](const Command& command) {
+    if (std::holds_alternative<core::ReadHoldersCommand>(command.body)) w.free_other();
+    const bool vain = WaitsAtHome::attempts_at(w.other, command) && w.attempts[w.other] == 1;
+    if (vain) w.f.server->mode = Mode::refuse;
   };
   {
-    const auto slots = semaphore(f, 2);
+    const auto slots = semaphore(w.f, 2);
     const auto permit = slots.try_acquire(milliseconds(20'000));
-    EXPECT_TRUE(permit && slots.lock_name(permit->slot) == f.server->only_free);
+    EXPECT_TRUE(permit && slots.lock_name(permit->slot) == w.other);
   }
-  end(f);
+  end(w.f);
+  EXPECT_EQ(w.attempts[w.other], 2);
+}
+
+/// Tells when a lock is granted, which callbacks hear of later.
+struct HearsGrants final : Observer {
+  void step(const core::Event&, const core::Effects& effects, core::LocalInstant) override {
+    for (const auto& effect : effects) {
+      if (std::holds_alternative<core::Granted>(effect)) granted.count_down();
+    }
+  }
+  std::latch granted{2};
+};
+
+/// The callback that hears of the first grant is held up until its home is granted too.
+TEST(Semaphores, AHomeThatIsGrantedBesideAnotherSlotIsGivenBack) {
+  WaitsAtHome w;
+  const auto grants = std::make_shared<HearsGrants>();
+  auto parts = production_parts(w.f.server, std::make_unique<core::ProviderCore>("", 1));
+  parts.workers = 1;
+  parts.observer = grants;
+  parts.on_event = [grants](const LockEvent& event) {
+    if (event.kind == LockEvent::Kind::acquired) grants->granted.wait();
+  };
+  w.f.provider.emplace(detail::Access::provider(Driver::make(std::move(parts))));
+  w.then = [&w](const Command& command) {
+    if (w.f.server->mode == Mode::refuse) w.free_other();
+    if (WaitsAtHome::attempts_at(w.other, command)) w.f.server->only_free.clear();
+  };
+  {
+    const auto slots = semaphore(w.f, 2);
+    const auto permit = slots.try_acquire(milliseconds(20'000));
+    EXPECT_TRUE(permit && slots.lock_name(permit->slot) == w.other);
+  }
+  end(w.f);
+  EXPECT_EQ(w.f.server->deletes, 2) << "of the permit, and of its home";
 }
 
 /// By chance it would be right five times in ten.

@@ -256,17 +256,19 @@ TEST(Lifetime, ACallbackIsNotCalledBeforeTheOneBeforeItHasReturned) {
 TEST(Lifetime, WhoDestroysTheLastOwnerWaitsForACallbackThatRuns) {
   const auto server = std::make_shared<FakeServer>();
   std::promise<void> begun;
-  std::atomic<bool> over = false;
+  std::atomic<bool> ends = false, over = false;
   std::optional provider = provider_for(server, 2, [&](const LockEvent& event) {
-    if (event.kind != LockEvent::Kind::acquired) return;
+    if (event.kind != LockEvent::Kind::released) return;  // nothing is posted behind it
     begun.set_value();
-    while (server->deletes == 0) std::this_thread::yield();
+    while (!ends) std::this_thread::yield();
     for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
     over = true;
   });
   std::optional handle = acquired_from(provider, {});
-  begun.get_future().wait();
   provider.reset();
+  handle->release();
+  begun.get_future().wait();
+  ends = true;
   handle.reset();
   EXPECT_TRUE(over);
 }

@@ -378,6 +378,17 @@ std::vector<VerifyCase> cases_of(const VerifyOptions& options) {
   return cases;
 }
 
+/// Each case of a plan as long as it may be; of drawn ones the last, which begins within the time.
+/// Then what makes the first that failed smaller, and the last run of that, and the servers' start
+/// and end.
+std::chrono::seconds longest_run(const VerifyOptions& options) {
+  constexpr std::chrono::seconds kServers{60};
+  const auto one = sim::live::longest_run(cases_of(options).front().plan);
+  const auto cases = options.plan ? kMostTimesAsked * options.times * one
+                                  : std::chrono::seconds(kMostTimesAsked * options.seconds) + one;
+  return kServers + cases + kReducingLimit + one;
+}
+
 std::string hash_of(const std::vector<VerifyCase>& cases) {
   std::vector<sim::Plan> plans;
   for (const auto& one : cases) plans.push_back(one.plan);

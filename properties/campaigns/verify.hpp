@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -62,6 +63,9 @@ struct VerifyCase {
 
 /// The least number of checks per guarantee that the options ask for, never 0.
 [[nodiscard]] model::Floors floors_for(const VerifyOptions& options);
+
+/// How long `verify` may take, with all that follows a violation.
+[[nodiscard]] std::chrono::seconds longest_run(const VerifyOptions& options);
 
 /// What a property run found.
 struct VerifyReport {

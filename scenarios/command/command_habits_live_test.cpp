@@ -156,6 +156,15 @@ TEST_F(Habits, HoldKeepsTheLockUntilItIsEnded) {
   EXPECT_TRUE(lock_is_free());
 }
 
+TEST_F(Habits, HoldEndsWhenTheSecondOfItsLocksIsTakenByForce) {
+  ChildProcess holder(words({"hold", lock_, lock_ + "-second", "--expiry", "3s"}),
+                      ChildProcess::Io::pipes);
+  first_line(holder);
+  EXPECT_EQ(leasehold({"release", lock_ + "-second", "--force"}).exit_code, 0);
+  EXPECT_EQ(code_of(holder), kLost);
+  EXPECT_TRUE(lock_is_free()) << "the other lock is given back";
+}
+
 /// The protocol of sd_notify: a datagram to the socket that NOTIFY_SOCKET names.
 TEST_F(Habits, HoldFreesTheLockAtASignalAndEndsWithItsCode) {
   for (const auto& [signal, code] : {std::pair{SIGHUP, 129}, std::pair{SIGQUIT, 131}}) {

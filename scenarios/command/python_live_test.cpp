@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "scenarios/lab/run_program.hpp"
+#include "scenarios/lab/campaigns/run_verify.hpp"
 #include "sim/live/live_test.hpp"
 
 /// The wheel, installed into an environment of its own, as its users do it.
@@ -49,7 +49,7 @@ class Python : public testing::Test {
   /// `verify` of the worker around the package, by a plan.
   static Ran verified(const std::string& plan) {
     std::ofstream(folder() + "/plan.scn") << plan;
-    return run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--worker",
+    return run_verify({LEASEHOLD_LAB_PROGRAM, "verify", "--worker",
                         folder() + "/venv/bin/python " LEASEHOLD_WORKERS "/leasehold_worker.py",
                         "--promises", LEASEHOLD_WORKERS "/leasehold_python.json", "--plan",
                         folder() + "/plan.scn", "--floors", "5", "--runs", folder() + "/runs"});

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -16,21 +18,34 @@ struct Ran {
   std::string out;  ///< standard output and error
 };
 
-/// Runs a program to its end, at most three minutes, and keeps what it prints.
-inline Ran run_program(const std::vector<std::string>& command) {
+/// What does one thing at once, on a busy machine. A program that runs plans says itself how long
+/// it may take: `longest_run`.
+constexpr std::chrono::seconds kShortProgram{180};
+
+/// Runs a program to its end, and keeps what it prints. If it has not ended within the limit, it is
+/// killed, and the test fails.
+inline Ran run_program(const std::vector<std::string>& command,
+                       std::chrono::seconds limit = kShortProgram) {
   std::vector<std::string> shell{"/bin/sh", "-c", "exec \"$@\" 2>&1", "sh"};
   shell.insert(shell.end(), command.begin(), command.end());
   sim::live::ChildProcess child(shell, sim::live::ChildProcess::Io::pipes);
   Ran ran;
-  for (int turn = 0; turn < 18'000; ++turn) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  for (ssize_t n = -1; n != 0 && std::chrono::steady_clock::now() < until;) {
     pollfd wait{child.out(), POLLIN, 0};
     poll(&wait, 1, 10);
     char buffer[4096];
-    const auto n = ::read(child.out(), buffer, sizeof buffer);
+    n = ::read(child.out(), buffer, sizeof buffer);
     if (n > 0) ran.out.append(buffer, static_cast<std::size_t>(n));
-    if (n == 0) break;
   }
-  if (child.wait_ms(5'000) && WIFEXITED(child.exit_status())) {
+  if (!child.wait_ms(5'000)) {
+    child.kill();
+    constexpr std::size_t kLastWords = 2'000;
+    std::string words;
+    for (const auto& word : command) words += (words.empty() ? "" : " ") + word;
+    ADD_FAILURE() << words << "\nhad not ended after " << limit.count() << " s; it said last:\n"
+                  << ran.out.substr(ran.out.size() - std::min(ran.out.size(), kLastWords));
+  } else if (WIFEXITED(child.exit_status())) {
     ran.exit_code = WEXITSTATUS(child.exit_status());
   }
   return ran;

@@ -121,6 +121,29 @@ TEST_F(Transport, OnlyWhatACommandHangsOnIsCut) {
   EXPECT_EQ(last, Outcome::done) << "the socket to the first member lives on";
 }
 
+/// A peer that runs would close its side, too.
+TEST_F(Transport, AServerThatStandsStillKeepsNobody) {
+  auto& set = shared_set();
+  const auto transport = std::move(mongo::make_transport({.uri = set.uri(),
+                                                          .database = database_,
+                                                          .collection = kLockCollection,
+                                                          .server_selection_timeout = seconds(30),
+                                                          .on_wire = {}}))
+                             .value();
+  const auto connection = transport->connect();
+  const int primary = set.primary();
+  ASSERT_EQ(connection->execute(removal()).outcome, Outcome::done);
+  set.stop(primary);
+  auto hung = run(*connection, removal());
+  EXPECT_EQ(hung.wait_for(milliseconds(300)), std::future_status::timeout);
+  connection->interrupt(last_id_);
+  const bool cut = hung.wait_for(seconds(10)) == std::future_status::ready;
+  set.resume(primary);
+  set.primary();
+  EXPECT_TRUE(cut) << "within ten seconds";
+  EXPECT_EQ(hung.get().outcome, Outcome::unknown);
+}
+
 TEST_F(Transport, ASocketCanBeCutAfterAnErrorOfAnotherToo) {
   auto& set = faulty_set();
   auto& proxy = set.proxy();

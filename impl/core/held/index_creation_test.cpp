@@ -14,23 +14,26 @@ std::size_t sent(const Effects& effects) {
 }
 
 TEST(IndexCreation, IsAskedForAgainFiveTimesInAllAndThenWarned) {
-  CountingEntropy entropy;
-  Effects effects;
-  PendingCommands pending;
-  IndexCreation index;
-  const SendingStep step{{LocalInstant(), entropy, effects}, pending};
-  Reply lost;
-  lost.message = "no reply";
-  for (int i = 0; i < 10; ++i) {
-    const auto before = sent(effects);
-    index.ensure(step);
-    index.ensure(step);
-    EXPECT_LE(sent(effects), before + 1) << "one at a time";
-    if (sent(effects) > before) index.answered(lost, step);
+  for (const auto outcome : {Outcome::unknown, Outcome::not_executed}) {
+    CountingEntropy entropy;
+    Effects effects;
+    PendingCommands pending;
+    IndexCreation index;
+    const SendingStep step{{LocalInstant(), entropy, effects}, pending};
+    Reply lost;
+    lost.outcome = outcome;
+    lost.message = "no reply";
+    for (int i = 0; i < 10; ++i) {
+      const auto before = sent(effects);
+      index.ensure(step);
+      index.ensure(step);
+      EXPECT_LE(sent(effects), before + 1) << "one at a time";
+      if (sent(effects) > before) index.answered(lost, step);
+    }
+    EXPECT_EQ(sent(effects), 5u) << static_cast<int>(outcome);
+    ASSERT_TRUE(std::holds_alternative<Warned>(effects.back()));
+    EXPECT_EQ(std::get<Warned>(effects.back()).message, "TTL index: no reply");
   }
-  EXPECT_EQ(sent(effects), 5u);
-  ASSERT_TRUE(std::holds_alternative<Warned>(effects.back()));
-  EXPECT_EQ(std::get<Warned>(effects.back()).message, "TTL index: no reply");
 }
 
 TEST(IndexCreation, IsSettledByAnAnswer) {

@@ -72,6 +72,24 @@ TEST(WaitQueue, AReleaseGivesTheLockToTheNextInOneCommand) {
   EXPECT_EQ(w.core.departures_left(), 0u);
 }
 
+/// Observers read the lease in the lockId: by a shorter one they would take what is held.
+TEST(WaitQueue, AHandOverIsByTheOptionsOfItsReceiver) {
+  auto giver = World::options();
+  giver.expiry = milliseconds(1'000);
+  auto receiver = World::options();
+  receiver.clock_margin = milliseconds(700);
+  World w;
+  w.hold(1, "lock", giver);
+  w.acquire(2, "lock", receiver, milliseconds(60'000));
+  w.give(ReleaseAsked{1});
+  const auto body = hand_over_of(w.last_command());
+  EXPECT_EQ(body.lease, milliseconds(3'000));
+  EXPECT_EQ(body.margin, milliseconds(700));
+  EXPECT_TRUE(body.lock_id.starts_with(to_hex(body.owner) + ".3000.")) << body.lock_id;
+  w.reply(given(w.last_command(), 2'000));
+  EXPECT_EQ(w.find<Granted>()->deadline, lease_deadline(w.now, receiver.expiry, receiver.max_drift));
+}
+
 TEST(WaitQueue, WhatIsNotTheReleasersAnyMoreIsNotHandedOver) {
   auto w = with_waiters(2);
   w.give(ReleaseAsked{1});

@@ -13,8 +13,8 @@
 
 #include "model/workers/promises.hpp"
 #include "properties/campaigns/judgement.hpp"
+#include "scenarios/lab/campaigns/run_verify.hpp"
 #include "scenarios/lab/report/processes_with.hpp"
-#include "scenarios/lab/run_program.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/run/harness.hpp"
 #include "sim/live/stores/scripted_servers.hpp"
@@ -76,7 +76,7 @@ class Copied {
 TEST(Stores, ASoundLockHoldsUnderAllFaultsThatItsStoreHas) {
   const Copied copy;
   const auto json_file = copy.folder + "/out.json";
-  const auto ran = run_program(
+  const auto ran = run_verify(
       copy.verify({"--seconds", "40", "--seed", "5", "--floors", "10", "--json", json_file}));
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
   EXPECT_NE(ran.out.find("left out, for template 1 cannot have them: step-up, "),
@@ -93,7 +93,7 @@ TEST(Stores, ASoundLockHoldsUnderAllFaultsThatItsStoreHas) {
 TEST(Stores, ALockThatIsGrantedToTwoIsFound) {
   const Copied copy;
   copy.change("server.py", "time.monotonic() < ends[name]:", "time.monotonic() < 0:");
-  const auto ran = run_program(
+  const auto ran = run_verify(
       copy.verify({"--seconds", "20", "--faults", "none", "--until-violated", "--floors", "10"}));
   EXPECT_EQ(ran.exit_code, 1) << ran.out;
   EXPECT_NE(ran.out.find("G2 violated: "), std::string::npos) << ran.out;
@@ -156,7 +156,7 @@ TEST(Stores, AWorkerThatDoesNotUseItsUriIsNoticed) {
   copy.change("worker.py", R"(uri.removeprefix("lock://").split(":"))",
               R"("127.0.0.1", real_port())");
   const auto ran =
-      run_program(copy.verify({"--seconds", "4", "--faults", "none", "--json", json_file}));
+      run_verify(copy.verify({"--seconds", "4", "--faults", "none", "--json", json_file}));
   EXPECT_NE(ran.out.find("past the proxies, where no fault of a link reaches them: p0.1, p1.1, "),
             std::string::npos)
       << ran.out;
@@ -172,7 +172,8 @@ TEST(Stores, AStoryRunsOnAnotherStore) {
                           "fault cut-link at=2000 for=800\n";
   const auto ran = run_program({"env", "TMPDIR=" + copy.temporary, LEASEHOLD_LAB_PROGRAM,
                                 "scenario", "run", story, "--store", copy.store(), "--worker",
-                                copy.worker(), "--promises", copy.folder + "/promises.json"});
+                                copy.worker(), "--promises", copy.folder + "/promises.json"},
+                               sim::live::longest_run({.faulty_ms = 6'000}));
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
   EXPECT_NE(ran.out.find("1 stories: as expected"), std::string::npos) << ran.out;
   EXPECT_TRUE(fs::is_empty(copy.temporary));
@@ -213,7 +214,7 @@ TEST(Stores, AServerThatEndsUnaskedIsNoVerdictOfTheLock) {
   const Copied copy;
   copy.change("server.py", "    server.serve_forever()",
               "    threading.Timer(4, lambda: os._exit(3)).start()\n    server.serve_forever()");
-  const auto ran = run_program(copy.verify({"--seconds", "20", "--faults", "none"}));
+  const auto ran = run_verify(copy.verify({"--seconds", "20", "--faults", "none"}));
   EXPECT_EQ(ran.exit_code, 70) << ran.out;
   EXPECT_NE(ran.out.find("harness failure: member-0 "), std::string::npos) << ran.out;
 }
@@ -221,7 +222,7 @@ TEST(Stores, AServerThatEndsUnaskedIsNoVerdictOfTheLock) {
 TEST(Stores, AServerThatCannotStartIsSaidWithItsLastWords) {
   const Copied copy;
   copy.change("server.py", "mutex = threading.Lock()", "sys.exit('no disk')");
-  const auto ran = run_program(copy.verify({"--seconds", "20"}));
+  const auto ran = run_verify(copy.verify({"--seconds", "20"}));
   EXPECT_EQ(ran.exit_code, 69) << ran.out;
   EXPECT_NE(ran.out.find("member-0 of template 1 ended with status 1: no disk"), std::string::npos)
       << ran.out;

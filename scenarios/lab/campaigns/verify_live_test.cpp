@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "scenarios/lab/campaigns/run_verify.hpp"
 #include "scenarios/lab/report/processes_with.hpp"
-#include "scenarios/lab/run_program.hpp"
 #include "sim/live/live_test.hpp"
 
 namespace leasehold::lab {
@@ -43,7 +43,7 @@ std::vector<pid_t> first_workers_of(const sim::live::ChildProcess& lab) {
 TEST(LabVerify, TheCanaryIsCaughtWithItsEvents) {
   const RunFolder folder;
   const auto json_file = folder.path + "/out.json";
-  const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--lock", "canary", "--seconds",
+  const auto ran = run_verify({LEASEHOLD_LAB_PROGRAM, "verify", "--lock", "canary", "--seconds",
                                 "24", "--processes", "12", "--locks", "4", "--seed", "5", "--runs",
                                 folder.path, "--json", json_file});
   EXPECT_EQ(ran.exit_code, 1) << ran.out;
@@ -68,7 +68,7 @@ TEST(LabVerify, TheCanaryIsCaughtWithItsEvents) {
 TEST(LabVerify, UntilViolatedItEndsWithTheFirstViolation) {
   const RunFolder folder;
   const auto json_file = folder.path + "/out.json";
-  const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--until-violated", "--lock",
+  const auto ran = run_verify({LEASEHOLD_LAB_PROGRAM, "verify", "--until-violated", "--lock",
                                 "canary", "--seconds", "200", "--processes", "12", "--locks", "4",
                                 "--seed", "5", "--runs", folder.path, "--json", json_file});
   EXPECT_EQ(ran.exit_code, 1) << ran.out;
@@ -166,7 +166,7 @@ TEST(LabVerifyUri, OnAnOrdinarySetAllButG8HoldsAndNothingIsLeft) {
   const RunFolder folder;
   const auto json_file = folder.path + "/out.json";
   const auto ran =
-      run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", ordinary_set().uri, "--seconds", "20",
+      run_verify({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", ordinary_set().uri, "--seconds", "20",
                    "--processes", "5", "--runs", folder.path, "--json", json_file});
   EXPECT_TRUE(ran.exit_code == 0 || ran.exit_code == 2) << ran.exit_code << ran.out;
   std::ifstream in(json_file);
@@ -230,7 +230,8 @@ TEST(LabSoakUri, RunsOnAnOrdinarySetAndInterruptedLeavesNoDatabase) {
 TEST(LabScenarioUri, PlaysAStoryBehindProxiesAndLeavesNoDatabase) {
   const auto ran =
       run_program({LEASEHOLD_LAB_PROGRAM, "scenario", "run", "release-unanswered", "--uri",
-                   ordinary_set().uri, "--lock", "leasehold", "--tries", "3"});
+                   ordinary_set().uri, "--lock", "leasehold", "--tries", "3"},
+                  longest_story("release-unanswered"));
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
   EXPECT_NE(ran.out.find("lost-replies of A begins"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("A's release of lock-0: unknown"), std::string::npos)
@@ -272,7 +273,8 @@ TEST_P(LiveStory, ComesOutAsInItsFile) {
   const RunFolder folder;
   const auto json_file = folder.path + "/out.json";
   const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "scenario", "run", GetParam(), "--world",
-                                "live", "--tries", "3", "--json", json_file});
+                                "live", "--tries", "3", "--json", json_file},
+                               longest_story(GetParam()));
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
   std::ifstream in(json_file);
   const auto json = nlohmann::json::parse(in);
@@ -324,7 +326,8 @@ TEST(LabCluster, IsStartedAskedSkewedAndEnded) {
 /// Too short to tell growth, hence never "holds"; every guarantee is checked all the same.
 TEST(Soak, MeasuresThoseThatAreNeverKilled) {
   const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "soak", "--minutes", "1", "--processes", "6",
-                                "--locks", "3", "--seed", "4"});
+                                "--locks", "3", "--seed", "4"},
+                               properties::longest_run({.seconds = 60}));
   EXPECT_EQ(ran.exit_code, 2) << ran.out;
   EXPECT_NE(ran.out.find("too short"), std::string::npos) << ran.out;
   EXPECT_EQ(ran.out.find("violated"), std::string::npos) << ran.out;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/lab/run_program.hpp"
+#include "scenarios/lab/campaigns/run_verify.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -39,7 +39,7 @@ Ran verified(const std::string& command, const std::string& promises, const std:
   words.insert(words.end(), more.begin(), more.end());
   // Whoever started the laboratory may have ignored it: how a child ended is known all the same.
   words.insert(words.begin(), {"env", "--ignore-signal=CHLD"});
-  auto ran = run_program(words);
+  auto ran = run_verify(words);
   std::filesystem::remove_all(runs);
   return ran;
 }
@@ -83,7 +83,8 @@ TEST(Workers, AReleaseThatFreesAnothersLockIsFoundInTheOplog) {
   const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "scenario", "run",
                                 "late-release-frees-the-next-holder", "--worker",
                                 python("planted_errors.py released-by-name"), "--promises",
-                                LEASEHOLD_WORKERS "/pymongo_oplog.json"});
+                                LEASEHOLD_WORKERS "/pymongo_oplog.json"},
+                               longest_story("late-release-frees-the-next-holder"));
   EXPECT_EQ(ran.exit_code, 1) << ran.out;
   EXPECT_NE(ran.out.find("G6 violated: "), std::string::npos) << ran.out;
 }

@@ -38,6 +38,13 @@ constexpr std::int64_t kTruthLag = 1'000 * kMs;  ///< from a commit to our readi
 constexpr int kGraves = 2;
 constexpr const char* kGrave = "grave";  ///< as progress counts it
 
+/// How long documents of the dead may stay, and we wait for their end.
+std::int64_t longest_grave(const Plan& plan, std::int64_t ttl_period_ms) {
+  std::int64_t expiry_ms = 0;
+  for (const auto& process : plan.processes) expiry_ms = std::max(expiry_ms, process.expiry_ms);
+  return (expiry_ms + 2 * plan.clock_margin_ms + ttl_period_ms) * kMs + kTtlSlack;
+}
+
 StoreUse use_of(const Plan& plan, const LiveRun& run, std::function<std::int64_t()> now_ns) {
   StoreUse use{.database = run.database,
                .foreign = run.foreign.has_value(),
@@ -262,11 +269,8 @@ class Harness {
     phase_ = "cleaning up";
     // No author promises that documents of another lock go away.
     if (run_.foreign) return;
-    const auto longest = std::max_element(
-        plan_.processes.begin(), plan_.processes.end(),
-        [](const ProcessPlan& a, const ProcessPlan& b) { return a.expiry_ms < b.expiry_ms; });
-    const auto bound_ms = longest->expiry_ms + 2 * plan_.clock_margin_ms + run_.ttl_period_ms;
-    const auto limit = now() + std::min(bound_ms * kMs + kTtlSlack, run_.settle_ms * kMs);
+    const auto limit =
+        now() + std::min(longest_grave(plan_, run_.ttl_period_ms), run_.settle_ms * kMs);
     constexpr int kTurnsPerLook = 20;
     while (now() < limit && documents_left(history_) && !stopping() && !somebody_died()) {
       for (int i = 0; i < kTurnsPerLook; ++i) turn();
@@ -302,6 +306,13 @@ LiveRun LiveRun::on(StoreAt store, std::string database, Janitor& janitor,
   run.folder = janitor.folder() + "/" + folder;
   std::filesystem::create_directories(run.folder);
   return run;
+}
+
+std::chrono::seconds longest_run(const Plan& plan) {
+  constexpr std::int64_t kOwnTtlPeriod_ms = 1'000;
+  return std::chrono::ceil<std::chrono::seconds>(std::chrono::nanoseconds(
+      kForeignStartUp + plan.faulty_ms * kMs + kMajorityLimit + kHealLimit +
+      longest_grave(plan, kOwnTtlPeriod_ms)));
 }
 
 std::int64_t clock_margin_ms(const Plan& plan, const LiveRun& run) {

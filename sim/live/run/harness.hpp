@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -60,5 +61,8 @@ struct LiveRun {
 /// Runs a plan against real servers, in real time: starts the processes, injects the faults,
 /// heals, waits until what is bounded is over, and returns what happened, with the server's truth.
 [[nodiscard]] RunResult run_live(const Plan& plan, const LiveRun& run);
+
+/// How long that may take, where dead documents go at the servers' next look.
+[[nodiscard]] std::chrono::seconds longest_run(const Plan& plan);
 
 }  // namespace leasehold::sim::live
