@@ -273,10 +273,12 @@ std::string advice(const std::vector<Finding>& findings, const Hindrances& h) {
   if (!h.harness_failure.empty()) {
     say(out, "look at the last words of what died, and at memory and disk, and run it again");
   }
-  if (h.nobody_ready) say(out, "no worker became ready: run its command by hand, and see what it says");
+  if (h.nobody_ready) {
+    say(out, "no worker became ready: run its command by hand, and see what it says");
+  }
   if (h.interrupted) say(out, "it was interrupted: let it run to its end");
   if (unread) {
-    say(out, "the oplog was not read to its end: make it larger, or give the user `read` on `local`");
+    say(out, std::string(kNotRead) + ": make it larger, or give the user `read` on `local`");
   }
   if (h.stood_still) {
     say(out, "the machine stood still for more than half of the time: give it more of a CPU");
@@ -291,7 +293,8 @@ std::string advice(const std::vector<Finding>& findings, const Hindrances& h) {
     say(out, h.see_more.empty() ? "run a plan that does more of it" : h.see_more);
   }
   if (!other.empty() && !unread) {
-    say(out, "the lines of " + other + " say what is missing; scenarios/guide/verdict.md says what to do");
+    say(out, "the lines of " + other +
+                 " say what is missing; scenarios/guide/verdict.md says what to do");
   }
   return out.empty() ? "run it again: nothing was checked" : out;
 }

@@ -47,7 +47,8 @@ struct ExcuseLimit {
 struct Demands {
   model::Floors floors = {};  ///< 1 for what is not in them
   bool live = false;
-  bool chosen = false;  ///< plans with their faults on purpose: half of a guarantee's checks may be excused
+  /// Its plans have their faults on purpose: half of a guarantee's checks may be excused.
+  bool chosen = false;
 };
 /// Completes the findings: each with its floor, and unknown if it was checked too seldom, or if
 /// too many of its checks were excused. Few excuses show nothing.

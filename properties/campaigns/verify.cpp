@@ -335,7 +335,8 @@ class Run {
   }
 
   std::string how_to_see_more() const {
-    if (options_.plan && sim::is_scripted(*options_.plan)) return "";  // it shows the same each time
+    // A scripted plan shows the same each time.
+    if (options_.plan && sim::is_scripted(*options_.plan)) return "";
     if (options_.plan) {
       return "run the plan more often, as --times " +
              std::to_string(kMostTimesAsked * options_.times) + ", or change what it draws";

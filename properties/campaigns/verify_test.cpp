@@ -432,47 +432,6 @@ TEST(Findings, TooManyExcusesLeaveNothingThatHolds) {
   EXPECT_EQ(with(Verdict::holds, 101, {.chosen = true}).verdict, Verdict::unknown);
 }
 
-/// Each cause alone: what the user is told to do about it.
-TEST(Advice, IsGivenForEveryCauseOfAnUnknown) {
-  const auto told = [](const Finding& f, const Hindrances& hindrances = {}) {
-    std::vector<Finding> all{finding(Check::G1, 9), f};
-    conclude(all, {.floors = {{Check::G2, 5}}});
-    return advice(all, hindrances);
-  };
-  const auto unknown = [](const std::string& why) {
-    Finding f = finding(Check::G2, 9);
-    f.verdict = Verdict::unknown;
-    f.why = why;
-    return f;
-  };
-  auto excused = finding(Check::G5, 0);
-  excused.checked = 1, excused.excused[0] = 900;
-  const auto fine = finding(Check::G2, 9);
-  const std::pair<std::string, const char*> all[]{
-      {told(finding(Check::G2, 3), {.see_more = "run more"}), "seen too seldom: G2 3 of 5; run more"},
-      {told(finding(Check::G2, 3)), "seen too seldom: G2 3 of 5; run a plan that does more of it"},
-      {told(finding(Check::G3, 0)), "seen too seldom: G3 0 of 1; run a plan that does more of it"},
-      {told(fine, {.too_seldom = "pause 0 of 1", .see_more = "run more"}),
-       "seen too seldom: pause 0 of 1; run more"},
-      {told(unknown(std::string(model::kStalled) + "90 ms")),
-       "too much was late (G2): run it on a machine that does less else"},
-      {told(excused, {.see_more = "run more"}),
-       "too much was late (G5): run it on a machine that does less else, or run more"},
-      {told(fine, {.stood_still = true}),
-       "the machine stood still for more than half of the time: give it more of a CPU"},
-      {told(unknown(kNotRead)),
-       "the oplog was not read to its end: make it larger, or give the user `read` on `local`"},
-      {told(fine, {.interrupted = true}), "it was interrupted: let it run to its end"},
-      {told(fine, {.nobody_ready = true}),
-       "no worker became ready: run its command by hand, and see what it says"},
-      {told(fine, {.harness_failure = "p0.1 died"}),
-       "look at the last words of what died, and at memory and disk, and run it again"},
-      {told(unknown("the history is not well-formed")),
-       "the lines of G2 say what is missing; scenarios/guide/verdict.md says what to do"},
-      {advice({}, {}), "run it again: nothing was checked"}};
-  for (const auto& [said, expected] : all) EXPECT_EQ(said, expected);
-}
-
 TEST(Findings, WhatAStallLeavesOpenAnotherRunDecidesByItsOwnChecks) {
   auto stalled = finding(Check::G5, 4);
   stalled.verdict = Verdict::unknown;

@@ -34,7 +34,8 @@ AttemptSeen draw_seen() {
   return seen;
 }
 
-/// Bounds of guarantees are computed from it, so a judge must not have to believe it.
+/// Bounds of guarantees are computed from it: a strategy that says more than it was asked for would
+/// widen them.
 RC_GTEST_PROP(Waiting, TheLongestPauseSaidIsTheLongestAskedFor, ()) {
   const milliseconds min(*rc::gen::inRange(1, 1'000));
   const auto max = min + milliseconds(*rc::gen::inRange(0, 86'000'000));

@@ -10,8 +10,8 @@ namespace leasehold::lab {
 
 /// A run as one self-contained page: a lane for each process with what it waited for and held,
 /// tokens, faults as bands, the members' clocks, the documents' changes, the verdict and the story.
-/// With promises it is a run of a worker. `advice` is what to do about a verdict that is unknown. It zooms and pans; `#violation` shows the first
-/// violation. Tokens are text, so none is rounded.
+/// With promises it is a run of a worker. `advice` says what to do about a verdict that is unknown.
+/// It zooms and pans; `#violation` shows the first violation. Tokens are text, so none is rounded.
 [[nodiscard]] std::string run_page(const model::History& history,
                                    const std::optional<model::Promises>& promises = {},
                                    const std::string& advice = "");

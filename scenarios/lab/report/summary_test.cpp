@@ -42,7 +42,8 @@ TEST(Summary, AnUnknownSaysWhatToDoAndEachRowWhatWasExcused) {
   excused.checked = 12'054;
   excused.excused[0] = 1'930;
   const auto text = to_markdown(
-      {.command = "verify", .verdict = "unknown", .advice = "seen too seldom: G1 3 of 5"}, {excused});
+      {.command = "verify", .verdict = "unknown", .advice = "seen too seldom: G1 3 of 5"},
+      {excused});
   EXPECT_LT(text.find("seen too seldom: G1 3 of 5"), text.find("| verdict |")) << text;
   EXPECT_NE(text.find("| G7 | holds | 12054 | 13.8 % | "), std::string::npos) << text;
 }

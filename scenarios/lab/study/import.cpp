@@ -194,7 +194,8 @@ int import_incident(const std::vector<std::string>& words) {
              story(findings, incident.history, true));
   const auto advice =
       verdict.exit_code == kUnknown
-          ? properties::advice(findings, {.see_more = "take longer logs, and the oplog of that time"})
+          ? properties::advice(findings,
+                               {.see_more = "take longer logs, and the oplog of that time"})
           : "";
   fmt::print("{}: {}\n{}{}verdict: {}\n", incident.promises.name,
              fmt::join(incident.left_out, ", "), advice, advice.empty() ? "" : "\n", verdict.word);
