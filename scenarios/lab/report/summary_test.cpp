@@ -29,8 +29,8 @@ TEST(Summary, HasTheVerdictARowForEachFindingAndHowToRepeatIt) {
       {finding(model::Check::G2, model::Verdict::violated, "held in A and B at once"),
        finding(model::Check::G7, model::Verdict::holds)});
   EXPECT_TRUE(text.starts_with("### leasehold-lab verify: violated\n\nmy lock: 3 cases")) << text;
-  EXPECT_NE(text.find("\n| G2 | **violated** | 12 | 0.0 % | held() is never true in two processes at once "
-                      "for one lock: held in A and B at once |\n"),
+  EXPECT_NE(text.find("\n| G2 | **violated** | 12 | 0.0 % | held() is never true in two "
+                      "processes at once for one lock: held in A and B at once |\n"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("\n| G7 | holds | 12 | 0.0 % | "), std::string::npos) << text;
