@@ -53,7 +53,8 @@ template <typename Word>
 Word word(const Json& object, const char* field, const std::vector<std::string>& words,
           Word usual) {
   if (!object.contains(field)) return usual;
-  const auto found = std::find(words.begin(), words.end(), object[field]);
+  const auto found = std::find_if(words.begin(), words.end(),
+                                  [&](const auto& one) { return object[field] == Json(one); });
   if (found == words.end()) {
     std::string all;
     for (const auto& one : words) all += (all.empty() ? "'" : ", '") + one + "'";

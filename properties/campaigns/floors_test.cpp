@@ -48,7 +48,8 @@ TEST(Advice, IsGivenForEveryCauseOfAnUnknown) {
       {said_of(fine, {.stood_still = true}),
        "the machine stood still for more than half of the time: give it more of a CPU"},
       {said_of(unknown(kNotRead)),
-       "the oplog was not read to its end: make it larger, or give the user `read` on `local`"},
+       "the server's oplog was not read to its end: make it larger, or give the user `read` on "
+       "`local`"},
       {said_of(fine, {.interrupted = true}), "it was interrupted: let it run to its end"},
       {said_of(fine, {.nobody_ready = true}),
        "no worker became ready: run its command by hand, and see what it says"},
