@@ -251,50 +251,42 @@ std::string advice(const std::vector<Finding>& findings, const Hindrances& h) {
   const bool whole = !h.nobody_ready && !h.interrupted && !h.stood_still && h.too_seldom.empty();
   const auto verdict = verdict_of(findings, whole);
   if (verdict != Verdict::unknown && h.harness_failure.empty()) return "";
-  std::string out, too_seldom = h.too_seldom, late, other;
-  const auto say = [](std::string& to, const std::string& what, const char* between = "; ") {
-    if (!what.empty()) to += (to.empty() ? "" : between) + what;
+  const auto add = [](std::string& to, const std::string& what, const char* between) {
+    to += (to.empty() ? "" : between) + what;
   };
+  std::string too_seldom = h.too_seldom, late, other;
   bool unread = false;
   for (const Finding& f : findings) {
     if (f.verdict != Verdict::unknown || f.check == Check::activity) continue;
+    const auto floor = std::to_string(std::max<std::int64_t>(f.floor, 1));
     const std::string name = to_string(f.check);
-    if (f.why == kNotRead) {
-      unread = true;
-    } else if (below_floor(f)) {
-      say(too_seldom, name + ' ' + std::to_string(f.checked) + " of " +
-                          std::to_string(std::max<std::int64_t>(f.floor, 1)), ", ");
-    } else if (f.only_stalled() || f.why.starts_with(kExcused)) {
-      say(late, name, ", ");
+    unread |= f.why == kNotRead;
+    if (below_floor(f)) {
+      add(too_seldom, name + ' ' + std::to_string(f.checked) + " of " + floor, ", ");
     } else {
-      say(other, name, ", ");
+      add(f.only_stalled() || f.why.starts_with(kExcused) ? late : other, name, ", ");
     }
   }
-  if (!h.harness_failure.empty()) {
-    say(out, "look at the last words of what died, and at memory and disk, and run it again");
-  }
-  if (h.nobody_ready) {
-    say(out, "no worker became ready: run its command by hand, and see what it says");
-  }
-  if (h.interrupted) say(out, "it was interrupted: let it run to its end");
-  if (unread) {
-    say(out, std::string(kNotRead) + ": make it larger, or give the user `read` on `local`");
-  }
-  if (h.stood_still) {
-    say(out, "the machine stood still for more than half of the time: give it more of a CPU");
-  }
-  if (!late.empty()) {
-    say(out, "too much was late (" + late + "): run it on a machine that does less else" +
-                 (h.see_more.empty() ? "" : ", or " + h.see_more));
-  }
   const bool once_more = !h.nobody_ready && !h.interrupted && h.harness_failure.empty();
-  if (!too_seldom.empty() && once_more) {
-    say(out, "seen too seldom: " + too_seldom);
-    say(out, h.see_more.empty() ? "run a plan that does more of it" : h.see_more);
-  }
-  if (!other.empty() && !unread) {
-    say(out, "the lines of " + other +
-                 " say what is missing; scenarios/guide/verdict.md says what to do");
+  const std::pair<bool, std::string> causes[]{
+      {!h.harness_failure.empty(),
+       "look at the last words of what died, and at memory and disk, and run it again"},
+      {h.nobody_ready, "no worker became ready: run its command by hand, and see what it says"},
+      {h.interrupted, "it was interrupted: let it run to its end"},
+      {unread, std::string(kNotRead) + ": make it larger, or give the user `read` on `local`"},
+      {h.stood_still,
+       "the machine stood still for more than half of the time: give it more of a CPU"},
+      {!late.empty(), "too much was late (" + late + "): run it on a machine that does less else" +
+                          (h.see_more.empty() ? "" : ", or " + h.see_more)},
+      {!too_seldom.empty() && once_more,
+       "seen too seldom: " + too_seldom + "; " +
+           (h.see_more.empty() ? "run a plan that does more of it" : h.see_more)},
+      {!other.empty() && !unread,
+       "the lines of " + other +
+           " say what is missing; scenarios/guide/verdict.md says what to do"}};
+  std::string out;
+  for (const auto& [is_one, what] : causes) {
+    if (is_one) add(out, what, "; ");
   }
   return out.empty() ? "run it again: nothing was checked" : out;
 }
