@@ -65,7 +65,7 @@ struct Hindrances {
   std::string harness_failure = {};
   bool nobody_ready = false;
   bool interrupted = false;
-  bool stood_still = false;   ///< the machine, for more than half of the time
+  bool stood_still = false;     ///< the machine, for more than half of the time
   std::string too_seldom = {};  ///< events: "acquisitions 532 of 600"
   std::string see_more = {};    ///< "run with more seconds, as --seconds 360"; empty: nothing helps
 };
