@@ -85,4 +85,6 @@ def configure(folder, *options):
 
 
 def build(folder, *targets):
-    return run(["cmake", "--build", f"{folder}/build", "--target", *targets])
+    """With the objects of the release build, where the flags are its own and the sources the same."""
+    return run(["cmake", "--build", f"{folder}/build", "--target", *targets],
+               env={**os.environ, "CCACHE_BASEDIR": folder, "CCACHE_NOHASHDIR": "1"})

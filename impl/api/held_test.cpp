@@ -59,7 +59,9 @@ bool local_clock_runs_as(clockid_t kernels) {
   return before <= now && now <= after;
 }
 
-TEST(LocalClock, IsTheOneThatRunsDuringSuspend) { EXPECT_TRUE(local_clock_runs_as(CLOCK_BOOTTIME)); }
+TEST(LocalClock, IsTheOneThatRunsDuringSuspend) {
+  EXPECT_TRUE(local_clock_runs_as(CLOCK_BOOTTIME));
+}
 
 /// As if the machine had slept for a while: the clocks that stand still meanwhile are another time.
 TEST(LocalClock, IsNoClockThatStandsStillDuringSuspend) {

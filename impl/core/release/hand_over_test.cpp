@@ -87,7 +87,8 @@ TEST(WaitQueue, AHandOverIsByTheOptionsOfItsReceiver) {
   EXPECT_EQ(body.margin, milliseconds(700));
   EXPECT_TRUE(body.lock_id.starts_with(to_hex(body.owner) + ".3000.")) << body.lock_id;
   w.reply(given(w.last_command(), 2'000));
-  EXPECT_EQ(w.find<Granted>()->deadline, lease_deadline(w.now, receiver.expiry, receiver.max_drift));
+  EXPECT_EQ(w.find<Granted>()->deadline,
+            lease_deadline(w.now, receiver.expiry, receiver.max_drift));
 }
 
 TEST(WaitQueue, WhatIsNotTheReleasersAnyMoreIsNotHandedOver) {

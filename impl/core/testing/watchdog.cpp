@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
-/// Ends a test program that hangs, with the name of the test: whoever kills it from outside does not
-/// know that. Part of each program of unit and virtual tests.
+/// Ends a test program that hangs, with the name of the test: whoever kills it from outside does
+/// not know that. Part of each program of unit and virtual tests.
 namespace {
 
 constexpr unsigned kLongestTest_s = 300;  ///< below ctest's limit

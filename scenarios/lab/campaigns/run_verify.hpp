@@ -25,7 +25,7 @@ inline Ran run_verify(const std::vector<std::string>& command) {
   return run_program(command, properties::longest_run(options));
 }
 
-/// How long `scenario run NAME --world live --tries 3` may take, with the story's own lock and ours.
+/// How long `scenario run NAME --world live --tries 3` may take, with its own lock and ours.
 inline std::chrono::seconds longest_story(const std::string& name) {
   constexpr int kTries = 3, kLocks = 2;
   for (const auto& file : std::filesystem::recursive_directory_iterator(LEASEHOLD_SCENARIOS)) {
