@@ -34,7 +34,7 @@ class Builder {
 
   void add(Index i, const Fact& e) {
     const bool own = e.process != kNoText && e.kind != Kind::stored && e.kind != Kind::crash &&
-                     e.kind != Kind::exit;
+                     e.kind != Kind::exit && e.kind != Kind::slow;
     if (own) saw(process(e), e);
     switch (e.kind) {
       case Kind::start:
@@ -54,6 +54,7 @@ class Builder {
         }
         break;
       case Kind::congestion: add_congestion(e, event(i)); break;
+      case Kind::slow: break;
       case Kind::no_majority: disturbed_.push_back({event(i).from_ns, e.at_ns}); break;
       case Kind::wire: process(e).wire[event(i).verb] += event(i).count; break;
       case Kind::fault:

@@ -23,6 +23,7 @@ enum class Kind : std::uint8_t {
   stall,
   congestion,
   no_majority,
+  slow,
   fault,
   heal,
   finish,
@@ -166,8 +167,8 @@ inline constexpr std::array kAboutFields{
                "the date on which it says that it expires: likewise; of a foreign lock, too; of a "
                "place until when the entry was good"},
     AboutField{&Event::from_ns, "from_ns",
-               "since when it did not run, or there was no majority, until the event; a document "
-               "was written then or later"},
+               "since when it did not run, there was no majority or a command had no answer, until "
+               "the event; a document was written then or later"},
     AboutField{&Event::wall_ms, "wall_ms",
                "the primary's date of the write, in ms since 1970; 0: not said"},
     AboutField{&Event::sent_ns, "sent_ns",
@@ -295,6 +296,11 @@ inline constexpr std::array kAll{
               "until then no majority had what the newest primary had written, or there was no "
               "primary",
               fields(&E::from_ns)},
+    AboutKind{Kind::slow,
+              "slow",
+              "until then a command of the process was under way to the member `victim`, and no "
+              "answer came: servers or links kept it",
+              fields(&E::process, &E::victim, &E::from_ns)},
     AboutKind{Kind::fault,
               "fault",
               "the harness did something to servers or links; `lock_id`: what an administrator "

@@ -89,7 +89,8 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     if (e.kind == Kind::exit) broken(describe_exit(d_.at(i)), {i});
     if ((i == 0) != (e.kind == Kind::run)) broken("run is not the first line", {i});
     if (i > 0 && e.at_ns < d_.fact(i - 1).at_ns) broken("time runs backwards", {i - 1, i});
-    if (e.process != kNoText && e.kind != Kind::stored) visit_process(i, e);
+    const bool own = e.process != kNoText && e.kind != Kind::stored && e.kind != Kind::slow;
+    if (own) visit_process(i, e);
     switch (e.kind) {
       case Kind::run: ++runs_; break;
       case Kind::finish: ++finishes_; break;
@@ -115,7 +116,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
         break;
       default: break;
     }
-    if (e.process != kNoText && e.kind != Kind::stored) check_congestion(i, e);
+    if (own) check_congestion(i, e);
     sessions_.visit(i, e);
   }
 

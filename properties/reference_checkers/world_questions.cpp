@@ -88,7 +88,8 @@ double WorldQuestions::put_off(double from, double latest, bool by_members) cons
 double WorldQuestions::last_sign(const std::string& process) const {
   double sign = 0;
   for (const Event& e : h_) {
-    const bool own = e.process == process && e.kind != Kind::stored && e.kind != Kind::crash;
+    const bool own = e.process == process && e.kind != Kind::stored && e.kind != Kind::crash &&
+                     e.kind != Kind::slow;
     if (own) sign = std::max(sign, at(&e));
   }
   return sign;
