@@ -15,8 +15,8 @@ std::string told(const Digest& d, const Asked& ask, std::size_t count) {
          " locks at once";
 }
 
-/// What explains that one of its locks was lost while it waited for others: in the lease before the
-/// loss servers were disturbed, or a member or the machine stood still. None: nothing.
+/// What explains that one of its locks was lost while it waited for others: a delay in the lease
+/// before the loss. None: nothing.
 std::optional<Excuse> explained_loss(const Digest& d, const UserCall& call,
                                      const std::vector<Index>& asked) {
   const Span waited{call.ask.at_ns, d.fact(call.ended).at_ns};
@@ -28,8 +28,8 @@ std::optional<Excuse> explained_loss(const Digest& d, const UserCall& call,
                                  [&](Index i) { return d.fact(i).name == lost.name; });
     if (!its || lost.at_ns < waited.from || lost.at_ns > waited.to) continue;
     const Span before{lost.at_ns - lease, lost.at_ns};
-    if (d.disturbed(before)) return Excuse::disturbance;
-    if (d.stalls.meet(before)) return Excuse::stall;
+    const Span* delay = d.delays(call.ask.process, Needs::servers).first_in(before);
+    if (delay != nullptr) return delay->why;
   }
   return std::nullopt;
 }
@@ -76,13 +76,16 @@ void check_returned(const Digest& d, Finding& f, const Grants& grants, Index end
   const SessionDigest& s = *grant->second;
   if (s.lost == kNone) return;
   const Span since{d.fact(s.lost).at_ns, end.at_ns};
-  if (since.to <= since.from + d.allowed.lateness_ns) return;
-  if (!d.ran_throughout(end.process, since)) return excuse(f, Excuse::pause);
-  violate(f,
-          "lock '" + d.name(end.name) + "': " + d.process_name(end.process) +
-              " was given it together with others " + ms(since.to - since.from) +
-              " after it was lost",
-          {s.granted, s.lost, ended});
+  const auto latest = since.from + d.allowed.lateness_ns;
+  if (since.to <= latest) return;
+  check_bound(d, f,
+              {since.from, latest, since.to, kNever, d.delays(end.process, Needs::process)},
+              [&] {
+                return "lock '" + d.name(end.name) + "': " + d.process_name(end.process) +
+                       " was given it together with others " + ms(since.to - since.from) +
+                       " after it was lost";
+              },
+              {s.granted, s.lost, ended});
 }
 
 }  // namespace

@@ -61,9 +61,10 @@ bool uncontended(const Digest& d, Finding& f, const std::vector<Index>& before,
   const bool free = stood == kNone ||
                     (d.fact(stood).kind == Kind::gone && d.fact(stood).at_ns < asking.from);
   if (!free || !all_answered(d, s)) return false;
-  const bool disturbed = d.disturbed(asking);
-  if (!disturbed && d.ran_throughout(s.process, asking)) return true;
-  excuse(f, disturbed ? Excuse::disturbance : Excuse::pause);
+  const Span* delay = d.delays(s.process, Needs::servers).first_in(asking);
+  if (delay == nullptr) delay = d.disturbed(s.process, asking);
+  if (delay == nullptr) return true;
+  excuse(f, delay->why);
   return false;
 }
 

@@ -15,10 +15,11 @@ void check_on_time(const Digest& d, Finding& f, const SessionDigest& s) {
   const auto said = !ask.single_attempt ? ask.give_up_ns : ask.at_ns + attempt;
   const auto latest = said + d.allowed.lateness_ns;
   if (latest >= d.finished_ns) return;
-  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return excuse(f, Excuse::pause);
   const Index end = s.granted != kNone ? s.granted : s.ended;
   const auto happened = end == kNone ? kNever : d.fact(end).at_ns;
-  check_bound(d, f, {said, latest, happened, kNever, Needs::machine},
+  check_bound(d, f,
+              {ask.single_attempt ? ask.at_ns : said, latest, happened,
+               d.process_of[ask.process]->alive_until, d.delays(ask.process, Needs::process)},
               [&] {
                 return "lock '" + d.name(ask.name) + "': an acquire of " +
                        d.process_name(ask.process) + " ended " +
@@ -51,8 +52,9 @@ std::vector<std::int64_t> turns_by_name(const Digest& d, const std::vector<Waite
   return turns;
 }
 
-/// A call that begins once faults are over gets the lock within `turns`. Only a shorter timeout may
-/// end it without the lock.
+/// A call that begins once faults are over gets the lock within `turns`. A shorter timeout, or its
+/// user, may end it before; an error may end it only if something explains that its last attempts
+/// failed.
 void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, const Waiters& name,
                               std::int64_t turns, const AllCallTimes& all_calls) {
   const SessionDigest& s = *call.session;
@@ -60,32 +62,22 @@ void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, c
   // A call for a permit ends its acquire calls as it likes; it has a check of its own.
   if (!ask.healed || d.is_slot[ask.name] || all_calls.began_in_faults(ask)) return;
   ++f.counts["healed_acquires"];
-  const auto caller = [&] {
-    return "lock '" + d.name(ask.name) + "': a waiter of " + d.process_name(ask.process);
+  const auto why = [&] {
+    return "lock '" + d.name(ask.name) + "': a waiter of " + d.process_name(ask.process) +
+           " did not get the lock " + (s.ended == kNone ? "" : "(" + d.at(s.ended).outcome + ") ") +
+           "in " + ms(turns) + " although all faults had stopped";
   };
-  if (s.ended != kNone && d.fact(s.ended).outcome != Outcome::timed_out) {
-    violate(f,
-            caller() +
-                " did not get the lock although all faults had stopped: " + d.at(s.ended).outcome,
-            {s.ask, s.ended});
-    return;
+  const bool by_error = s.ended != kNone && d.fact(s.ended).outcome != Outcome::timed_out &&
+                        d.at(s.ended).outcome != "cancelled";
+  if (by_error) {
+    const Span last{call.waited.to - call.attempts_ns, call.waited.to + 1};
+    if (const Span* delay = name.anybodys.first_in(last)) return excuse(f, delay->why);
+    return violate(f, why(), {s.ask, s.ended});
   }
-  const Span& waited = call.waited;
-  const Window window = while_answered(name, kNoText, ask.at_ns, turns);
-  const auto latest = window.to;
-  if (s.granted == kNone && waited.to <= latest) {
-    if (waited.to > window.uncongested) excuse(f, Excuse::congestion);
-    return;
-  }
-  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return excuse(f, Excuse::pause);
   check_bound(d, f,
-              {ask.at_ns, latest, s.granted == kNone ? kNever : waited.to, waited.to,
-               Needs::servers, window.uncongested},
-              [&] {
-                return caller() + " did not get the lock in " + ms(latest - ask.at_ns) +
-                       " although all faults had stopped";
-              },
-              {s.ask, s.granted, s.ended});
+              {ask.at_ns, ask.at_ns + turns, s.granted == kNone ? kNever : call.waited.to,
+               call.lives_until, name.delays_with(name.delays.at(s.process))},
+              why, {s.ask, s.granted, s.ended});
 }
 
 /// When the change after this tenure happened at the earliest. A deletion that no reply claims
@@ -107,21 +99,17 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
     const SessionDigest& s = *call.session;
     if (&s == holder.session) continue;
     const auto bound = dead.expiry_ms * kMs + drift_of(dead) + call.attempts_ns;
-    const auto window = must_have_tried(d, waiters, call, last, bound, &f);
-    if (!window) continue;
-    if (d.disturbed({d.fact(holder.command.send).at_ns, window->to})) {
-      excuse(f, Excuse::disturbance);
-      continue;
-    }
-    bounded = true;
+    const auto from = std::max(last, call.waited.from);
+    if (call.lives_until < from + bound) continue;  // most end sooner
+    const auto before = f.checked;
     check_bound(
-        d, f,
-        {window->from, window->to, changed, call.waited.to, Needs::servers, window->uncongested},
+        d, f, {from, from + bound, changed, call.lives_until, waiters.delays.at(s.process)},
         [&] {
           return "lock '" + d.name(dead.name) + "': " + d.process_name(s.process) +
                  " waited more than " + ms(bound) + " for a dead holder's lock";
         },
         {t.last_put, s.ask, t.next});
+    bounded = bounded || f.checked > before;
   }
   if (bounded) ++f.counts["bounded_takeovers"];
   // Taken in time: that ended the wait of the call that took it, so no wait was long enough.
@@ -150,18 +138,19 @@ void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiter
       std::partition_point(waiters.by_begin.begin(), waiters.by_begin.end(),
                            [&](const Waiter* call) { return call->waited.from < taken; });
   const auto place = static_cast<std::size_t>(later - waiters.by_begin.begin());
-  f.checked += waiters.tried[place];  // calls that began after it was taken are not late
+  // Calls that began after it was taken are not late.
+  f.checked += static_cast<std::int64_t>(waiters.by_begin.size() - place);
   for (const Waiter* one : waited_at(waiters, free_from, place)) {
     const Waiter& call = *one;
     const SessionDigest& s = *call.session;
-    const auto window = must_have_tried(d, waiters, call, free_from, call.attempts_ns, &f);
-    if (!window) continue;
+    const auto from = std::max(free_from, call.waited.from);
+    if (call.lives_until < from + call.attempts_ns) continue;
     check_bound(
         d, f,
-        {window->from, window->to, taken, call.waited.to, Needs::servers, window->uncongested},
+        {from, from + call.attempts_ns, taken, call.lives_until, waiters.delays.at(s.process)},
         [&] {
           return "lock '" + d.name(s.asked.name) + "': " + d.process_name(s.process) +
-                 " left it free for more than " + ms(window->to - window->from);
+                 " left it free for more than " + ms(call.attempts_ns);
         },
         {t.next, s.ask, t.next_put});
   }
@@ -198,12 +187,9 @@ void check_reaches_a_user(const Digest& d, Finding& f, const SessionDigest& s,
   for (const Index end : {s.release, s.lost}) {
     if (end != kNone) reached = std::min(reached, d.fact(end).at_ns);
   }
-  // A killed process loses what it has not written down.
-  const bool lost_answers = reached == kNever && d.process_of[s.process]->crash != kNone;
-  if (lost_answers || !d.ran_throughout(s.process, {granted, latest})) {
-    return excuse(f, Excuse::pause);
-  }
-  check_bound(d, f, {granted, latest, reached, kNever, Needs::machine},
+  check_bound(d, f,
+              {granted, latest, reached, d.process_of[s.process]->alive_until,
+               d.delays(s.process, Needs::process)},
               [&] {
                 return "lock '" + d.at(s.granted).name + "': it was granted to " +
                        d.process_name(s.process) + ", and no user got its handle";
@@ -223,14 +209,16 @@ void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& 
   if (ended == kNone) return;
   const Id process = d.fact(ended).process;
   const auto from = d.fact(ended).at_ns;
-  const Span rest{from, d.stalls.put_off(from, from + holder.ask->operation_timeout_ms * kMs +
-                                                   d.allowed.truth_lag_ns)};
-  if (d.process_of[process]->last_ns <= rest.to || !d.ran_throughout(process, rest)) return;
-  if (waited_for_worker(d, *holder.ask, rest)) return excuse(f, Excuse::congestion);
-  violate(f,
-          "lock '" + d.name(holder.ask->name) + "': " + d.process_name(process) +
-              " returned without the lock and left its lock document",
-          {ended, t.last_put});
+  const auto latest =
+      from + holder.ask->operation_timeout_ms * kMs + d.allowed.truth_lag_ns;
+  check_bound(
+      d, f,
+      {from, latest, kNever, sends_until(d, *holder.ask, from), d.delays(process, Needs::worker)},
+      [&] {
+        return "lock '" + d.name(holder.ask->name) + "': " + d.process_name(process) +
+               " returned without the lock and left its lock document";
+      },
+      {ended, t.last_put});
 }
 
 /// A delete is sent at the end of the longest holding, whatever the user does.
@@ -238,18 +226,17 @@ void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
   if (s.granted == kNone || s.lost == kNone) return;
   const Fact& lost = d.fact(s.lost);
   if (lost.outcome != Outcome::max_holding) return;
-  const auto latest = lost.at_ns + d.allowed.lateness_ns;
-  if (!d.ran_throughout(s.process, {lost.at_ns, latest})) return excuse(f, Excuse::pause);
   ++f.counts["limited_holdings"];
   const auto deletes = d.deletes.of(d.fact(s.granted).owner);
   const auto sent = deletes.empty() ? kNever : d.fact(deletes.front().send).at_ns;
-  if (sent <= latest) return;
-  const Span due{lost.at_ns, latest};
-  if (waited_for_worker(d, s.asked, due, sent)) return excuse(f, Excuse::congestion);
-  violate(f,
-          "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
-              " did not give it back at the end of its longest holding",
-          {s.granted, s.lost});
+  check_bound(d, f,
+              {lost.at_ns, lost.at_ns + d.allowed.lateness_ns, sent,
+               sends_until(d, s.asked, lost.at_ns), d.delays(s.process, Needs::worker)},
+              [&] {
+                return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
+                       " did not give it back at the end of its longest holding";
+              },
+              {s.granted, s.lost});
 }
 
 /// The answer to the first delete of this owner that was executed before this attempt of it.
@@ -274,18 +261,15 @@ void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Wri
   const auto soonest =
       answered + ask.operation_timeout_ms * kMs - ask.operation_timeout_ms * ask.max_drift_ppm;
   const auto timeout = by_our_clock(d, ask, ask.operation_timeout_ms * kMs);
-  const Span rest{answered,
-                  d.machine_stalls.put_off(answered, answered + timeout + d.allowed.lateness_ns)};
-  const bool lived =
-      d.process_of[ask.process]->last_ns > rest.to && d.ran_throughout(ask.process, rest);
-  if (d.fact(t.last_put).at_ns >= soonest || !lived) return;
-  if (d.process_of[ask.process]->congested.meet({soonest, rest.to})) {
-    return excuse(f, Excuse::congestion);
-  }
-  violate(f,
-          "lock '" + d.name(ask.name) + "': " + d.process_name(ask.process) +
-              " did not delete what an attempt left that was executed after its deletion",
-          {holder.command.send, reply, t.last_put});
+  if (d.fact(t.last_put).at_ns >= soonest) return;
+  check_bound(d, f,
+              {answered, answered + timeout + d.allowed.lateness_ns, kNever,
+               sends_until(d, ask, soonest), d.delays(ask.process, Needs::worker)},
+              [&] {
+                return "lock '" + d.name(ask.name) + "': " + d.process_name(ask.process) +
+                       " did not delete what an attempt left that was executed after its deletion";
+              },
+              {holder.command.send, reply, t.last_put});
 }
 
 /// An owner that hands over has no attempt on the way: no later delete would remove what it leaves.
@@ -383,31 +367,24 @@ Finding check_cleanup(const Digest& d) {
       if (!d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
       const auto bound = (holder->ask->expiry_ms + 2 * holder->ask->clock_margin_ms) * kMs +
                          d.allowed.ttl_seen_ns();
-      auto latest = executed_by(d, *holder, t.last_put) + bound;
-      const auto undisturbed = latest, expired = latest - d.allowed.ttl_seen_ns();
-      // While servers are disturbed no monitor may run; the next pass after that counts.
-      for (const Span& fault : d.disturbances.all()) {
-        if (fault.from >= latest) continue;
-        const bool ends = fault.to < kNever;
-        latest = ends ? std::max(latest, fault.to + d.allowed.ttl_seen_ns()) : kNever;
-      }
-      if (t.next == kNone && d.finished_ns <= latest) {  // not over yet
-        if (d.finished_ns > undisturbed) excuse(f, Excuse::disturbance);
-        continue;
-      }
-      if (t.next == kNone && !d.oplog_read) {
-        excuse(f, Excuse::unread_oplog);
-        continue;
-      }
+      const auto latest = executed_by(d, *holder, t.last_put) + bound;
+      const auto expired = latest - d.allowed.ttl_seen_ns();
       const auto gone = t.next_gone ? d.fact(t.next).at_ns : executed_from(d, t.next);
-      if (!t.next_gone && gone <= latest) continue;  // another took it before it had to go
-      if (!died(d, t)) ++f.counts["ghosts"];
-      check_bound(d, f, {expired, latest, gone},
+      if (t.next == kNone && !d.oplog_read) {
+        if (d.finished_ns > latest) excuse(f, Excuse::unread_oplog);
+        continue;
+      }
+      // Another took it before it had to go.
+      const bool taken = t.next != kNone && !t.next_gone;
+      if (taken && gone <= d.ttl_away.put_off(expired, latest)) continue;
+      const auto before = f.checked;
+      check_bound(d, f, {expired, latest, gone, kNever, d.ttl_away},
                   [&, &caller = name] {
                     return "lock '" + caller +
                            "': a dead holder's document was still there after " + ms(bound);
                   },
                   {t.last_put, t.next});
+      if (f.checked > before && !died(d, t)) ++f.counts["ghosts"];
     }
   }
   return f;

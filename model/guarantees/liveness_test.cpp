@@ -94,47 +94,16 @@ TEST(CheckLiveness, AFreeLockThatIsLeftIsViolated) {
 }
 
 /// Found on a machine with 16 busy processes: each attempt outlasted its operation timeout.
-TEST(CheckLiveness, TimeUnderAnUnansweredAttemptIsTheServers) {
+TEST(CheckLiveness, TimeUnderAnAttemptThatServersKeepIsTheServers) {
   const auto with = [](int no_answer_until) {
-    auto s = waits_for_the_dead().gone(1'100, 105).refused(1'200, no_answer_until, "c", 1);
+    auto s = waits_for_the_dead().gone(1'100, 105).refused(1'200, 1'500, "c", 1);
+    if (no_answer_until > 0) s.slow(1'200, no_answer_until, "c");
     s.win(2'500, 2'510, "c", 1, 110).release(2'520, 2'530, "c", 1, 120);
     constexpr std::int64_t kThatAttempt = 4;
     return find(judge(unanswered(s.end(9'900), kThatAttempt), {}), Check::G7);
   };
-  EXPECT_EQ(with(1'800).verdict, Verdict::holds) << with(1'800).why;
-  EXPECT_EQ(with(1'210).verdict, Verdict::violated);
-}
-
-/// Found by a mutant whose workers hang for ever: the free lock was left, and nobody's fault. The
-/// second attempt is sent more than an operation timeout, and as late as may be, after 1,100 ms.
-TEST(CheckLiveness, WhatHangsLaterInAProcessIsNotTheServers) {
-  const auto with = [](auto change) {
-    auto s = waits_for_the_dead().gone(1'100, 105).refused(1'200, 1'500, "c", 1);
-    s.refused(1'850, 2'150, "c", 1);
-    s.win(3'000, 3'010, "c", 1, 110).release(3'020, 3'030, "c", 1, 120);
-    auto history = unanswered(unanswered(s.end(9'900), 4), 5);
-    change(history.front());
-    return find(judge(history, {}), Check::G7);
-  };
-  const auto hangs = with([](Event&) {});
-  EXPECT_EQ(hangs.verdict, Verdict::violated);
-  EXPECT_NE(hangs.why.find("left it free"), std::string::npos) << hangs.why;
-  const auto slow = with([](Event& run) { run.live = true; });
-  EXPECT_EQ(slow.verdict, Verdict::holds) << slow.why;
-}
-
-/// It crashed, so its attempt has no answer for ever.
-TEST(CheckLiveness, AnAttemptOfTheDeadIsOverAfterItsOperationTimeout) {
-  const auto with = [](int timeout) {
-    HistoryBuilder s;
-    s.start(1, "b").ask(5, "b", 1).refused(5, 7, "b", 1).crash(9, "b");
-    s.start(10, "a").ask(10, "a", 1, timeout, true).refused(10, 20, "a", 1);
-    auto history = s.ended(timeout, "a", 1, "timed_out").end(9'000);
-    std::erase_if(history, [](const Event& e) { return e.kind == Kind::reply && e.command == 1; });
-    return find(judge(history, {}), Check::G7).verdict;
-  };
-  EXPECT_EQ(with(8'000), Verdict::violated);
-  EXPECT_EQ(with(4'500), Verdict::holds);
+  EXPECT_EQ(with(1'500).violations, 0) << with(1'500).why;
+  EXPECT_EQ(with(0).violations, 1) << "nothing kept it";
 }
 
 TEST(CheckLiveness, AStallOfAMemberExcusesNoMoreThanItself) {
@@ -195,9 +164,10 @@ TEST(CheckCleanup, ADocumentWaitsForAMajorityToDeleteIt) {
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
     return judged(s.no_majority(without_from, 8'000).gone(gone, 120), Check::G8, 15'000);
   };
-  EXPECT_EQ(with(4'900, 8'050).verdict, Verdict::holds) << with(4'900, 8'050).why;
+  EXPECT_EQ(with(4'900, 8'050).violations, 0) << with(4'900, 8'050).why;
+  EXPECT_EQ(with(4'900, 8'050).all_excused(), 1);
   EXPECT_EQ(with(5'100, 8'050).verdict, Verdict::violated) << "it had one until it was late";
-  EXPECT_EQ(with(4'900, 11'100).verdict, Verdict::violated) << "it had one again";
+  EXPECT_EQ(with(4'900, 11'200).verdict, Verdict::violated) << "it had one again";
 }
 
 TEST(CheckCleanup, ADocumentThatIsTakenOverLongAfterIsViolated) {
@@ -255,7 +225,7 @@ TEST(CheckCongestion, WhatWaitedForAWorkerIsExcusedForSoLong) {
   const auto given_back = [](int from, int to, int deleted) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).lose(900, "a", 1, "max_holding");
-    if (from > 0) s.congestion(from, to, "a");
+    if (from > 0) s.busy(from, to, "a");
     return judged(s.clean_up(deleted, deleted + 10, "a", 1, 110).ask(8'000, "a", 2),
                   Check::G7, 9'000);
   };
@@ -286,7 +256,7 @@ TEST(CheckCongestion, AnAttemptThatWaitedForAWorkerIsExcusedAndCounted) {
     HistoryBuilder s;
     s.start(1, "a").start(1, "b").start(1, "c").ask(10, "a", 1).win(10, 20, "a", 1, 100);
     s.ask(30, "b", 1).refused(30, 40, "b", 1).release(50, 60, "a", 1, 105);
-    if (congested_until > 0) s.congestion(70, congested_until, whose);
+    if (congested_until > 0) s.busy(70, congested_until, whose);
     return judged(s.win(won, won + 10, "b", 1, 110), Check::G7, 15'000);
   };
   const auto excused = [](const Finding& f) {

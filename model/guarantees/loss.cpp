@@ -58,10 +58,12 @@ void check_answers(const Digest& d, Finding& f, const SessionDigest& s, std::int
 
 /// A handle that lost its lock before its deadline does not say yes until then.
 void check_denied(const Digest& d, Finding& f, const SessionDigest& s) {
-  const auto due = when_running(d, *d.process_of[s.process], d.fact(s.lost).at_ns);
+  const auto due = d.fact(s.lost).at_ns;
   if (s.answers.last_yes_ns <= due) return;
   check_bound(
-      d, f, {due, due + d.allowed.lateness_ns, s.answers.last_yes_ns, kNever, Needs::machine},
+      d, f,
+      {due, due + d.allowed.lateness_ns, s.answers.last_yes_ns, kNever,
+       d.delays(s.process, Needs::process)},
       [&] {
         return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
                "'s held() was true " + ms(s.answers.last_yes_ns - d.fact(s.lost).at_ns) +
@@ -82,17 +84,14 @@ void check_signal(const Digest& d, Finding& f, const SessionDigest& s) {
 }
 
 void check_notified(const Digest& d, Finding& f, const SessionDigest& s, std::int64_t deadline) {
-  const ProcessDigest& process = *d.process_of[s.process];
   // A handle that waits behind other callbacks to reach its user cannot notify it yet.
-  const auto due = when_running(d, process, std::max(deadline, s.answers.first_ns));
-  if (due == kNever) return;
-  const auto latest = due + d.allowed.lateness_ns;
+  const auto due = std::max(deadline, s.answers.first_ns);
   const auto notified = s.notified == kNone ? kNever : d.fact(s.notified).at_ns;
-  auto until = process.known_alive_until();
+  auto until = d.process_of[s.process]->alive_until;
   if (s.release != kNone) until = std::min(until, d.fact(s.release).at_ns);
-  if (notified > latest && std::min(until, d.finished_ns) <= latest) return;
   check_bound(
-      d, f, {due, latest, notified, until, Needs::machine},
+      d, f,
+      {due, due + d.allowed.lateness_ns, notified, until, d.delays(s.process, Needs::process)},
       [&] {
         return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
                " was notified of its loss " +
@@ -243,15 +242,13 @@ void check_asked_again(const Digest& d, Finding& f, const SessionDigest& s) {
   const Span quiet{d.fact(reply).at_ns, d.fact(s.lost).at_ns};
   const auto latest = quiet.from + shortest_lease(s.asked) / 2 + d.allowed.lateness_ns;
   if (quiet.to <= latest) return;
-  if (!d.ran_throughout(s.process, quiet)) return excuse(f, Excuse::pause);
-  if (quiet.to <= d.machine_stalls.put_off(quiet.from, latest)) return excuse(f, Excuse::stall);
-  const MergedSpans& congested = d.process_of[s.process]->congested;
-  if (quiet.to <= congested.put_off(quiet.from, latest)) return excuse(f, Excuse::congestion);
-  violate(f,
-          "lock '" + d.at(s.lost).name + "': " + d.process_name(s.process) +
-              " let its lease run out for " + ms(quiet.to - quiet.from) +
-              " after an extension that failed",
-          {s.granted, send, reply, s.lost});
+  check_bound(d, f, {quiet.from, latest, quiet.to, kNever, d.delays(s.process, Needs::worker)},
+              [&] {
+                return "lock '" + d.at(s.lost).name + "': " + d.process_name(s.process) +
+                       " let its lease run out for " + ms(quiet.to - quiet.from) +
+                       " after an extension that failed";
+              },
+              {s.granted, send, reply, s.lost});
 }
 
 void check_reason(const Digest& d, Finding& f, const SessionDigest& s, Replies& replies) {

@@ -14,7 +14,7 @@ Index unanswered_delete(const Digest& d, const Fact& gone) {
 }
 
 /// A deletion that no reply claims and that comes before any lease can have ended is neither its
-/// owner's nor the TTL monitor's, as long as the servers' clocks were left alone.
+/// owner's nor the TTL monitor's.
 void check_unclaimed(const Digest& d, Finding& f, const Tenure& t) {
   const auto holder = writer_of(d, t.last_put);
   if (!holder || may_have_deleted(d, t)) return;
@@ -22,7 +22,6 @@ void check_unclaimed(const Digest& d, Finding& f, const Tenure& t) {
   if (gone.at_ns >= earliest_end(d, *holder)) return;
   const Index foreign = unanswered_delete(d, gone);  // not the holder's, see above
   if (foreign == kNone) return;
-  if (d.clocks_moved) return excuse(f, Excuse::moved_clock);
   ++f.checked;
   violate(f,
           "lock '" + d.name(gone.name) + "': a release or clean-up of " + d.at(foreign).process +

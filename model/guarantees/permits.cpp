@@ -62,22 +62,16 @@ std::vector<Free> long_free(const Digest& d, Id slot, std::int64_t least) {
   return all;
 }
 
-/// The window from `from` in which this call must have tried a free slot, undisturbed.
-std::optional<Window> must_have_looked(const Digest& d, Finding& f, const Call& call,
-                                       const std::vector<Waiters>& waiters, std::int64_t from) {
+/// What delays the looks and attempts of this call.
+MergedSpans delays_of(const Digest& d, const Call& call, const std::vector<Waiters>& waiters) {
   const Id process = call.ask->process;
-  Window window{{from, from + call.looks_within}, from + call.looks_within};
+  auto all = d.delays(process, Needs::servers).all();
   for (const Id slot : call.events->slots) {
-    const Window here = while_answered(waiters[slot], process, from, call.looks_within);
-    window.to = std::max(window.to, here.to);
-    window.uncongested = std::max(window.uncongested, here.uncongested);
+    const auto found = waiters[slot].delays.find(process);
+    if (found == waiters[slot].delays.end()) continue;
+    all.insert(all.end(), found->second.all().begin(), found->second.all().end());
   }
-  const auto alive = d.process_of[process]->known_alive_until();
-  if (std::min(call.waited.to, alive) < window.to) return std::nullopt;
-  const bool disturbed = d.disturbed(window);
-  if (!disturbed && d.ran_throughout(process, window)) return window;
-  excuse(f, disturbed ? Excuse::disturbance : Excuse::pause);
-  return std::nullopt;
+  return MergedSpans(std::move(all));
 }
 
 /// No slot of its semaphore stays free while it waits at another.
@@ -85,21 +79,19 @@ void check_free_slots(const Digest& d, Finding& f, const Call& call,
                       const std::vector<Waiters>& waiters,
                       const std::vector<std::vector<Free>>& free) {
   if (call.ask->single_attempt || !d.oplog_read) return;
-  if (must_have_looked(d, f, call, waiters, call.waited.from)) {
+  const auto until = std::min(call.waited.to, d.process_of[call.ask->process]->alive_until);
+  if (call.waited.from + call.looks_within <= until) {
     ++f.checked;
     ++f.counts["permit_waits"];
   }
+  const auto delays = delays_of(d, call, waiters);
   const auto check = [&](const Free& span) {
     const auto from = std::max(span.from, call.waited.from);
-    if (span.to <= from || from + call.looks_within > call.waited.to) return;
-    const auto window = must_have_looked(d, f, call, waiters, from);
-    if (!window) return;
-    check_bound(d, f,
-                {window->from, window->to, span.to, call.waited.to, Needs::servers,
-                 window->uncongested},
+    if (span.to <= from || from + call.looks_within > until) return;
+    check_bound(d, f, {from, from + call.looks_within, span.to, until, delays},
                 [&] {
                   return told(d, call) + " waited, and left a slot free for more than " +
-                         ms(window->to - window->from);
+                         ms(call.looks_within);
                 },
                 {span.from_event, call.events->asked, span.to_event});
   };

@@ -72,8 +72,11 @@ TEST(CheckPermits, AFaultOrAPauseExcusesIt) {
   fault.fault(2'000, "step-up");
   EXPECT_NE(judged(fault, Check::G7).verdict, Verdict::violated);
   auto pause = waits_beside_a_free_slot(5'000);
-  pause.pause(2'000, "b").resume(2'500, "b");
+  pause.pause(2'000, "b").resume(2'700, "b");
   EXPECT_NE(judged(pause, Check::G7).verdict, Verdict::violated);
+  auto short_pause = waits_beside_a_free_slot(5'000);
+  short_pause.pause(2'000, "b").resume(2'500, "b");
+  EXPECT_EQ(judged(short_pause, Check::G7).verdict, Verdict::violated);
 }
 
 TEST(CheckPermits, ASlotThatNoCommandNamesStaysFree) {

@@ -82,7 +82,10 @@ Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
                          reply.lock_id == kNoText && reply.at_ns == a.answer.at_ns &&
                          reply.order < a.granted.token;
     if (!decides) continue;
-    const auto known = d.stalls.put_off(d.fact(one.send).at_ns, d.read_by(reply.at_ns));
+    // Writes without a majority are not read.
+    const auto known =
+        d.servers.put_off(reply.at_ns,
+                          reply.at_ns + d.allowed.truth_lag_ns + d.allowed.fault_echo_ns);
     const auto later = std::find_if(truth.begin(), truth.end(), [&](const Change& c) {
       return d.fact(c.event).at_ns > known;
     });
@@ -138,10 +141,6 @@ void check_not_owner(const Digest& d, Finding& f, const Answered& a, const AllEn
   }
   for (const Index gone : ends.vanished.of(a.granted.owner)) {
     if (!own_unanswered(d, a, gone)) continue;
-    if (d.clocks_moved) {
-      excuse(f, Excuse::moved_clock);
-      continue;
-    }
     violate(f,
             caller(d, a) +
                 "'s release returned 'not_owner', but only its own command can have freed the lock",

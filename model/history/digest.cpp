@@ -27,6 +27,7 @@ class Builder {
     out_.writers.resize(all.lock_ids.size());
     out_.by_administrator.resize(all.lock_ids.size());
     out_.replies.resize(all.commands.size(), kNone);
+    delayed_.resize(all.processes.size());
     lock_of_.resize(all.commands.size(), kNoText);
   }
 
@@ -40,6 +41,7 @@ class Builder {
       case Kind::start:
         process(e).start = i;
         process(e).rate_ppm = event(i).clock_drift_ppm;
+        delayed_[e.process].workers = event(i).workers;
         break;
       case Kind::crash: process(e).crash = i; break;
       case Kind::exit:
@@ -47,15 +49,15 @@ class Builder {
         break;
       case Kind::pause: paused_[e.process] = e.at_ns; break;
       case Kind::resume: end_pause(e); break;
-      case Kind::stall:
-        (e.process == kNoText ? stalls_ : process(e).away).push_back({event(i).from_ns, e.at_ns});
-        if (e.process == kNoText && event(i).victim == kMachine) {
-          machine_stalls_.push_back(stalls_.back());
-        }
+      case Kind::stall: add_stall(e, event(i)); break;
+      case Kind::congestion: break;
+      case Kind::slow:
+        if (e.process == kNoText) break;
+        delayed_[e.process].slow.push_back({event(i).from_ns, e.at_ns, Excuse::slow});
         break;
-      case Kind::congestion: add_congestion(e, event(i)); break;
-      case Kind::slow: break;
-      case Kind::no_majority: disturbed_.push_back({event(i).from_ns, e.at_ns}); break;
+      case Kind::no_majority:
+        disturbed_.push_back({event(i).from_ns, e.at_ns, Excuse::disturbance});
+        break;
       case Kind::wire: process(e).wire[event(i).verb] += event(i).count; break;
       case Kind::fault:
         out_.faults.push_back(i);
@@ -116,18 +118,6 @@ class Builder {
   }
 
   Digest finish() {
-    for (const auto& [id, from] : paused_) process_of(id).away.push_back({from, kNever});
-    for (auto& [name, process] : out_.processes) sort_by_begin(process.away);
-    for (auto& [id, spans] : congested_) {
-      if (!spans.empty()) spans.back().to = std::min(spans.back().to, out_.history->back().at_ns);
-      process_of(id).congested = MergedSpans(std::move(spans));
-    }
-    for (const auto& [what, begun] : lasting_) {
-      for (const std::size_t fault : begun) disturbed_[fault].to = kNever;
-    }
-    out_.disturbances = MergedSpans(std::move(disturbed_));
-    out_.stalls = MergedSpans(std::move(stalls_));
-    out_.machine_stalls = MergedSpans(std::move(machine_stalls_));
     sort_by_order(out_.stored, [](Index i) { return i; });
     for (auto& places : out_.places) sort_by_order(places, [](Index i) { return i; });
     set_claims();
@@ -140,6 +130,7 @@ class Builder {
     }
     for (SendDigest& send : out_.writers) send.reply = reply_to(send.send);
     for (SessionDigest& session : out_.sessions) set_over(session);
+    set_delays();
     return std::move(out_);
   }
 
@@ -229,9 +220,9 @@ class Builder {
     const auto lock = lock_named(e.lock.str());
     out_.of_a_document = lock && *lock != Lock::leasehold;
     if (e.ttl_period_ms != 0) {
-      out_.allowed = {e.lateness_ns, e.ttl_period_ms * kMs, e.truth_lag_ns, e.fault_echo_ms * kMs};
+      out_.allowed = {e.lateness_ns, e.ttl_period_ms * kMs, e.truth_lag_ns, e.fault_echo_ms * kMs,
+                      e.live ? out_.allowed.unreported_ns : 0};
     }
-    out_.allowed.slow_servers = e.live;
   }
 
   static void add_answer(Index i, const Fact& e, std::int64_t count, Answers& a) {
@@ -256,31 +247,49 @@ class Builder {
     }
   }
 
+  void add_stall(const Fact& e, const Event& said) {
+    const Span stall{said.from_ns, e.at_ns};
+    if (e.process != kNoText) {
+      delayed_[e.process].away.push_back({stall.from, stall.to, Excuse::pause});
+    } else {
+      (said.victim == kMachine ? machine_stalls_ : stalls_).push_back(stall);
+    }
+  }
+
   void end_pause(const Fact& e) {
     const auto began = paused_.find(e.process);
     if (began == paused_.end()) return;
-    process(e).away.push_back({began->second, e.at_ns});
+    delayed_[e.process].away.push_back({began->second, e.at_ns, Excuse::pause});
     paused_.erase(began);
   }
 
-  void add_congestion(const Fact& e, const Event& said) {
-    auto& spans = congested_[e.process];
-    if (said.begins) spans.push_back({e.at_ns, kNever});
-    if (said.ends && !spans.empty()) spans.back().to = e.at_ns;
+  /// What a fault may disturb; null: no command. The links of a process are nobody else's; a
+  /// monitor that is away delays deletions only; a clock delays nothing.
+  std::vector<Span>* disturbed_by(const Event& e) {
+    const auto is = [&](auto... kinds) { return ((e.fault == kinds) || ...); };
+    if (e.fault.str().starts_with("clock")) return &clocks_moved_;
+    if (is("drop-index", "change-index", "ttl-off")) return &ttl_away_;
+    if (is("delete-document", "force-release")) return nullptr;
+    const auto& names = out_.facts.processes;  // sorted
+    const auto process = std::lower_bound(names.begin(), names.end(), e.victim.str());
+    const bool found = process != names.end() && !e.victim.empty() && *process == e.victim.str();
+    return found ? &delayed_[static_cast<std::size_t>(process - names.begin())].links : &disturbed_;
   }
 
-  /// A lasting fault disturbs the servers until it ends. Two faults of one kind on one victim each
-  /// have their own end.
+  /// A lasting fault disturbs until it ends. Two faults of one kind on one victim each have their
+  /// own end.
   void add_fault(const Event& e) {
-    out_.clocks_moved = out_.clocks_moved || e.fault.str().starts_with("clock");
+    auto* const spans = disturbed_by(e);
+    if (spans == nullptr) return;
+    const auto over = e.at_ns + (spans == &clocks_moved_ ? 1 : out_.allowed.fault_echo_ns);
     auto& begun = lasting_[{e.fault, e.victim}];
     if (e.ends && !begun.empty()) {
-      disturbed_[begun.front()].to = e.at_ns + out_.allowed.fault_echo_ns;
+      (*spans)[begun.front()].to = over;
       begun.pop_front();
       return;
     }
-    if (e.begins) begun.push_back(disturbed_.size());
-    disturbed_.push_back({e.at_ns, e.at_ns + out_.allowed.fault_echo_ns});
+    if (e.begins) begun.push_back(spans->size());
+    spans->push_back({e.at_ns, e.begins ? kNever : over, Excuse::disturbance});
   }
 
   void add_send(Index i, const Fact& e) {
@@ -343,6 +352,113 @@ class Builder {
     }
   }
 
+  /// What is known of one process's delays, before they are put together.
+  struct Delayed {
+    std::vector<Span> away, slow, links;
+    std::int64_t workers = 0;
+  };
+
+  using Lists = std::initializer_list<const std::vector<Span>*>;
+  static std::vector<Span> all_of(const Lists& lists, const Span& life = {}) {
+    std::vector<Span> all;
+    for (const auto* list : lists) {
+      std::copy_if(list->begin(), list->end(), std::back_inserter(all),
+                   [&](const Span& one) { return one.meets(life); });
+    }
+    return all;
+  }
+
+  void set_delays() {
+    for (const auto& [id, from] : paused_) {
+      delayed_[id].away.push_back({from, kNever, Excuse::pause});
+    }
+    for (Span stall : disturbed_) ttl_away_.push_back(stall);
+    for (Span& away : ttl_away_) {
+      if (away.to != kNever) away.to += out_.allowed.ttl_seen_ns();
+    }
+    std::ranges::copy(machine_stalls_, std::back_inserter(stalls_));
+    std::vector<std::vector<Span>> taken = commands_by_process();
+    for (Id id = 0; id < out_.process_of.size(); ++id) {
+      if (out_.process_of[id] != nullptr) set_delays(id, *out_.process_of[id], taken[id]);
+    }
+    out_.disturbances = MergedSpans(all_of({&disturbed_}));
+    out_.servers = MergedSpans(all_of({&disturbed_, &stalls_}));
+    out_.ttl_away = MergedSpans(all_of({&ttl_away_, &stalls_}));
+    out_.clocks_moved = MergedSpans(std::move(clocks_moved_));
+  }
+
+  void set_delays(Id id, ProcessDigest& p, const std::vector<Span>& commands) {
+    Delayed& own = delayed_[id];
+    p.away = own.away;
+    Span life{p.start == kNone ? 0 : fact(p.start).at_ns, out_.history->back().at_ns + 1};
+    if (p.crash != kNone) {
+      const auto died = p.alive_until = life.to = fact(p.crash).at_ns;
+      p.lock_ran_until_ns = std::max(p.lock_ran_until_ns, died);
+      const auto unheard = std::max(p.last_ns, died - out_.allowed.unreported_ns);
+      if (unheard < died) own.away.push_back({unheard, died, Excuse::pause});
+    }
+    const auto process = all_of({&own.away, &machine_stalls_}, life);
+    const auto servers = all_of({&own.away, &stalls_, &disturbed_, &own.slow}, life);
+    p.links = MergedSpans(own.links);
+    p.delays[static_cast<std::size_t>(Needs::servers)] = MergedSpans(servers);
+    const auto congested = congestion(id, p, commands);
+    p.kept = MergedSpans(all_of({&own.slow, &congested}));
+    p.delays[static_cast<std::size_t>(Needs::worker)] = MergedSpans(all_of({&process, &congested}));
+    p.delays[static_cast<std::size_t>(Needs::process)] = MergedSpans(process);
+  }
+
+  /// By process: the commands that took a worker, from the sending to the reply. A change stream
+  /// and the creation of the index take none.
+  std::vector<std::vector<Span>> commands_by_process() {
+    std::vector<std::vector<Span>> all(out_.process_of.size());
+    Id last = kNoCommand;
+    for (const Index i : out_.all_sends) {
+      const Fact& send = fact(i);
+      if (std::exchange(last, send.command) == send.command) continue;
+      if (send.verb == Verb::stream || send.verb == Verb::index) continue;
+      if (delayed_[send.process].workers == 0) continue;
+      const Index reply = out_.replies[send.command];
+      const auto to = reply == kNone ? out_.history->back().at_ns : fact(reply).at_ns;
+      const bool heard = reply != kNone && fact(reply).outcome != Outcome::unknown;
+      all[send.process].push_back({send.at_ns, to, heard ? Excuse::congestion : Excuse::slow});
+    }
+    return all;
+  }
+
+  /// When all workers of this process were taken. If as many commands in a row as there are workers
+  /// had no answer, one asks at a time. A command that hangs, and nothing explains it, takes no
+  /// worker: its process should have given it up.
+  std::vector<Span> congestion(Id id, const ProcessDigest& p, const std::vector<Span>& commands) {
+    struct Step {
+      std::int64_t at;
+      int change;
+      bool heard;
+    };
+    std::vector<Step> steps;
+    for (const Span& one : commands) {
+      const bool heard = one.why == Excuse::congestion;
+      if (!heard && !out_.explained(p, one.to)) continue;
+      steps.push_back({one.from, 1, heard});
+      steps.push_back({one.to, -1, heard});
+    }
+    std::stable_sort(steps.begin(), steps.end(),
+                     [](const Step& a, const Step& b) { return a.at < b.at; });
+    std::vector<Span> congested;
+    std::int64_t under_way = 0, unheard = 0;
+    const auto workers = delayed_[id].workers;
+    bool taken = false;
+    for (const Step& step : steps) {
+      under_way += step.change;
+      if (step.change < 0) unheard = step.heard ? 0 : std::min(unheard + 1, workers);
+      const bool now = under_way >= (unheard < workers ? workers : 1);
+      if (now && !taken) congested.push_back({step.at, kNever, Excuse::congestion});
+      if (!now && taken) congested.back().to = step.at;
+      taken = now;
+    }
+    if (taken) congested.back().to = out_.history->back().at_ns;
+    return congested;
+  }
+
   struct Claim {
     std::int64_t order;
     Index reply;
@@ -352,42 +468,23 @@ class Builder {
   static constexpr Id kNoCommand = std::numeric_limits<Id>::max();
   Digest out_;
   std::map<Id, std::int64_t> paused_;
-  std::map<Id, std::vector<Span>> congested_;
-  std::vector<Span> disturbed_;
-  /// By kind and victim: the places in `disturbed_` of those that have not ended, oldest first.
+  std::vector<Delayed> delayed_;  ///< by process
+  std::vector<Span> disturbed_, ttl_away_, clocks_moved_;
+  /// By kind and victim: the places in their list of those that have not ended, oldest first.
   std::map<std::pair<std::string, std::string>, std::deque<std::size_t>> lasting_;
   std::map<std::pair<Id, std::int64_t>, std::size_t> permit_calls_;  ///< by process and number
   std::map<std::pair<Id, std::int64_t>, std::size_t> all_calls_;     ///< likewise
   std::vector<Claim> claims_;
-  std::vector<Span> stalls_, machine_stalls_;
+  std::vector<Span> stalls_, machine_stalls_;  ///< first those of members, then all
   std::vector<Id> lock_of_;  ///< by command: the name of the lock that it was sent for
   Id last_counted_ = kNoCommand;
 };
 
-bool ran(const ProcessDigest& p, Span span) {
-  if (p.known_alive_until() < span.to) return false;
-  return std::none_of(p.away.begin(), p.away.end(), [&](const Span& a) { return a.meets(span); });
-}
-
 }  // namespace
 
-std::int64_t Digest::read_by(std::int64_t at_ns) const {
-  auto known = at_ns + allowed.truth_lag_ns + allowed.fault_echo_ns;
-  // Writes without a majority are not read.
-  for (const Span& span : disturbances.all()) {
-    if (!span.meets({at_ns, known})) continue;
-    known = span.to == kNever ? kNever : std::max(known, span.to + allowed.truth_lag_ns);
-  }
-  return known;
-}
-
-bool Digest::ran_throughout(const std::string& process, Span span) const {
-  const auto found = processes.find(process);
-  return found != processes.end() && ran(found->second, span);
-}
-
-bool Digest::ran_throughout(Id process, Span span) const {
-  return process_of[process] != nullptr && ran(*process_of[process], span);
+bool Digest::explained(const ProcessDigest& p, std::int64_t end_ns) const {
+  const Span before{end_ns - allowed.lateness_ns - 1, end_ns + 1};
+  return p.delays[static_cast<std::size_t>(Needs::servers)].meet(before) || p.links.meet(before);
 }
 
 Digest digest(const History& history) { return digest(history, facts(history)); }

@@ -29,9 +29,9 @@ struct Allowances {
   std::int64_t truth_lag_ns = 1'000 * kMs;   ///< from a commit to the harness's reading of it
   /// For how long after a fault servers and clients may not know of it.
   std::int64_t fault_echo_ns = 3'000 * kMs;
-  /// Real servers may be slower than an operation timeout without a fault, because their machine
-  /// runs other programs.
-  bool slow_servers = false;
+  /// A real process reports a stall when it is over, and a killed one never does: back to its last
+  /// word it may have stood still for so long before its death.
+  std::int64_t unreported_ns = 3'000 * kMs;
 
   /// The time from the expiry of a document until the harness reads its deletion: the monitor
   /// sleeps, then works about as long as the harness takes to read, and the harness reads.
@@ -81,17 +81,25 @@ struct AllCall {
   std::vector<Index> asked, ended;
 };
 
+/// What something waits for: its process and the machine, a worker of the process as well, or an
+/// answer of the servers.
+enum class Needs : std::uint8_t { process, worker, servers };
+
 struct ProcessDigest {
   Index start = kNone, crash = kNone;
   std::int64_t last_ns = 0;            ///< its last own event
   std::int64_t lock_ran_until_ns = 0;  ///< the last event that shows that its lock still ran
   std::int64_t timeout_ms = 0;         ///< the longest of its acquire calls' operation timeouts
   std::int64_t rate_ppm = 0;           ///< how much its clock runs fast; 0: not known
-  std::vector<Span> away;              ///< paused or stalled; sorted by their begin
-  MergedSpans congested;               ///< when its commands waited for a worker
-  /// Until its last own event if it crashed: the harness learns of a death late, and a process that
-  /// is killed in a stall cannot report the stall.
-  [[nodiscard]] std::int64_t known_alive_until() const { return crash == kNone ? kNever : last_ns; }
+  std::vector<Span> away;              ///< paused or stalled
+  std::int64_t alive_until = kNever;   ///< until it was killed
+  /// A process that has ended by itself owes nothing after its last event.
+  [[nodiscard]] std::int64_t runs_until() const { return crash == kNone ? last_ns : alive_until; }
+  /// When time stood still for what needs this, by `Needs`; each holds the one before but for
+  /// congestion.
+  std::array<MergedSpans, 3> delays;
+  MergedSpans links;                   ///< when faults disturbed its own links
+  MergedSpans kept;                    ///< its commands: by servers, links or the lack of a worker
   std::array<std::int64_t, kVerbs> sent{};   ///< commands by kind, as the core sent them
   std::map<std::string, std::int64_t> wire;  ///< commands by name, as the driver sent them
 };
@@ -152,11 +160,12 @@ struct Digest {
   Grouped<Index> extended;
   Grouped<Index> attempts;    ///< and hand-overs to it: the sendings, answered or not
   Grouped<Index> extensions;  ///< likewise
-  MergedSpans disturbances;     ///< when servers or links were disturbed
-  bool clocks_moved = false;    ///< a server's clock was
-  /// When the machine or a member did not run, and when the machine did not. Stalls that several
-  /// watchers saw at one time are one stall of the machine.
-  MergedSpans stalls, machine_stalls;
+  /// When servers were disturbed: by a fault or its echo, or because the set had no majority.
+  MergedSpans disturbances;
+  MergedSpans servers;          ///< and when the machine or a member did not run
+  /// When no TTL monitor may have run: from then on until the end of its next pass.
+  MergedSpans ttl_away;
+  MergedSpans clocks_moved;     ///< when a server's clock was
   bool oplog_read = true;       ///< to its end: a change that it lacks did not happen
   Allowances allowed;
   std::int64_t healed_ns = kNever;
@@ -195,14 +204,22 @@ struct Digest {
   [[nodiscard]] bool unanswered(const SendDigest& command) const {
     return command.reply == kNone || fact(command.reply).outcome == Outcome::unknown;
   }
-  /// Whether servers or links were disturbed at any time of the span: by a fault or its echo, or
-  /// because the set itself had no majority.
-  [[nodiscard]] bool disturbed(Span span) const { return disturbances.meet(span); }
-  /// When all changes until this time have been read at the latest.
-  [[nodiscard]] std::int64_t read_by(std::int64_t at_ns) const;
-  /// Whether the process was paused, stalled or not alive at any time of the span.
-  [[nodiscard]] bool ran_throughout(const std::string& process, Span span) const;
-  [[nodiscard]] bool ran_throughout(Id process, Span span) const;
+  [[nodiscard]] const MergedSpans& delays(Id process, Needs needs) const {
+    return process_of[process]->delays[static_cast<std::size_t>(needs)];
+  }
+  /// What disturbed the servers, or the links of this process, at any time of the span; null:
+  /// nothing.
+  [[nodiscard]] const Span* disturbed(Id process, Span span) const {
+    const Span* found = disturbances.first_in(span);
+    return found != nullptr ? found : process_of[process]->links.first_in(span);
+  }
+  /// Whether something measured explains that a command of this process ended then in vain.
+  [[nodiscard]] bool explained(const ProcessDigest& p, std::int64_t end_ns) const;
+  /// Whether the process was neither paused nor stalled, and lived, at all times of the span.
+  [[nodiscard]] bool ran_throughout(Id process, Span span) const {
+    return process_of[process]->alive_until >= span.to &&
+           !delays(process, Needs::process).meet(span);
+  }
 };
 
 /// `history` must outlive the digest; `facts` are its own.

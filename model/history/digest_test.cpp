@@ -10,37 +10,26 @@ TEST(Digest, OfTwoFaultsOfOneKindTheEndOfTheFirstIsNotThatOfTheSecond) {
   s.fault(1'000, "cut-link", "ends").fault(6'000, "cut-link", "ends");
   const auto history = s.end(9'900);
   const auto d = digest(history);
-  EXPECT_TRUE(d.disturbed({20 * kMs, 30 * kMs}));
-  EXPECT_TRUE(d.disturbed({5'000 * kMs, 5'500 * kMs}));
-  EXPECT_FALSE(d.disturbed({9'100 * kMs, 9'200 * kMs}));
+  EXPECT_TRUE(d.disturbances.meet({20 * kMs, 30 * kMs}));
+  EXPECT_TRUE(d.disturbances.meet({5'000 * kMs, 5'500 * kMs}));
+  EXPECT_FALSE(d.disturbances.meet({9'100 * kMs, 9'200 * kMs}));
 }
 
 TEST(Digest, AFaultThatBeginsAndNeverEndsDisturbsAllThatFollows) {
   HistoryBuilder s;
   const auto history = s.start(1, "a").fault(10, "cut-link", "begins").end(9'900);
   const auto d = digest(history);
-  EXPECT_FALSE(d.disturbed({kMs, 10 * kMs}));
-  EXPECT_TRUE(d.disturbed({9'800 * kMs, 9'900 * kMs}));
+  EXPECT_FALSE(d.disturbances.meet({kMs, 10 * kMs}));
+  EXPECT_TRUE(d.disturbances.meet({9'800 * kMs, 9'900 * kMs}));
 }
 
 TEST(Digest, ASetWithoutAMajorityIsDisturbedForThatTime) {
   HistoryBuilder s;
   const auto history = s.start(1, "a").no_majority(1'000, 3'000).end(9'900);
   const auto d = digest(history);
-  EXPECT_FALSE(d.disturbed({900 * kMs, 1'000 * kMs}));
-  EXPECT_TRUE(d.disturbed({2'900 * kMs, 2'950 * kMs}));
-  EXPECT_FALSE(d.disturbed({3'000 * kMs, 3'100 * kMs})) << "it has no echo";
-}
-
-/// A truth lag of 1 s and an echo of 3 s.
-TEST(Digest, WhatHasNoMajorityIsReadLate) {
-  HistoryBuilder s;
-  s.start(1, "a").no_majority(4'000, 6'000).no_majority(6'500, 8'000);
-  const auto history = s.end(9'900);
-  const auto d = digest(history);
-  EXPECT_EQ(d.read_by(0), 4'000 * kMs);
-  EXPECT_EQ(d.read_by(1'000 * kMs), 9'000 * kMs);
-  EXPECT_EQ(d.read_by(8'000 * kMs), 12'000 * kMs);
+  EXPECT_FALSE(d.disturbances.meet({900 * kMs, 1'000 * kMs}));
+  EXPECT_TRUE(d.disturbances.meet({2'900 * kMs, 2'950 * kMs}));
+  EXPECT_FALSE(d.disturbances.meet({3'000 * kMs, 3'100 * kMs})) << "it has no echo";
 }
 
 TEST(Digest, AReplyClaimsNoChangeOfAnotherLock) {

@@ -32,9 +32,11 @@ class HistoryBuilder {
   HistoryBuilder& resume(int at, const std::string& process) {
     return add(event(at, Kind::resume, process));
   }
-  HistoryBuilder& fault(int at, const std::string& what, const std::string& outcome = "") {
+  HistoryBuilder& fault(int at, const std::string& what, const std::string& outcome = "",
+                        const std::string& victim = "") {
     Event e = event(at, Kind::fault, "");
     e.fault = what;
+    e.victim = victim;
     e.begins = outcome == "begins";
     e.ends = outcome == "ends";
     return add(e);
@@ -48,7 +50,20 @@ class HistoryBuilder {
     return add(e);
   }
 
-  /// All workers of the process were taken.
+  /// The process itself did not run.
+  HistoryBuilder& dawdles(int from, int at, const std::string& process) {
+    Event e = event(at, Kind::stall, process);
+    e.from_ns = from * kMillion;
+    return add(e);
+  }
+  /// Servers or links gave it no answer.
+  HistoryBuilder& slow(int from, int at, const std::string& process) {
+    dawdles(from, at, process);
+    history_.back().kind = Kind::slow;
+    return *this;
+  }
+
+  /// The process says that all its workers are taken.
   HistoryBuilder& congestion(int from, int to, const std::string& process) {
     for (const bool begins : {true, false}) {
       Event e = event(begins ? from : to, Kind::congestion, process);
@@ -57,6 +72,13 @@ class HistoryBuilder {
       add(e);
     }
     return *this;
+  }
+  /// Its only worker was taken by a look, which was answered.
+  HistoryBuilder& busy(int from, int to, const std::string& process) {
+    for (Event& e : history_) {
+      if (e.kind == Kind::start && e.process == process) e.workers = 1;
+    }
+    return look(from, to, process);
   }
 
   HistoryBuilder& no_majority(int from, int at) {

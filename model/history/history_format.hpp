@@ -111,6 +111,7 @@ struct Event {
   std::int64_t fault_echo_ms = 0;
 
   std::int64_t clock_drift_ppm = 0;
+  std::int64_t workers = 0;
   std::int64_t expiry_ms = 0;
   std::int64_t clock_margin_ms = 0;
   std::int64_t longest_pause_ms = 0;
@@ -214,6 +215,8 @@ inline constexpr std::array kAboutFields{
                "how long after a fault servers and clients may not know of it"},
     AboutField{&Event::clock_drift_ppm, "clock_drift_ppm",
                "how much the process's clock runs fast; 0: not said"},
+    AboutField{&Event::workers, "workers",
+               "how many of the process's commands may be under way at once; 0: not said"},
     AboutField{&Event::expiry_ms, "expiry_ms", "LockOptions::expiry"},
     AboutField{&Event::clock_margin_ms, "clock_margin_ms", "LockOptions::clock_margin"},
     AboutField{&Event::longest_pause_ms, "longest_pause_ms",
@@ -268,7 +271,7 @@ inline constexpr std::array kAll{
     AboutKind{Kind::start,
               "start",
               "a process began",
-              fields(&E::process, &E::clock_drift_ppm, &E::leads)},
+              fields(&E::process, &E::clock_drift_ppm, &E::workers, &E::leads)},
     AboutKind{Kind::crash,
               "crash",
               "it was killed: it holds nothing from here on",

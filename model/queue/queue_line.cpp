@@ -149,6 +149,11 @@ class Line {
     check_others_turn(w);
   }
 
+  /// Whether all dates of this time are of one clock, which ran.
+  [[nodiscard]] bool same_clock(Span span) const {
+    return !d_.clocks_moved.meet(span) && !d_.disturbances.meet(span);
+  }
+
   /// Whether the clock of the pass-on dated the lock: the pass-on began after the attempt that left
   /// the entry was answered, on the same primary.
   [[nodiscard]] bool dated_by_itself(Index put) const {
@@ -157,8 +162,8 @@ class Line {
     const Id giver = d_.fact(d_.claim(put)).owner;
     for (const SendDigest& one : d_.deletes.of(giver)) {
       if (one.reply != d_.claim(put)) continue;
-      return d_.fact(entry.reply).at_ns <= d_.fact(one.send).at_ns && !d_.clocks_moved &&
-             !d_.disturbed({d_.fact(entry.send).at_ns, d_.fact(one.reply).at_ns});
+      return d_.fact(entry.reply).at_ns <= d_.fact(one.send).at_ns &&
+             same_clock({d_.fact(entry.send).at_ns, d_.fact(one.reply).at_ns});
     }
     return false;
   }
@@ -197,10 +202,10 @@ class Line {
       const Index put = changes_[i].event;
       if (changes_[i].gone || claimed(put) != Verb::none) continue;
       const SendDigest& sent = d_.writer(put);
-      const bool same_clock =
-          sent.send != kNone && d_.fact(sent.send).at_ns >= at && !d_.clocks_moved &&
-          !d_.disturbed({at - d_.allowed.truth_lag_ns, d_.fact(put).at_ns});
-      return same_clock ? own_date(put) : kNever;
+      const bool same =
+          sent.send != kNone && d_.fact(sent.send).at_ns >= at &&
+          same_clock({at - d_.allowed.truth_lag_ns, d_.fact(put).at_ns});
+      return same ? own_date(put) : kNever;
     }
     return kNever;
   }

@@ -70,7 +70,7 @@ std::vector<Reader> readers(const Digest& d) {
     }
     if (std::exchange(last, send.command) == send.command || reply == kNone) continue;
     const Span way{send.at_ns, d.fact(reply).at_ns};
-    if (d.fact(reply).outcome != Outcome::done || d.disturbed(way)) continue;
+    if (d.fact(reply).outcome != Outcome::done || d.disturbed(send.process, way)) continue;
     reader.round_trip_ns = std::max(reader.round_trip_ns, way.to - way.from);
   }
   for (Reader& reader : all) {
@@ -179,15 +179,16 @@ void check_acted_on(const Digest& d, Finding& f, const Passed& p) {
   const SessionDigest& s = p.receiver;
   const auto latest = p.told + 2 * p.reader.round_trip_ns + d.allowed.lateness_ns;
   if (p.reader.round_trip_ns == 0 || latest >= d.finished_ns || !reads(d, p.reader, p.told)) return;
-  const Span window{p.from, latest};
-  if (!d.ran_throughout(s.process, window)) return excuse(f, Excuse::pause);
-  if (d.disturbed(window)) return excuse(f, Excuse::disturbance);
-  if (d.process_of[s.process]->congested.meet(window)) return excuse(f, Excuse::congestion);
+  auto all = d.delays(s.process, Needs::servers).all();
+  for (const Span& one : d.delays(s.process, Needs::worker).all()) all.push_back(one);
+  for (const Span& one : d.process_of[s.process]->links.all()) all.push_back(one);
+  const MergedSpans delays(std::move(all));
   const auto happened = acted(d, p);
   if (!happened) return;
-  if (*happened > latest && s.ended != kNone && d.fact(s.ended).at_ns <= latest) return;
+  const auto ended = s.ended == kNone ? kNever : d.fact(s.ended).at_ns;
+  const auto until = std::min(ended, d.process_of[s.process]->alive_until);
   ++f.counts["queue_news"];
-  check_bound(d, f, {p.from, latest, *happened},
+  check_bound(d, f, {p.from, latest, *happened, until, delays},
               [&] {
                 return whose(d, p.put) + " was given the lock by its queue, and did not act on it "
                        "for more than " + ms(latest - p.from) + " although it read its stream";
@@ -222,15 +223,13 @@ std::int64_t seen_to(const Digest& d, Index put, std::int64_t at) {
 /// the grant is sent again later.
 void check_given_back(const Digest& d, Finding& f, const Passed& p, std::int64_t news) {
   const Id process = p.receiver.process;
-  const Span due{news, news + d.allowed.lateness_ns};
-  if (due.to >= d.finished_ns) return;
-  if (d.process_of[process]->known_alive_until() < due.to) return;
+  const auto latest = news + d.allowed.lateness_ns;
+  if (latest >= d.finished_ns) return;
   ++f.counts["given_back"];
   const auto happened = asks(d, p.receiver, news) ? news : seen_to(d, p.put, news);
-  if (happened > due.to && waited_for_worker(d, p.receiver.asked, due, happened)) {
-    return excuse(f, Excuse::congestion);
-  }
-  check_bound(d, f, {due.from, due.to, happened, kNever, Needs::machine},
+  check_bound(d, f,
+              {news, latest, happened, sends_until(d, p.receiver.asked, news),
+               d.delays(process, Needs::worker)},
               [&] {
                 return whose(d, p.put) + " heard that the queue had given the lock to a call that "
                        "had ended, and did not give it back";
@@ -275,15 +274,13 @@ void check_left(const Digest& d, Finding& f, const Stand& stand) {
   const SessionDigest& s = d.session_of(d.fact(sent.send));
   if (s.ask == kNone || s.ended == kNone || !knows_its_place(d, s, stand)) return;
   const auto ended = d.fact(s.ended).at_ns;
-  const Span due{ended, ended + d.allowed.lateness_ns};
-  if (due.to >= d.finished_ns) return;
-  if (!d.ran_throughout(s.process, due)) return excuse(f, Excuse::pause);
+  const auto latest = ended + d.allowed.lateness_ns;
+  if (latest >= d.finished_ns) return;
   const auto left = seen_to(d, stand.joined, ended);
-  if (left > due.to && waited_for_worker(d, s.asked, due, left)) {
-    return excuse(f, Excuse::congestion);
-  }
   ++f.counts["queue_left"];
-  check_bound(d, f, {due.from, due.to, left, kNever, Needs::machine},
+  check_bound(d, f,
+              {ended, latest, left, sends_until(d, s.asked, ended),
+               d.delays(s.process, Needs::worker)},
               [&] { return whose(d, stand.joined) + " ended its call, and stayed in the queue"; },
               {stand.joined, s.ended});
 }
@@ -292,7 +289,6 @@ void check_queue_news(const Digest& d, Finding& f) {
   if (std::all_of(d.places.begin(), d.places.end(), [](const auto& p) { return p.empty(); })) {
     return;
   }
-  if (d.allowed.slow_servers) return;
   const auto all = readers(d);
   for (const Reader& reader : all) check_read_on(d, f, reader);
   std::set<Id> had;  // owners

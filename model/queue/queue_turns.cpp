@@ -123,27 +123,16 @@ void check_served_in_turn(const Digest& d, Finding& f, const Stand& s, const Wai
   if (!d.unanswered(sent)) from = std::min(from, d.fact(sent.reply).at_ns);
   const auto bound = cycles(d, s, all, way);
   const auto until = stood_until(d, s, call);
-  auto latest = from + bound, uncongested = latest;
-  // Most leave sooner, or are served, also below; a call that lost its place may be served by
-  // another one later.
-  if (served > latest && until <= latest) return;
-  if (served > latest) {
-    const Window window = while_answered(waiters, kNoText, from, bound);
-    latest = window.to;
-    uncongested = window.uncongested;
-  }
-  if (served > latest && until <= latest) {
-    if (until > uncongested) excuse(f, Excuse::congestion);
-    return;
-  }
-  const Span window{from, std::min(latest, served)};
-  if (!d.ran_throughout(session.process, window)) return excuse(f, Excuse::pause);
-  if (d.disturbed(window)) return excuse(f, Excuse::disturbance);
+  // Most leave sooner; a call that lost its place may be served by another one later.
+  if (served > from + bound && until <= from + bound) return;
   ++f.counts["queue_waits"];
-  check_bound(d, f, {from, latest, served, until, Needs::servers, uncongested},
+  const auto delays = served > from + bound
+                          ? waiters.delays_with(waiters.delays.at(session.process))
+                          : MergedSpans();
+  check_bound(d, f, {from, from + bound, served, until, delays},
               [&] {
                 return whose(d, s.joined) + " stood in the queue, and was not served in the " +
-                       ms(latest - from) + " of the turns before it";
+                       ms(bound) + " of the turns before it";
               },
               {s.joined, s.left, session.granted, session.ended});
 }

@@ -19,6 +19,7 @@ class Refinement final : public Inquiry<Finding> {
         known_(d.facts.all.size()),
         first_sent_(d.facts.commands.size(), kNone),
         extension_(d.sessions.size(), kNone),
+        acknowledged_(d.sessions.size()),
         written_(d.facts.lock_ids.size()),
         ended_(d.facts.owners) {
     for (Id name = 0; name < d.facts.names.size(); ++name) {
@@ -117,6 +118,7 @@ class Refinement final : public Inquiry<Finding> {
       accuse(i, e, "no reply says that it was executed");
     }
     ++out_.checked;
+    acknowledged_[e.session] = e.sent_ns;
     need(i, e, locks_[e.name], rules_.written_by(e.name, e.lock_id));
   }
 
@@ -136,7 +138,7 @@ class Refinement final : public Inquiry<Finding> {
     const Id owner = d_.fact(s.granted).owner;
     ++out_.checked;
     if (stood_without(i, locks_[e.name], {asked, owner, owner})) return;
-    if (was_taken_for_a_while(i, e)) {
+    if (was_taken_for_a_while(e)) {
       ++rolled_back_;
       return;
     }
@@ -144,13 +146,15 @@ class Refinement final : public Inquiry<Finding> {
   }
 
   /// An administrator took the lock by a write that was rolled back. Until then a read shows it,
-  /// and a loss is final.
-  [[nodiscard]] bool was_taken_for_a_while(Index i, const Fact& e) const {
+  /// and a loss is final. A write of the owner that was acknowledged since shows that it was not so.
+  [[nodiscard]] bool was_taken_for_a_while(const Fact& e) const {
     return std::any_of(d_.faults.begin(), d_.faults.end(), [&](Index fault) {
       const Event& force = d_.at(fault);
-      const auto began = d_.fact(fault).at_ns, now = d_.fact(i).at_ns;
-      return force.fault == "force-release" && force.victim == d_.name(e.name) && began <= now &&
-             rules_.written_by(e.name, d_.fact(fault).lock_id) == 0 && d_.disturbed({began, now});
+      const auto began = d_.fact(fault).at_ns;
+      return force.fault == "force-release" && force.victim == d_.name(e.name) &&
+             acknowledged_[e.session] < began && began <= e.at_ns &&
+             rules_.written_by(e.name, d_.fact(fault).lock_id) == 0 &&
+             d_.servers.meet({began, e.at_ns});
     });
   }
 
@@ -232,7 +236,7 @@ class Refinement final : public Inquiry<Finding> {
     const Fact& missing = d_.fact(lock.line()[known - 1].event);
     if (reply.order >= missing.order) return false;
     const Span since{missing.at_ns - d_.allowed.truth_lag_ns, reply.at_ns};
-    if (!d_.disturbed(since) && !d_.stalls.meet(since)) return false;
+    if (!d_.servers.meet(since)) return false;
     ++old_primaries_;
     return true;
   }
@@ -295,6 +299,7 @@ class Refinement final : public Inquiry<Finding> {
   std::vector<Version> known_;
   std::vector<Index> first_sent_;    ///< by command
   std::vector<Index> extension_;     ///< by session: the last that was sent
+  std::vector<std::int64_t> acknowledged_;  ///< by session: when its last own write was sent
   std::vector<bool> written_;        ///< by lockId: its command was sent
   std::vector<bool> ended_;          ///< by owner: it has left
   std::int64_t hidden_steps_ = 0, largest_set_ = 0, old_primaries_ = 0, rolled_back_ = 0;

@@ -174,7 +174,7 @@ Way VersionRules::gone(Versions line, Version v, Moment now, const Removals& spe
   if (holder_at(line, v - 1) == kNoText) return {};
   const Change& before = line[v - 2];
   const bool claimed = d_.claim(event) != kNone;
-  if (!claimed && (has_run_out(before, now) || d_.clocks_moved)) return {};
+  if (!claimed && has_run_out(before, now)) return {};
   for (const SendDigest& removal : d_.deletes.of(before.owner)) {
     if (!can_have_done(removal, event, now)) continue;
     if (claimed) return {};

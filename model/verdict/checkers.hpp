@@ -20,17 +20,6 @@ inline constexpr const char* kNeverTested = "never put to the test";
 /// The begin of the reason of a finding that is unknown because the machine or a member stalled.
 inline constexpr const char* kStalled = "the machine stalled ";
 
-/// Why a check cannot tell whether something was violated. It counts as excused, not as checked.
-enum class Excuse : std::uint8_t {
-  stall,
-  disturbance,
-  pause,
-  moved_clock,
-  unread_oplog,
-  congestion
-};
-inline constexpr std::array kExcuses{"stalls",       "disturbances",    "pauses",
-                                     "moved clocks", "an unread oplog", "congestion"};
 using Excused = std::array<std::int64_t, kExcuses.size()>;  ///< how often, by `Excuse`
 
 /// What one checker found.

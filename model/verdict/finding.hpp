@@ -30,67 +30,46 @@ inline std::string ms(std::int64_t ns) {
 
 inline void excuse(Finding& f, Excuse why) { ++f.excused[static_cast<std::size_t>(why)]; }
 
-/// The stalls that can delay something. What a process does by its own clock waits for the machine
-/// only.
-enum class Needs : std::uint8_t { machine, servers };
-
-inline const MergedSpans& stalls(const Digest& d, Needs needs) {
-  return needs == Needs::machine ? d.machine_stalls : d.stalls;
-}
-
 /// An event that was due from `due` on, and had to happen by `latest`.
 struct TimeBound {
   std::int64_t due = 0, latest = 0;
   std::int64_t happened = kNever;  ///< kNever: not while the history lasted
-  std::int64_t until = kNever;     ///< when it stops being needed, after `latest`
-  Needs needs = Needs::servers;
-  std::int64_t uncongested = kNever;  ///< when it was due, had nothing waited for a worker
+  std::int64_t until = kNever;     ///< when it stops being needed
+  const MergedSpans& delays;       ///< in which its time stood still
 };
 
-/// Checks a bound. If stalls between `due` and the event can explain the delay, the check counts as
-/// excused, not as checked. So it does if waiting for a worker can explain it. `why` makes the
-/// sentence.
+/// Checks a bound. Time stands still in the delays from `due` on, once in each moment and no longer
+/// than they last: if that can explain that it is late, the check counts as excused, not as
+/// checked. What was not needed any more by `latest` counts as neither. `why` makes the sentence.
 template <typename Why>
 void check_bound(const Digest& d, Finding& f, const TimeBound& bound, const Why& why,
-                 std::initializer_list<Index> events) {
-  const bool late = bound.happened > bound.latest;
-  if (!late && bound.happened > bound.uncongested) return excuse(f, Excuse::congestion);
-  const auto latest =
-      late ? stalls(d, bound.needs).put_off(bound.due, bound.latest) : bound.latest;
-  if (!late || std::min({bound.happened, bound.until, d.finished_ns}) > latest) {
+                 std::vector<Index> events) {
+  if (bound.happened <= bound.latest) {
     ++f.checked;
-    if (late) violate(f, why(), events);
     return;
   }
-  excuse(f, Excuse::stall);
-  if (f.verdict != Verdict::holds) return;
+  const auto seen = std::min({bound.happened, bound.until, d.finished_ns});
+  if (seen <= bound.latest) return;
+  const auto latest = bound.delays.put_off(bound.due, bound.latest);
+  if (seen > latest) {
+    ++f.checked;
+    return violate(f, why(), std::move(events));
+  }
+  const Excuse excused = bound.delays.first_in({bound.due, latest})->why;
+  excuse(f, excused);
+  if (f.verdict != Verdict::holds || excused != Excuse::stall) return;
   f.verdict = Verdict::unknown;
   f.why = kStalled + ms(latest - bound.latest) + ": " + why();
-}
-
-/// The first moment at or after `instant` at which the process runs and goes on running for as long
-/// as it may be late.
-inline std::int64_t when_running(const Digest& d, const ProcessDigest& process,
-                                 std::int64_t instant) {
-  for (const Span& away : process.away) {
-    if (away.from <= instant + d.allowed.lateness_ns && away.to > instant) instant = away.to;
-  }
-  return instant;
 }
 
 inline std::int64_t shortest_lease(const Asked& ask) {
   return ask.expiry_ms * kMs - ask.expiry_ms * ask.max_drift_ppm;  // ms * ppm = ns
 }
 
-/// Whether a command of this caller's process that was due in this span, and was sent later or
-/// never, waited for a worker until then. After a wait of two leases it is not sent any more.
-inline bool waited_for_worker(const Digest& d, const Asked& ask, const Span& due,
-                              std::int64_t sent = kNever) {
-  const ProcessDigest& process = *d.process_of[ask.process];
-  const auto free_by = process.congested.put_off(due.from, due.to);
-  if (free_by == due.to) return false;
-  const auto over = std::min({sent, process.last_ns, due.from + 2 * shortest_lease(ask)});
-  return over <= free_by || !d.ran_throughout(ask.process, {due.from, free_by});
+/// Until when this caller's process sends what was due then: a command that waits for a worker for
+/// two leases is not sent any more.
+inline std::int64_t sends_until(const Digest& d, const Asked& ask, std::int64_t due) {
+  return std::min(d.process_of[ask.process]->runs_until(), due + 2 * shortest_lease(ask));
 }
 
 /// The command and the acquire call that this put was written for.

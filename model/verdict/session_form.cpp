@@ -5,11 +5,14 @@
 
 namespace leasehold::model {
 
-bool goes_on(const Digest& d, const Fact& e, std::int64_t span) {
-  const Span rest{e.at_ns, d.stalls.put_off(e.at_ns, e.at_ns + span)};
+bool overdue(const Digest& d, Finding& f, const Fact& e, std::int64_t span, Needs needs) {
   const ProcessDigest* process = d.process_of[e.process];
-  return process != nullptr && rest.to < process->lock_ran_until_ns &&
-         d.ran_throughout(e.process, rest);
+  const auto due = e.at_ns, latest = due + span;
+  if (process == nullptr || process->lock_ran_until_ns <= latest) return false;
+  const auto put_off = d.delays(e.process, needs).put_off(due, latest);
+  if (put_off < process->lock_ran_until_ns) return true;
+  excuse(f, d.delays(e.process, needs).first_in({due, put_off})->why);
+  return false;
 }
 
 void SessionForm::visit(Index i, const Fact& e) {
@@ -193,11 +196,12 @@ void SessionForm::check_ends() {
                              : std::max<std::int64_t>(ask.give_up_ns - ask.at_ns, 0) +
                                    answered_within(ask);
     const bool silent = s.granted == kNone && s.ended == kNone && longest != kNever &&
-                        goes_on(d_, d_.fact(s.ask), longest);
+                        overdue(d_, f_.grounded, d_.fact(s.ask), longest);
     demand(!silent, "an acquire call that never ended", s.ask);
     if (s.release == kNone) continue;
     const bool unheard =
-        s.released == kNone && goes_on(d_, d_.fact(s.release), answered_within(ask));
+        s.released == kNone &&
+        overdue(d_, f_.grounded, d_.fact(s.release), answered_within(ask));
     demand(!unheard, "a release that was never answered", s.release);
   }
 }

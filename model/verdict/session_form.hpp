@@ -27,9 +27,10 @@ inline void malformed(Finding& finding, const std::string& why, std::vector<Inde
   finding.verdict = Verdict::unknown;
 }
 
-/// Whether the process lived and ran for more than `span` ns plus the stalls in it after the event:
-/// then whatever must follow the event has followed.
-[[nodiscard]] bool goes_on(const Digest& digest, const Fact& event, std::int64_t span);
+/// Whether what must follow the event within `span` ns is overdue: its process goes on after that,
+/// and what delayed it (counted in `f`) does not explain it.
+[[nodiscard]] bool overdue(const Digest& d, Finding& f, const Fact& event, std::int64_t span,
+                           Needs needs = Needs::process);
 
 /// Checks the sessions of a history: each is asked for, granted, lost, released and ended in a
 /// possible order, and each event of it has a cause. It reads the events of sessions; commands it

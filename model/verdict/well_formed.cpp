@@ -280,7 +280,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   }
 
   void check_command(const Command& c, const std::vector<bool>& written,
-                     std::vector<Broken>& all) const {
+                     std::vector<Broken>& all) {
     if (c.send == kNone) return;
     const Fact& send = d_.fact(c.send);
     if (c.reply == kNone) {
@@ -288,7 +288,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
                            : send.verb == Verb::stream ? kStreamTimeoutMs
                                                        : d_.process_of[send.process]->timeout_ms;
       // Not certain: the driver may record an answer as late as its threads run.
-      if (goes_on(d_, send, (timeout + kSlackMs) * kMs)) {
+      if (overdue(d_, f_.form, send, (timeout + kSlackMs) * kMs)) {
         all.push_back({"a command without a reply", {c.send}, false});
       }
       return;
@@ -325,7 +325,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
 
   /// A win must be granted or given back; an extension must move the deadline of a call that still
   /// holds. The step that takes the reply does it, or sends a command for it: a second is plenty.
-  void check_consequence(Index statement, const Fact& reply, std::vector<Broken>& all) const {
+  void check_consequence(Index statement, const Fact& reply, std::vector<Broken>& all) {
     const Fact& send = d_.fact(statement);
     const SessionDigest& s = d_.session_of(send);
     if (asks_for_lock(send)) {
@@ -337,9 +337,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
           s.granted != kNone && d_.owner_of_lock_id(d_.fact(s.granted)) == owner;
       const bool given_back = !d_.deletes.of(owner).empty();
       if (granted || given_back) return;
-      const Span due{reply.at_ns, reply.at_ns + 1'000 * kMs};
-      if (s.ask != kNone && waited_for_worker(d_, s.asked, due)) return;
-      if (goes_on(d_, reply, 1'000 * kMs)) {
+      if (overdue(d_, f_.grounded, reply, 1'000 * kMs, Needs::worker)) {
         all.push_back({"a win that came to nothing", {statement}});
       }
       return;
@@ -350,7 +348,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     for (const Index end : {s.lost, s.release}) {
       if (end != kNone && d_.fact(end).at_ns <= reply.at_ns + d_.allowed.lateness_ns) return;
     }
-    if (goes_on(d_, reply, 1'000 * kMs)) {
+    if (overdue(d_, f_.grounded, reply, 1'000 * kMs)) {
       all.push_back({"an extension that came to nothing", {statement}});
     }
   }

@@ -24,8 +24,9 @@ bool may_have_given_up(const Digest& d, const HeldDocument& doc, const Event& ch
 bool is_undecidable(const Digest& d, const HeldDocument& doc) {
   const WorkerCall& call = *doc.call;
   const Span attempts{call.ask->at_ns, call.granted->at_ns};
-  return d.at(doc.next).from_ns < call.granted->at_ns || d.disturbed(attempts) ||
-         !d.ran_throughout(*call.process, attempts);
+  const Id process = call.session->process;
+  return d.at(doc.next).from_ns < call.granted->at_ns ||
+         d.disturbed(process, attempts) != nullptr || !d.ran_throughout(process, attempts);
 }
 
 /// Once a clock was moved, it is unknown by which clock a document expires. A member that lost its
@@ -190,8 +191,8 @@ std::int64_t died_holding(const Digest& d, const WorkerCall& call) {
 }
 
 /// Whether the write may come from a command that was on its way at the death, because of a fault.
-bool may_be_late(const Digest& d, std::int64_t died, const Event& write) {
-  return write.at_ns > died && d.disturbed({died, write.at_ns});
+bool may_be_late(const Digest& d, Id process, std::int64_t died, const Event& write) {
+  return write.at_ns > died && d.disturbed(process, {died, write.at_ns}) != nullptr;
 }
 
 }  // namespace
@@ -207,10 +208,11 @@ Finding check_document_ends(const Digest& d, const Promises& promises,
       const Event& last = d.at(doc.last);
       const bool dated = last.expires_at_ms != 0 && last.wall_ms != 0 && last.from_ns != 0;
       const bool over = doc.next != kNone && d.at(doc.next).from_ns <= died;
-      if (died == kNever || !dated || over || may_be_late(d, died, last)) continue;
+      if (died == kNever || !dated || over) continue;
+      if (may_be_late(d, doc.call->session->process, died, last)) continue;
       ++f.checked;
       const auto lease_ns = static_cast<double>(doc.call->ask->expiry_ms * kMs);
-      const auto executed = d.stalls.put_off(died, died + d.allowed.lateness_ns);
+      const auto executed = d.servers.put_off(died, died + d.allowed.lateness_ns);
       const auto latest = (last.at_ns > died ? executed : died + d.allowed.lateness_ns) +
                           promises.clock_margin_ms.value_or(0) * kMs +
                           static_cast<std::int64_t>(*promises.passes_on_leases * lease_ns);

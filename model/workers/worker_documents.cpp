@@ -17,7 +17,7 @@ std::int64_t over_by(const Digest& d, const WorkerCall& call) {
   if (s.ended != kNone && d.at(end).outcome == "refused") return d.at(end).at_ns;
   // Commands on their way may arrive until the end of a fault of links or servers.
   const auto late = d.at(end).at_ns + d.allowed.lateness_ns;
-  return d.disturbed({call.ask->at_ns, late}) ? kNever : late;
+  return d.disturbed(s.process, {call.ask->at_ns, late}) != nullptr ? kNever : late;
 }
 
 /// Finds the call of the first write of each owner of one name.

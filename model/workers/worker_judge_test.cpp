@@ -131,7 +131,7 @@ TEST(JudgeWorker, ADeadHoldersLockGoesToAWaiterWithinItsLeaseAndAPause) {
   EXPECT_EQ(found(told(1'150), Check::G7).counts.at("bounded_takeovers"), 1);
   EXPECT_EQ(violation(told(1'150), Check::G7), "");
   EXPECT_EQ(violation(told(1'200).fault(1'100, "isolate"), Check::G7), "");
-  EXPECT_EQ(violation(told(1'200).of(Kind::pause, 1'100, "b").of(Kind::resume, 1'101, "b"),
+  EXPECT_EQ(violation(told(1'200).of(Kind::pause, 1'100, "b").of(Kind::resume, 1'160, "b"),
                       Check::G7),
             "");
   EXPECT_EQ(found(told(1'200).stall(1'000, 1'190), Check::G7).verdict, Verdict::unknown);

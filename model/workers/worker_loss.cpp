@@ -83,14 +83,12 @@ void check_told(const Digest& d, Finding& f, const std::string& name, const Work
                 const WorkerCall& next) {
   const SessionDigest& s = *holder.session;
   const auto taken = next.granted->at_ns;
-  const auto due = when_running(d, d.processes.at(*holder.process), taken);
-  if (due == kNever) return;
-  const auto latest = due + d.allowed.lateness_ns;
   const auto told = s.notified == kNone ? kNever : d.at(s.notified).sent_ns;
-  auto until = d.processes.at(*holder.process).known_alive_until();
+  auto until = d.process_of[s.process]->alive_until;
   if (s.release != kNone) until = std::min(until, d.at(s.release).at_ns);
-  if (told > latest && std::min(until, d.finished_ns) <= latest) return;
-  check_bound(d, f, {due, latest, told, until, Needs::machine},
+  check_bound(d, f,
+              {taken, taken + d.allowed.lateness_ns, told, until,
+               d.delays(s.process, Needs::process)},
               [&] {
                 return "lock '" + name + "': " + *next.process + " had it, and " + *holder.process +
                        " was notified of its loss " +

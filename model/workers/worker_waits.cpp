@@ -65,7 +65,8 @@ class Waits {
   }
   /// Whether answers in this span came on time, and nothing happened that they do not say.
   [[nodiscard]] bool clean(const WorkerCall& call, Span span) const {
-    return !d_.disturbed(span) && d_.ran_throughout(*call.process, span);
+    return d_.disturbed(call.session->process, span) == nullptr &&
+           d_.ran_throughout(call.session->process, span);
   }
 
   [[nodiscard]] Stay stay_of(const WorkerCall& call) const {
@@ -103,7 +104,7 @@ class Waits {
   /// than that, or by an unknown amount.
   [[nodiscard]] std::optional<std::int64_t> margins_ms(const WorkerCall& call) const {
     const auto promised = promises_.clock_margin_ms.value_or(0);
-    if (!d_.clocks_moved) return promised;
+    if (d_.clocks_moved.all().empty()) return promised;
     const auto apart = call.ask->clock_margin_ms;
     return apart > 0 && apart <= promised ? std::optional(promised + apart) : std::nullopt;
   }
@@ -111,10 +112,13 @@ class Waits {
   /// A command that was on its way when links or servers were disturbed may be executed until the
   /// end of that fault.
   void leave_behind(Stay& stay, std::int64_t end) const {
-    for (const Span& fault : d_.disturbances.all()) {
-      const bool meets = end < kNever && fault.meets({stay.call->ask->at_ns, end + 1});
-      if (meets) end = std::max(end, fault.to);
-    }
+    const Span* fault = nullptr;
+    const auto meets = [&] {
+      const Span asked{stay.call->ask->at_ns, end + 1};
+      fault = d_.disturbed(stay.call->session->process, asked);
+      return end < kNever && fault != nullptr && fault->to > end;
+    };
+    while (meets()) end = fault->to;
     const auto margins = margins_ms(*stay.call);
     stay.to = margins && promises_.passes_on_leases ? end : kNever;
     const auto leases = promises_.passes_on_leases.value_or(0);
@@ -175,13 +179,13 @@ class Waits {
   void check_on_time(Finding& f, const WorkerCall& call) const {
     if (call.ask->single_attempt) return;
     const auto latest = call.ask->give_up_ns + promises_.answers_within_ms * kMs;
-    if (!d_.ran_throughout(*call.process, {call.ask->at_ns, latest})) {
-      return excuse(f, Excuse::pause);
-    }
     const Index answer = answer_of(call);
     const auto happened = answer == kNone ? kNever : d_.at(answer).at_ns;
     if (answer == kNone && d_.finished_ns <= latest) return;
-    check_bound(d_, f, {call.ask->give_up_ns, latest, happened},
+    const Id process = call.session->process;
+    check_bound(d_, f,
+                {call.ask->give_up_ns, latest, happened, d_.process_of[process]->alive_until,
+                 d_.delays(process, Needs::process)},
                 [&] {
                   return caller(call) + " ended " +
                          (answer == kNone
@@ -219,12 +223,14 @@ class Waits {
       const bool got_it = gap.span.to == asked.to && call.granted != nullptr;
       if (!waits && !got_it) continue;
       const Span window{gap.span.from, std::min(latest, gap.span.to)};
-      if (!clean(call, window)) {
-        excuse(f, d_.disturbed(window) ? Excuse::disturbance : Excuse::pause);
+      if (const Span* fault = d_.disturbed(call.session->process, window)) {
+        excuse(f, fault->why);
         continue;
       }
       if (gap.before != nullptr && gap.before->died_holding) ++f.counts["bounded_takeovers"];
-      check_bound(d_, f, {gap.span.from, latest, gap.span.to},
+      check_bound(d_, f,
+                  {gap.span.from, latest, gap.span.to, kNever,
+                   d_.delays(call.session->process, Needs::servers)},
                   [&] {
                     return caller(call) + " waited " + ms(gap.span.to - gap.span.from) +
                            " for it while it was free" + left_by(gap.before);

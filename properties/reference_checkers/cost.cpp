@@ -40,8 +40,9 @@ bool uncontended(const Questions& q, const Event& ask, const Event& granted) {
   const Event* before = q.change_before(*put);
   const bool was_free =
       before == nullptr || (before->kind == Kind::gone && before->at_ns < ask.at_ns);
-  return was_free && !q.disturbed(at(&ask), at(&granted)) &&
-         q.ran(granted.process, at(&ask), at(&granted));
+  return was_free && !meets(together({q.of_servers(granted.process),
+                                      q.link_faults(granted.process)}),
+                            at(&ask), at(&granted));
 }
 
 bool acquire_costs_more(const Questions& q, const Event& granted) {

@@ -11,10 +11,9 @@ namespace {
 bool leaves_what_it_won(const Questions& q, const Stay& s) {
   const Event* ended = q.of(*s.ask, Kind::ended);
   if (ended == nullptr || !q.deletes_of(s.owner).empty() || q.gives_away(s.owner)) return false;
-  const double until = q.put_off(
-      at(ended), at(ended) + static_cast<double>(s.ask->operation_timeout_ms) * kMs + q.lag());
-  return q.last_sign(s.ask->process) > until && q.ran(s.ask->process, at(ended), until) &&
-         !q.waited_for_worker(*s.ask, at(ended), until);
+  const auto timeout = static_cast<double>(s.ask->operation_timeout_ms) * kMs;
+  return q.broken({at(ended), at(ended) + timeout + q.lag(), kForever,
+                   q.sends_until(*s.ask, at(ended)), q.of_worker(s.ask->process)});
 }
 
 /// "... and once more after an operation timeout": what was executed in between does not stay.
@@ -29,13 +28,10 @@ bool stays_after_the_delete(const Questions& q, const Stay& s) {
   const auto timeout = static_cast<double>(s.ask->operation_timeout_ms) * kMs;
   const double fast = 1 - static_cast<double>(s.ask->max_drift_ppm) / 1e6;
   const bool between = s.put->order > answer->order && at(s.put) < at(answer) + timeout * fast;
-  const double until =
-      q.put_off(at(answer), at(answer) + q.own_time(*s.ask, timeout) + q.late(), false);
-  for (const auto& one : q.congestions(s.ask->process)) {
-    if (one.from < until && at(answer) + timeout * fast < one.to) return false;
-  }
-  return between && q.last_sign(s.ask->process) > until &&
-         q.ran(s.ask->process, at(answer), until);
+  return between &&
+         q.broken({at(answer), at(answer) + q.own_time(*s.ask, timeout) + q.late(), kForever,
+                   q.sends_until(*s.ask, at(answer) + timeout * fast),
+                   q.of_worker(s.ask->process)});
 }
 
 /// A handle that hands over has no attempt on the way.
@@ -46,25 +42,15 @@ bool handed_over_too_early(const Questions& q, const Stay& s) {
   }) != nullptr;
 }
 
-/// A disturbance puts the next pass off, which may reach into another disturbance.
-double next_pass(const Questions& q, double latest) {
-  for (double before = 0; before < latest;) {
-    before = latest;
-    latest = std::max(latest, q.undisturbed_from(0, latest) + q.ttl_pass());
-  }
-  return latest;
-}
-
 bool stays_too_long(const Questions& q, const Stay& s) {
   const double expired =
       q.executed_by(*s.put) +
       static_cast<double>(s.ask->expiry_ms + 2 * s.ask->clock_margin_ms) * kMs;
-  const double latest = next_pass(q, expired + q.ttl_pass());
-  if (s.next == nullptr && (q.finish() <= latest || !q.oplog_read())) return false;
+  if (s.next == nullptr && !q.oplog_read()) return false;
   const double went = s.next == nullptr            ? kForever
                       : s.next->kind == Kind::gone ? at(s.next)
                                                    : q.executed_from(*s.next);
-  return q.broken({expired, latest, went, kForever});
+  return q.broken({expired, expired + q.ttl_pass(), went, kForever, q.ttl_away()});
 }
 
 }  // namespace

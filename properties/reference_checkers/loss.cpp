@@ -66,8 +66,9 @@ bool true_again(const Questions& q, const Event& granted) {
 bool true_after_the_loss(const Questions& q, const Event& granted) {
   const Event* lost = q.of(granted, Kind::lost);
   if (lost == nullptr) return false;
-  const double due = q.runs_from(granted.process, at(lost));
-  return q.broken({due, due + q.late(), last_yes(q, granted), kForever, false});
+  const double due = at(lost);
+  return q.broken(
+      {due, due + q.late(), last_yes(q, granted), kForever, q.of_process(granted.process)});
 }
 
 /// "... is notified by its deadline", or once it has lost the lock, as soon as its user has the
@@ -80,11 +81,11 @@ bool not_notified(const Questions& q, const Event& granted, double deadline) {
     }
   }
   if (first_asked == kForever) return false;  // no user had it
-  const double due = q.runs_from(granted.process, std::max(deadline, first_asked));
+  const double due = std::max(deadline, first_asked);
   const double wanted_until =
-      std::min(q.known_alive_until(granted.process), at(q.of(granted, Kind::release)));
-  return q.broken(
-      {due, due + q.late(), at(q.of(granted, Kind::notified)), wanted_until, false});
+      std::min(q.alive_until(granted.process), at(q.of(granted, Kind::release)));
+  return q.broken({due, due + q.late(), at(q.of(granted, Kind::notified)), wanted_until,
+                   q.of_process(granted.process)});
 }
 
 }  // namespace
@@ -171,9 +172,7 @@ bool gave_up_extending(const Questions& q, const Event& ask, const Event& lost) 
   const Event* reply = extensions.empty() ? nullptr : q.reply_to(*extensions.back());
   if (reply == nullptr || done(reply)) return false;
   const double latest = at(reply) + own_lease(ask) / 2 + q.late();
-  return at(&lost) > q.put_off(at(reply), latest, false) &&
-         at(&lost) > q.sends_by(lost.process, at(reply), latest) &&
-         q.ran(lost.process, at(reply), at(&lost));
+  return q.broken({at(reply), latest, at(&lost), kForever, q.of_worker(lost.process)});
 }
 
 int needless(const Questions& q, const Event& lost) {

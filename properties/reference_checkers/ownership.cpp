@@ -17,14 +17,12 @@ bool names(const Event& command, const std::string& owner) {
   return !owner.empty() && (command.owner == owner || command.also_owner == owner);
 }
 
-/// No reply claims it, no lease can have run out, no clock was moved: if a delete of another
+/// No reply claims it, and no lease can have run out: if a delete of another
 /// was on its way then, unanswered, it was that.
 bool must_be_anothers(const Questions& q, const Stay& s) {
   const Event& gone = *s.next;
   if (q.claimed_by(gone) != nullptr || q.gave_up(s.owner, &gone)) return false;
-  const Event* clock = q.first(
-      [](const Event& e) { return e.kind == Kind::fault && e.fault.str().starts_with("clock"); });
-  if (clock != nullptr || at(&gone) >= at(s.send) + whole_lease(*s.ask)) return false;
+  if (at(&gone) >= at(s.send) + whole_lease(*s.ask)) return false;
   return q.first([&](const Event& e) {
     if (e.kind != Kind::send || !model::leaves_lock(e) || e.name != gone.name) return false;
     const Event* reply = q.reply_to(e);
@@ -112,10 +110,6 @@ Events ways_out(const Questions& q, const std::string& owner) {
 /// no reply for it, while a command of the release had no answer.
 int vanished_by_it(const Questions& q, const Event& granted, const Event& asked,
                    const Event& answer) {
-  if (q.first([](const Event& e) {
-        return e.kind == Kind::fault && e.fault.str().starts_with("clock");
-      }))
-    return 0;
   int found = 0;
   for (const Stay& s : q.stays()) {
     const bool gone = s.owner == granted.owner && s.next != nullptr && s.next->kind == Kind::gone;
@@ -140,14 +134,8 @@ bool denied_by_an_old_primary(const Questions& q, const Event& granted, const Ev
     const bool decides = done(reply) && reply->matched == 0 && reply->seen_lock_id.empty() &&
                          reply->at_ns == answer.at_ns && reply->order < granted.token;
     if (!decides) return false;
-    double known = at(reply) + q.lag() + q.echo();
-    for (double before = 0; before < known;) {
-      before = known;
-      if (q.disturbed(at(reply), known)) {
-        known = std::max(known, q.undisturbed_from(at(reply), known) + q.lag());
-      }
-    }
-    known = q.put_off(at(one), known);
+    const double known = put_off(together({q.disturbances(), q.stalls(true)}), at(reply),
+                                 at(reply) + q.lag() + q.echo());
     const auto changes = q.all([&](const Event& e) {
       return (e.kind == Kind::put || e.kind == Kind::gone) && e.name == granted.name &&
              at(&e) <= known;

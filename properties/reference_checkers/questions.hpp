@@ -37,6 +37,15 @@ class Questions : public WorldQuestions {
   [[nodiscard]] double executed_by(const Event& put) const;
   [[nodiscard]] double executed_from(const Event& put) const;
   [[nodiscard]] std::vector<Stay> stays() const;
+  /// When all workers of this process were taken.
+  [[nodiscard]] Delays congestions(const std::string& process) const;
+  [[nodiscard]] Delays of_worker(const std::string& process) const {
+    return together({of_process(process), congestions(process)});
+  }
+  /// What was due then is sent until then; what has waited for two leases is not sent.
+  [[nodiscard]] double sends_until(const Event& ask, double due) const {
+    return std::min(runs_until(ask.process), due + 2 * own_lease(ask));
+  }
 };
 
 }  // namespace leasehold::properties

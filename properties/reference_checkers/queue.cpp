@@ -87,15 +87,13 @@ bool waits_beyond_its_turn(const Questions& q, const Stand& s) {
   const double served = granted != nullptr && granted->owner == s.owner ? at(granted) : kForever;
   const Event* reply = q.reply_to(*send);
   const double from = unanswered(reply) ? at(s.joined) : std::min(at(s.joined), at(reply));
-  const double latest = while_answered(q, *ask, true, from, cycles(q, s));
-  double until = std::min(waits_until(q, *ask), q.known_alive_until(ask->process));
+  double until = std::min(waits_until(q, *ask), q.alive_until(ask->process));
   const Event* put = s.left == nullptr ? nullptr : change_with(q, *s.left, Kind::put);
   const bool got_it = put != nullptr && model::owner_of(put->lock_id) == s.owner;
   if (s.left != nullptr && !got_it) until = std::min(until, at(s.left) - q.lag());
-  if (served == kForever && until <= latest) return false;
-  const double to = std::min(latest, served);
-  if (!q.ran(ask->process, from, to) || q.disturbed(from, to)) return false;
-  return q.broken({from, latest, served, until});
+  return q.broken(
+      {from, from + cycles(q, s), served, until,
+       together({of_all_waiters(q, s.joined->name), of_waiter(q, *ask)})});
 }
 
 }  // namespace

@@ -78,10 +78,9 @@ const Event* served_by(const Questions& q, const Write& w) {
   return found == w.places.end() ? nullptr : *found;
 }
 
-bool clocks_moved(const Questions& q) {
-  return q.first([](const Event& e) {
-    return e.kind == Kind::fault && e.fault.str().starts_with("clock");
-  }) != nullptr;
+/// Whether all dates of this time are of one clock, which ran.
+bool same_clock(const Questions& q, double from, double to) {
+  return !meets(together({q.clock_faults(), q.disturbances()}), from, to);
 }
 
 const Event* claiming_send(const Questions& q, const Event& change) {
@@ -96,8 +95,8 @@ const Event* claiming_send(const Questions& q, const Event& change) {
 bool dated_by_itself(const Questions& q, const Event& put) {
   const Event *entry = q.sender(put), *release = claiming_send(q, put);
   if (entry == nullptr || release == nullptr || unanswered(q.reply_to(*entry))) return false;
-  return at(q.reply_to(*entry)) <= at(release) && !clocks_moved(q) &&
-         !q.disturbed(at(entry), at(q.claimed_by(put)));
+  return at(q.reply_to(*entry)) <= at(release) &&
+         same_clock(q, at(entry), at(q.claimed_by(put)));
 }
 
 int breaks_turns(const Questions& q, const Write& w) {
@@ -146,8 +145,8 @@ double later_date(const Questions& q, const Write& w) {
     put = q.change_after(*put, true);
   } while (put != nullptr && q.claimed_by(*put) != nullptr);
   const Event* send = put == nullptr ? nullptr : q.sender(*put);
-  if (send == nullptr || at(send) < at(w.places.front()) || clocks_moved(q)) return kForever;
-  if (q.disturbed(at(w.places.front()) - q.lag(), at(put))) return kForever;
+  if (send == nullptr || at(send) < at(w.places.front())) return kForever;
+  if (!same_clock(q, at(w.places.front()) - q.lag(), at(put))) return kForever;
   return own_date(q, *put);
 }
 

@@ -80,7 +80,8 @@ double round_trip(const Questions& q, const std::string& process) {
   for (const Event* send : q.all(Kind::send)) {
     const Event* reply = q.reply_to(*send);
     if (send->process != process || send->verb == "stream" || !done(reply)) continue;
-    if (!q.disturbed(at(send), at(reply))) longest = std::max(longest, at(reply) - at(send));
+    const auto faults = together({q.disturbances(), q.link_faults(process)});
+    if (!meets(faults, at(send), at(reply))) longest = std::max(longest, at(reply) - at(send));
   }
   return longest;
 }
@@ -100,10 +101,6 @@ bool overlooks_its_grant(const Questions& q, const Event& put) {
   const double way = round_trip(q, process), from = q.executed_from(put);
   const double latest = at(by) + 2 * way + q.late();
   if (way == 0 || latest >= q.finish() || !reads(q, process, at(by))) return false;
-  if (!q.ran(process, from, latest) || q.disturbed(from, latest)) return false;
-  for (const auto& one : q.congestions(process)) {
-    if (one.from < latest && from < one.to) return false;
-  }
   const Event* granted = q.of(*entry, Kind::granted);
   double happened = granted != nullptr && granted->owner == owner ? at(granted) : kForever;
   const auto attempts = q.attempts(*entry);
@@ -111,14 +108,16 @@ bool overlooks_its_grant(const Questions& q, const Event& put) {
     if (at(one) < from && at(q.reply_to(*one)) >= from) return false;
   }
   happened = std::min({happened, first_of(attempts, from), first_of(q.deletes_of(owner), from)});
-  if (happened > latest && at(q.of(*entry, Kind::ended)) <= latest) return false;
-  return q.broken({from, latest, happened, kForever});
+  const double until = std::min(at(q.of(*entry, Kind::ended)), q.alive_until(process));
+  return q.broken({from, latest, happened, until,
+                   together({q.of_servers(process), q.of_worker(process),
+                             q.link_faults(process)})});
 }
 
 bool keeps_what_it_is_granted(const Questions& q, const Event& put, double news) {
   const Event* ask = q.of(*q.sender(put), Kind::ask);
   const double latest = news + q.late();
-  if (latest >= q.finish() || q.known_alive_until(ask->process) < latest) return false;
+  if (latest >= q.finish()) return false;
   for (const Event* one : q.attempts(*q.sender(put))) {
     if (at(one) <= news && at(q.reply_to(*one)) >= news) return false;
   }
@@ -129,8 +128,8 @@ bool keeps_what_it_is_granted(const Questions& q, const Event& put, double news)
     if (at(one) <= news && seen_to) return false;
   }
   const double sent = first_of(deletes, news);
-  if (sent > latest && q.waited_for_worker(*ask, news, latest, sent)) return false;
-  return q.broken({news, latest, sent, kForever, false});
+  return q.broken(
+      {news, latest, sent, q.sends_until(*ask, news), q.of_worker(ask->process)});
 }
 
 int breaks_news(const Questions& q, const Event& put) {
@@ -161,10 +160,10 @@ bool stays(const Questions& q, const Stand& s) {
                      reply->order >= s.joined->order &&
                      (s.left == nullptr || reply->order < s.left->order);
   const double latest = at(ended) + q.late();
-  if (!knows || latest >= q.finish() || !q.ran(ask->process, at(ended), latest)) return false;
+  if (!knows || latest >= q.finish()) return false;
   const double left = first_of(q.deletes_of(s.owner), at(ended));
-  if (left > latest && q.waited_for_worker(*ask, at(ended), latest, left)) return false;
-  return q.broken({at(ended), latest, left, kForever, false});
+  return q.broken({at(ended), latest, left, q.sends_until(*ask, at(ended)),
+                   q.of_worker(ask->process)});
 }
 
 }  // namespace
@@ -173,7 +172,6 @@ int slow_queue_news(const Questions& q) {
   int found = 0;
   for (const Stand& s : stands(q)) found += stays(q, s) ? 1 : 0;
   const auto places = q.all(Kind::place);
-  if (q.live()) return found;
   for (const Event* step : q.all(Kind::send)) found += stops_reading(q, *step) ? 1 : 0;
   for (const Event* put : q.all(Kind::put)) {
     const bool queued = std::any_of(places.begin(), places.end(),

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <set>
 #include <string>
@@ -19,10 +20,11 @@ bool ends_late(const Questions& q, const Event& ask) {
           ? static_cast<double>(ask.give_up_ns)
           : at(&ask) + q.own_time(ask, static_cast<double>(ask.operation_timeout_ms) * kMs);
   const double latest = said + q.late();
-  if (latest >= q.finish() || !q.ran(ask.process, at(&ask), latest)) return false;
+  if (latest >= q.finish()) return false;
   const Event* granted = q.of(ask, Kind::granted);
   const double ended = granted != nullptr ? at(granted) : at(q.of(ask, Kind::ended));
-  return q.broken({said, latest, ended, kForever, false});
+  return q.broken({ask.single_attempt ? at(&ask) : said, latest, ended,
+                   q.alive_until(ask.process), q.of_process(ask.process)});
 }
 
 const Event* answer_of(const Questions& q, const Event& of_a_lock) {
@@ -72,12 +74,14 @@ bool unserved_when_healed(const Questions& q, const Event& ask) {
   }) != nullptr;
   if (!ask.healed || of_a_slot || of_a_call_before) return false;
   const Event* ended = q.of(ask, Kind::ended);
-  if (ended != nullptr && ended->outcome != "timed_out") return true;
-  const double latest = while_answered(q, ask, true, at(&ask), all_turns(q, ask.name));
-  if (!q.ran(ask.process, at(&ask), latest)) return false;
-  const double served = at(q.of(ask, Kind::granted));
-  if (served == kForever && waits_until(q, ask) <= latest) return false;
-  return q.broken({at(&ask), latest, served, waits_until(q, ask)});
+  const auto delays = of_all_waiters(q, ask.name);
+  if (ended != nullptr && ended->outcome != "timed_out" && ended->outcome != "cancelled") {
+    const double over = waits_until(q, ask);
+    return !meets(delays, over - two_attempts(q, ask), over + 1);
+  }
+  const double until = std::min(waits_until(q, ask), q.alive_until(ask.process));
+  return q.broken({at(&ask), at(&ask) + all_turns(q, ask.name), at(q.of(ask, Kind::granted)),
+                   until, together({delays, of_waiter(q, ask)})});
 }
 
 /// A call for several locks keeps what it has from its user until it has all.
@@ -100,26 +104,24 @@ bool reaches_no_user(const Questions& q, const Event& ask) {
   if (granted == nullptr || !asks) return false;
   const double from = user_has_from(q, *granted);
   const double latest = from + 2'000 * kMs + q.late();
-  if (latest >= q.finish() || !q.ran(ask.process, from, latest)) return false;
+  if (latest >= q.finish()) return false;
   double reached = std::min(at(q.of(ask, Kind::release)), at(q.of(ask, Kind::lost)));
   for (const Event* e : q.all(Kind::held)) {
     if (!same_session(*e, ask)) continue;
     reached = std::min(reached, static_cast<double>(first_asked_ns(*e)));
   }
-  const bool killed = q.known_alive_until(ask.process) < kForever;
-  if (killed && reached == kForever) return false;  // its answers may be lost with it
-  return q.broken({from, latest, reached, kForever, false});
+  return q.broken(
+      {from, latest, reached, q.alive_until(ask.process), q.of_process(ask.process)});
 }
 
 /// A longest holding ends with a delete, whatever the user does.
 bool keeps_beyond_its_limit(const Questions& q, const Event& ask) {
   const Event *granted = q.of(ask, Kind::granted), *lost = q.of(ask, Kind::lost);
   if (granted == nullptr || lost == nullptr || lost->outcome != "max_holding") return false;
-  if (!q.ran(ask.process, at(lost), at(lost) + q.late())) return false;
   const auto deletes = q.deletes_of(granted->owner);
   const double sent = deletes.empty() ? kForever : at(deletes.front());
-  const double latest = at(lost) + q.late();
-  return sent > latest && !q.waited_for_worker(ask, at(lost), latest, sent);
+  return q.broken({at(lost), at(lost) + q.late(), sent, q.sends_until(ask, at(lost)),
+                   q.of_worker(ask.process)});
 }
 
 /// A retry that finds its own owner there has won.
@@ -130,14 +132,12 @@ bool overlooks_its_win(const Event& reply) {
 }
 
 /// A waiting call that nothing disturbs has to see the lock taken within the bound.
-bool waits_in_vain(const Questions& q, const Event& ask, double from, double needed_quiet_from,
-                   double bound, double taken) {
+bool waits_in_vain(const Questions& q, const Event& ask, double from, double bound,
+                   double taken) {
   if (ask.single_attempt) return false;  // it asks once
   from = std::max(from, at(&ask));
-  const double latest = while_answered(q, ask, false, from, bound);
-  if (waits_until(q, ask) < latest || !q.ran(ask.process, from, latest)) return false;
-  if (q.disturbed(std::min(from, needed_quiet_from), latest)) return false;
-  return q.broken({from, latest, taken, waits_until(q, ask)});
+  const double until = std::min(waits_until(q, ask), q.alive_until(ask.process));
+  return q.broken({from, from + bound, taken, until, of_waiter(q, ask)});
 }
 
 /// A lock that is free is taken.
@@ -147,7 +147,7 @@ bool leaves_it_free(const Questions& q, const Stay& s, const Event& ask) {
   if (next_put == nullptr && !q.oplog_read()) return false;
   const double taken = next_put == nullptr ? kForever : q.executed_from(*next_put);
   return taken > at(s.next) &&
-         waits_in_vain(q, ask, at(s.next), kForever, two_attempts(q, ask), taken);
+         waits_in_vain(q, ask, at(s.next), two_attempts(q, ask), taken);
 }
 
 /// And so is a dead holder's.
@@ -158,7 +158,7 @@ bool leaves_it_to_the_dead(const Questions& q, const Stay& s, const Event& ask) 
                          : s.next->kind == Kind::gone ? at(s.next) - q.lag()
                                                       : q.executed_from(*s.next);
   const double bound = lease_between_clocks(*s.ask) + two_attempts(q, ask);
-  return waits_in_vain(q, ask, q.executed_by(*s.put), at(s.send), bound, changed);
+  return waits_in_vain(q, ask, q.executed_by(*s.put), bound, changed);
 }
 
 // Of users' calls: they end when they said, and once faults are over each gets what it asked for.
@@ -175,13 +175,16 @@ bool call_ends_late(const Questions& q, const Event& call, const Event* end, int
   if (!call.single_attempt && call.give_up_ns == 0) return false;
   const double latest = call.single_attempt ? at(&call) + commands(q, call, timeouts(call, most))
                                             : static_cast<double>(call.give_up_ns) + q.late();
-  if (latest >= q.finish() || !q.ran(call.process, at(&call), latest)) return false;
-  return q.broken({at(&call), latest, at(end), kForever, false});
+  if (latest >= q.finish()) return false;
+  const double due = call.single_attempt ? at(&call) : static_cast<double>(call.give_up_ns);
+  return q.broken(
+      {due, latest, at(end), q.alive_until(call.process), q.of_process(call.process)});
 }
 
 bool ends_in_vain_when_healed(const Questions& q, const Event& call, const Event* end) {
-  return call.healed && end != nullptr && end->outcome != "granted" &&
-         q.ran(call.process, at(&call), at(end));
+  if (!call.healed || end == nullptr || end->outcome == "granted") return false;
+  const double most = at(end) - std::floor((at(end) - at(&call)) / 10);
+  return q.broken({at(&call), most, kForever, at(end), q.of_servers(call.process)});
 }
 
 // Of calls for permits: no slot stays free while one waits at another.
@@ -197,16 +200,18 @@ bool leaves_slot_free(const Questions& q, const Event& call, double from, double
   if (call.single_attempt || to <= from) return false;
   // A pause between looks, what it does first, and an attempt in vain before this one.
   const double bound = commands(q, call, 1'500 + timeouts(call, 5));
-  double latest = from + bound;
+  auto delays = q.of_servers(call.process);
   for (std::int64_t slot = 0; slot < call.count; ++slot) {
     Event here = call;
     here.name += '#' + std::to_string(slot);
-    latest = std::max(latest, while_answered(q, here, false, from, bound));
+    const bool asked = q.first([&](const Event& e) {
+      return e.kind == Kind::ask && e.name == here.name && e.process == here.process;
+    }) != nullptr;
+    if (asked) delays = together({delays, of_waiter(q, here)});
   }
-  const double until = std::min(at(end_of(q, call)), q.finish());
-  if (std::min(until, q.known_alive_until(call.process)) < latest) return false;
-  if (q.disturbed(from, latest) || !q.ran(call.process, from, latest)) return false;
-  return q.broken({from, latest, to, until});
+  const double until =
+      std::min({at(end_of(q, call)), q.finish(), q.alive_until(call.process)});
+  return until >= from + bound && q.broken({from, from + bound, to, until, delays});
 }
 
 int slots_left_free(const Questions& q, const Event& call) {
@@ -265,7 +270,7 @@ bool may_be_unavailable(const Questions& q, const Event& call, const Event* end,
       const double lease_ago = at(&e) - lease_between_clocks(call);
       return e.kind == Kind::lost && e.process == call.process && e.name == lock->name &&
              at(&e) >= at(&call) && at(&e) <= at(end) &&
-             (q.disturbed(lease_ago, at(&e)) || q.stalled(lease_ago, at(&e)));
+             meets(q.of_servers(call.process), lease_ago, at(&e));
     }) != nullptr;
   });
 }
@@ -278,7 +283,7 @@ bool returns_a_lost_lock(const Questions& q, const Event& end) {
   });
   if (granted == nullptr) return true;
   const double lost = at(q.of(*granted, Kind::lost));
-  return at(&end) > lost + q.late() && q.ran(end.process, lost, at(&end));
+  return q.broken({lost, lost + q.late(), at(&end), kForever, q.of_process(end.process)});
 }
 
 int bad_calls_for_several(const Questions& q) {

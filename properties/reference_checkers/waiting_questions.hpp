@@ -23,52 +23,40 @@ inline double lease_between_clocks(const Event& ask) {
   return lease * (1.001 + 2 * static_cast<double>(ask.max_drift_ppm) / 1e6);
 }
 
-/// An attempt without an answer, of any process.
-struct Hanging {
-  double from, to, longest;
-};
-
-/// Until its caller gave it up at the latest.
-inline std::optional<Hanging> hanging(const Questions& q, const Event& send) {
-  const Event* reply = q.reply_to(send);
-  const Event* ask = q.of(send, Kind::ask);
-  if (!model::asks_for_lock(send) || ask == nullptr || !unanswered(reply)) return std::nullopt;
-  const auto timeout = static_cast<double>(ask->operation_timeout_ms) * kMs;
-  const double longest = q.own_time(*ask, timeout) + q.late();
-  return Hanging{at(&send), std::min({at(reply), q.finish(), at(&send) + longest}), longest};
-}
-
-/// Whether servers are to blame, or a fault before: not if it was sent long after both the fault
-/// and the beginning of the wait.
-inline bool excuses(const Questions& q, const Hanging& h, double from) {
-  return q.live() || h.from < from + h.longest || q.disturbed(h.from - h.longest, h.to);
-}
-
-/// When a bound ends that begins again after an attempt without an answer, and after a congestion,
-/// of the asking process or of any for this name.
-inline double while_answered(const Questions& q, const Event& ask, bool by_anybody, double from,
-                      double bound) {
-  double latest = from + bound;
-  for (bool later = true; later;) {
-    later = false;
-    for (const Event* e : q.all(Kind::send)) {
-      const bool counts = e->name == ask.name && (by_anybody || e->process == ask.process);
-      if (!counts || at(e) >= latest) continue;
-      const auto one = hanging(q, *e);
-      if (!one || one->to <= from || one->to + bound <= latest || !excuses(q, *one, from)) continue;
-      latest = one->to + bound;
-      later = true;
-    }
-    for (const Event* other : q.all(Kind::ask)) {
-      if (other->name != ask.name || (!by_anybody && other->process != ask.process)) continue;
-      for (const auto& one : q.congestions(other->process)) {
-        if (one.from >= latest || one.to <= from || one.to + bound <= latest) continue;
-        latest = one.to + bound;
-        later = true;
-      }
-    }
+/// The attempts of this process for this lock that ended in vain for a reason, each with the pause
+/// after it.
+inline Delays vain_attempts(const Questions& q, const Event& ask) {
+  Delays found;
+  for (const Event* e : q.all(Kind::send)) {
+    if (!model::asks_for_lock(*e) || e->name != ask.name || e->process != ask.process) continue;
+    const Event *reply = q.reply_to(*e), *own = q.of(*e, Kind::ask);
+    const bool told = reply != nullptr &&
+                      (reply->outcome == "done" || reply->outcome == "duplicate_key");
+    if (own == nullptr || told) continue;
+    const auto takes = [&](std::int64_t ms) {
+      return q.own_time(*own, static_cast<double>(ms) * kMs) + q.late();
+    };
+    const double ended =
+        std::min({at(reply), q.finish(), at(e) + takes(own->operation_timeout_ms)});
+    if (q.explained(e->process, ended)) found.push_back({at(e), ended + takes(own->longest_pause_ms)});
   }
-  return latest;
+  return found;
+}
+
+/// What delays a process that waits for this lock.
+inline Delays of_waiter(const Questions& q, const Event& ask) {
+  return together({q.of_servers(ask.process), q.of_worker(ask.process), vain_attempts(q, ask)});
+}
+
+/// What keeps the commands of all processes that wait for it.
+inline Delays of_all_waiters(const Questions& q, const std::string& name) {
+  auto found = together({q.disturbances(), q.stalls(true)});
+  for (const Event* ask : q.all(Kind::ask)) {
+    if (ask->name != name) continue;
+    found = together({found, q.slow(ask->process), q.congestions(ask->process),
+                      vain_attempts(q, *ask)});
+  }
+  return found;
 }
 
 }  // namespace leasehold::properties

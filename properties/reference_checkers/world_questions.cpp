@@ -14,6 +14,7 @@ WorldQuestions::WorldQuestions(const model::History& h) : h_(h) {
   ttl_ = static_cast<double>(run.ttl_period_ms) * kMs;
   lag_ = static_cast<double>(run.truth_lag_ns);
   echo_ = static_cast<double>(run.fault_echo_ms) * kMs;
+  if (!run.live) unreported_ = 0;
 }
 
 const Event* WorldQuestions::of(const Event& session, Kind kind) const {
@@ -45,42 +46,123 @@ double WorldQuestions::end_of(const Event& fault) const {
   return fault.begins ? kForever : at(&fault);
 }
 
-bool WorldQuestions::disturbed(double from, double to) const {
-  return undisturbed_from(from, to) > from;
-}
-
-double WorldQuestions::undisturbed_from(double from, double to) const {
-  double end = from;
-  for (const Event& e : h_) {
-    if (e.kind != Kind::fault && e.kind != Kind::no_majority) continue;
-    const bool fault = e.kind == Kind::fault;
-    const double began = fault ? at(&e) : static_cast<double>(e.from_ns);
-    if (began < to) end = std::max(end, fault ? end_of(e) + echo_ : at(&e));
+template <typename Wanted>
+Delays WorldQuestions::faults(double echo, const Wanted& wanted) const {
+  Delays found;
+  for (const Event* e : all(Kind::fault)) {
+    if (wanted(*e)) found.push_back({at(e), end_of(*e) + echo});
   }
-  return end;
+  return found;
 }
 
-bool WorldQuestions::stalled(double from, double to) const {
-  return first([&](const Event& e) {
-           return e.kind == Kind::stall && e.process.empty() &&
-                  static_cast<double>(e.from_ns) < to && from < at(&e);
-         }) != nullptr;
+bool WorldQuestions::is_process(const std::string& name) const {
+  return !name.empty() && first([&](const Event& e) { return e.process == name; }) != nullptr;
 }
 
-/// Of each moment once, however many stood still at it.
-double WorldQuestions::put_off(double from, double latest, bool by_members) const {
-  auto stalls = all(Kind::stall);
-  std::erase_if(stalls, [&](const Event* e) {
-    return !e->process.empty() || (!by_members && e->victim != "machine");
+namespace {
+
+bool of_clock(const Event& e) { return e.fault.str().starts_with("clock"); }
+bool of_ttl(const Event& e) {
+  return e.fault == "drop-index" || e.fault == "change-index" || e.fault == "ttl-off";
+}
+bool of_documents(const Event& e) {
+  return e.fault == "delete-document" || e.fault == "force-release";
+}
+
+}  // namespace
+
+Delays WorldQuestions::disturbances() const {
+  auto found = faults(echo_, [&](const Event& e) {
+    return !of_clock(e) && !of_ttl(e) && !of_documents(e) && !is_process(e.victim.str());
   });
-  std::sort(stalls.begin(), stalls.end(),
-            [](const Event* a, const Event* b) { return a->from_ns < b->from_ns; });
-  double counted = from;  // until then
-  for (const Event* e : stalls) {
-    const double began = std::max(static_cast<double>(e->from_ns), counted);
-    if (began > latest || at(e) <= began) continue;
-    latest += at(e) - began;
-    counted = at(e);
+  for (const Event* e : all(Kind::no_majority)) {
+    found.push_back({static_cast<double>(e->from_ns), at(e)});
+  }
+  return found;
+}
+
+Delays WorldQuestions::link_faults(const std::string& process) const {
+  return faults(echo_, [&](const Event& e) {
+    return !of_clock(e) && !of_ttl(e) && !of_documents(e) && e.victim == process;
+  });
+}
+
+Delays WorldQuestions::clock_faults() const { return faults(1, of_clock); }
+
+Delays WorldQuestions::ttl_away() const {
+  auto found = together({disturbances(), faults(echo_, of_ttl)});
+  for (Delay& one : found) one.to += ttl_pass();
+  return together({found, stalls(true)});
+}
+
+Delays WorldQuestions::stalls(bool by_members) const {
+  Delays found;
+  for (const Event* e : all(Kind::stall)) {
+    if (!e->process.empty() || (!by_members && e->victim != "machine")) continue;
+    found.push_back({static_cast<double>(e->from_ns), at(e)});
+  }
+  return found;
+}
+
+Delays WorldQuestions::away(const std::string& process) const {
+  Delays found;
+  const Event* crash = nullptr;
+  for (const Event& e : h_) {
+    if (e.process != process) continue;
+    if (e.kind == Kind::stall) found.push_back({static_cast<double>(e.from_ns), at(&e)});
+    if (e.kind == Kind::crash) crash = &e;
+    if (e.kind != Kind::pause) continue;
+    found.push_back({at(&e), at(first([&](const Event& r) {
+                       return r.kind == Kind::resume && r.process == process && r.at_ns >= e.at_ns;
+                     }))});
+  }
+  // What it did not live to report.
+  if (crash != nullptr) {
+    found.push_back({std::max(last_sign(process), at(crash) - unreported_), at(crash)});
+  }
+  return found;
+}
+
+Delays WorldQuestions::slow(const std::string& process) const {
+  Delays found;
+  for (const Event* e : all(Kind::slow)) {
+    if (e->process == process) found.push_back({static_cast<double>(e->from_ns), at(e)});
+  }
+  return found;
+}
+
+Delays WorldQuestions::of_process(const std::string& process) const {
+  return together({away(process), stalls(false)});
+}
+
+Delays WorldQuestions::of_servers(const std::string& process) const {
+  return together({away(process), stalls(true), disturbances(), slow(process)});
+}
+
+bool WorldQuestions::explained(const std::string& process, double end) const {
+  return meets(together({of_servers(process), link_faults(process)}), end - late_ - 1, end + 1);
+}
+
+Delays together(std::initializer_list<Delays> all) {
+  Delays found;
+  for (const Delays& some : all) found.insert(found.end(), some.begin(), some.end());
+  return found;
+}
+
+bool meets(const Delays& delays, double from, double to) {
+  return std::any_of(delays.begin(), delays.end(),
+                     [&](const Delay& one) { return one.from < to && from < one.to; });
+}
+
+double put_off(Delays delays, double due, double latest) {
+  std::sort(delays.begin(), delays.end(),
+            [](const Delay& a, const Delay& b) { return a.from < b.from; });
+  double counted = due;  // until then
+  for (const Delay& one : delays) {
+    const double began = std::max(one.from, counted);
+    if (began > latest || one.to <= began) continue;
+    latest += one.to - began;
+    counted = one.to;
   }
   return latest;
 }
@@ -95,74 +177,22 @@ double WorldQuestions::last_sign(const std::string& process) const {
   return sign;
 }
 
-double WorldQuestions::known_alive_until(const std::string& process) const {
-  const bool died = first([&](const Event& e) {
-                      return e.kind == Kind::crash && e.process == process;
-                    }) != nullptr;
-  return died ? last_sign(process) : kForever;
+double WorldQuestions::alive_until(const std::string& process) const {
+  return at(first([&](const Event& e) { return e.kind == Kind::crash && e.process == process; }));
+}
+
+double WorldQuestions::runs_until(const std::string& process) const {
+  const double alive = alive_until(process);
+  return alive == kForever ? last_sign(process) : alive;
 }
 
 bool WorldQuestions::ran(const std::string& process, double from, double to) const {
-  if (known_alive_until(process) < to) return false;
-  for (const Event& e : h_) {
-    if (e.process != process) continue;
-    if (e.kind == Kind::stall && static_cast<double>(e.from_ns) < to && from < at(&e)) return false;
-    if (e.kind != Kind::pause) continue;
-    const Event* resumed = first([&](const Event& r) {
-      return r.kind == Kind::resume && r.process == process && r.at_ns >= e.at_ns;
-    });
-    if (at(&e) < to && from < at(resumed)) return false;
-  }
-  return true;
-}
-
-std::vector<WorldQuestions::Congestion> WorldQuestions::congestions(
-    const std::string& process) const {
-  std::vector<Congestion> found;
-  for (const Event* e : all(Kind::congestion)) {
-    if (e->process != process) continue;
-    if (e->begins) found.push_back({at(e), kForever});
-    if (e->ends && !found.empty()) found.back().to = at(e);
-  }
-  return found;
-}
-
-double WorldQuestions::sends_by(const std::string& process, double from, double to) const {
-  for (const Congestion& one : congestions(process)) {
-    if (one.to > from && one.from <= to) to += one.to - std::max(one.from, from);
-  }
-  return to;
-}
-
-bool WorldQuestions::waited_for_worker(const Event& ask, double from, double to,
-                                       double sent) const {
-  const double by = sends_by(ask.process, from, to);
-  if (by == to) return false;
-  const double two_leases = 2 * own_lease(ask);
-  return sent <= by || from + two_leases <= by || last_sign(ask.process) <= by ||
-         !ran(ask.process, from, by);
-}
-
-double WorldQuestions::runs_from(const std::string& process, double from) const {
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (const Event& e : h_) {
-      if (e.process != process || (e.kind != Kind::pause && e.kind != Kind::stall)) continue;
-      const double began = e.kind == Kind::pause ? at(&e) : static_cast<double>(e.from_ns);
-      const double over = e.kind == Kind::stall ? at(&e) : at(first([&](const Event& r) {
-        return r.kind == Kind::resume && r.process == process && r.at_ns >= e.at_ns;
-      }));
-      if (began > from + late_ || over <= from) continue;
-      from = over;
-      moved = true;
-    }
-  }
-  return from;
+  return alive_until(process) >= to && !meets(of_process(process), from, to);
 }
 
 bool WorldQuestions::broken(const Bound& b) const {
   const double seen = std::min({b.happened, b.until, finish_});
-  return b.happened > b.latest && seen > put_off(b.due, b.latest, b.needs_servers);
+  return b.happened > b.latest && seen > put_off(b.delays, b.due, b.latest);
 }
 
 double WorldQuestions::own_time(const Event& ask, double ns) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <vector>
@@ -17,10 +18,16 @@ using model::Event;
 using model::Kind;
 using Events = std::vector<const Event*>;
 
+/// Times in which something stood still, in any order.
+struct Delay {
+  double from, to;
+};
+using Delays = std::vector<Delay>;
+
 /// When something happened that was due, and late after `latest`; a process cared until `until`.
 struct Bound {
   double due, latest, happened, until;
-  bool needs_servers = true;
+  Delays delays;
 };
 
 /// Of the world that a run happened in: what was disturbed, ran, and when what had to be over.
@@ -55,7 +62,6 @@ class WorldQuestions {
 
   // The world.
   [[nodiscard]] double finish() const { return finish_; }
-  [[nodiscard]] bool live() const { return h_.front().live; }
   /// To its end: what it does not show did not happen.
   [[nodiscard]] bool oplog_read() const {
     return first([](const Event& e) { return e.kind == Kind::reread && e.outcome == "unread"; }) ==
@@ -67,31 +73,29 @@ class WorldQuestions {
   /// From when a document is free for the TTL monitor until that was read: the monitor works as
   /// long as the truth is late; we read.
   [[nodiscard]] double ttl_pass() const { return ttl_ + 2 * lag_; }
-  [[nodiscard]] bool disturbed(double from, double to) const;
-  /// When all disturbances that begin before `to` are over; or `from`, if that is later.
-  [[nodiscard]] double undisturbed_from(double from, double to) const;
-  /// Whether the machine or a member stood still.
-  [[nodiscard]] bool stalled(double from, double to) const;
-  /// How much later what began at `from` may be than `latest`: as long as the machine, or a member,
-  /// stood still in the meantime.
-  [[nodiscard]] double put_off(double from, double latest, bool by_members = true) const;
+  /// When faults, their echoes included, or a missing majority disturbed the servers.
+  [[nodiscard]] Delays disturbances() const;
+  /// The same of the links of this process.
+  [[nodiscard]] Delays link_faults(const std::string& process) const;
+  [[nodiscard]] Delays clock_faults() const;
+  /// When no TTL monitor ran, and the pass after it.
+  [[nodiscard]] Delays ttl_away() const;
+  /// When the machine stood still, or also a member.
+  [[nodiscard]] Delays stalls(bool by_members) const;
+  /// When this process did not run.
+  [[nodiscard]] Delays away(const std::string& process) const;
+  /// When it waited for servers or links to answer.
+  [[nodiscard]] Delays slow(const std::string& process) const;
+  /// What its own doings, and what its commands wait for.
+  [[nodiscard]] Delays of_process(const std::string& process) const;
+  [[nodiscard]] Delays of_servers(const std::string& process) const;
+  /// Whether a command of it that ended then ended in vain because of these.
+  [[nodiscard]] bool explained(const std::string& process, double end) const;
   [[nodiscard]] bool ran(const std::string& process, double from, double to) const;
-  /// When what this process had to send waited for a worker, one after the other.
-  struct Congestion {
-    double from, to;
-  };
-  [[nodiscard]] std::vector<Congestion> congestions(const std::string& process) const;
-  /// When what it had to send between both is sent, at the latest.
-  [[nodiscard]] double sends_by(const std::string& process, double from, double to) const;
-  /// Whether what its caller had to have sent in between waited for a worker until it was sent, or
-  /// the process had ended or slept; what has waited for two leases is not sent.
-  [[nodiscard]] bool waited_for_worker(const Event& ask, double from, double to,
-                                       double sent = kForever) const;
-  /// When this process, from then on, runs and goes on running for as long as it may be late.
-  [[nodiscard]] double runs_from(const std::string& process, double from) const;
   [[nodiscard]] double last_sign(const std::string& process) const;
-  /// The same of a process that died; one that lives may give a sign at any time.
-  [[nodiscard]] double known_alive_until(const std::string& process) const;
+  [[nodiscard]] double alive_until(const std::string& process) const;
+  /// The same; one that ended by itself did so with its last sign.
+  [[nodiscard]] double runs_until(const std::string& process) const;
   /// Later than it had to be, and by more than the machine stood still while a process cared.
   [[nodiscard]] bool broken(const Bound& b) const;
   /// A span of this caller's clock by the harness's. One with an unknown rate may be as slow as
@@ -104,10 +108,20 @@ class WorldQuestions {
  private:
   /// When a fault is over, of one that lasts its end; without its echo.
   [[nodiscard]] double end_of(const Event& fault) const;
+  template <typename Wanted>
+  [[nodiscard]] Delays faults(double echo, const Wanted& wanted) const;
+  [[nodiscard]] bool is_process(const std::string& name) const;
 
   double finish_ = kForever;
-  double late_ = 400 * kMs, ttl_ = 1'000 * kMs, lag_ = 1'000 * kMs, echo_ = 3'000 * kMs;
+  double late_ = 400 * kMs, ttl_ = 1'000 * kMs, lag_ = 1'000 * kMs, echo_ = 3'000 * kMs,
+         unreported_ = 3'000 * kMs;
 };
+
+/// How long `latest` is put off by what stood still from `due` on, each moment once.
+[[nodiscard]] double put_off(Delays delays, double due, double latest);
+[[nodiscard]] bool meets(const Delays& delays, double from, double to);
+[[nodiscard]] Delays together(std::initializer_list<Delays> all);
+
 
 /// Never, if there is no such event.
 inline double at(const Event* e) { return e == nullptr ? kForever : static_cast<double>(e->at_ns); }

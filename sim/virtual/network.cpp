@@ -21,6 +21,7 @@ constexpr std::int64_t kLookAgain = 50 * kMs;     ///< and asks the members that
 constexpr std::int64_t kWorkersHear = 1'000 * kMs;
 constexpr int kGoToTheOldPercent = 10;
 constexpr int kHearsOfAnElectionPercent = 50;
+constexpr std::int64_t kSlowFrom = 100 * kMs;  ///< what is answered sooner is not noted
 
 /// A planted error, made where the adapter's bytes pass: the owner check is taken out.
 /// Here and not in the core, so that the lock under test is the production code to the last byte,
@@ -90,6 +91,7 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
     done_ = std::move(done);
     sent_ = std::make_shared<Underway>();
     sent_->command = std::move(command);
+    sent_->sent_ns = network_.world_.queue.now();
     auto* acquire = std::get_if<core::AcquireCommand>(&sent_->command.body);
     if (acquire != nullptr) {
       acquire->queue_room = static_cast<std::size_t>(network_.world_.queue_room);
@@ -103,6 +105,7 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
   }
 
   /// Drops the callback: what was to be reported owns this carrier, and ends with it.
+  [[nodiscard]] const Sent& sent() const { return sent_; }
   void forget() { const auto done = std::exchange(done_, nullptr); }
 
   void interrupt(core::CommandId command) noexcept override {
@@ -110,6 +113,7 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
     // The answer, if it comes, finds that it is not wanted. The request goes on, because it cannot
     // be called back.
     sent_->wanted = false;
+    network_.note_slow(*sent_);
     network_.known_primary_ = -1;  // the present one is asked for
     // Not from here: the contract of a carrier. An empty reply is an unknown outcome.
     network_.world_.machine.later(0, [this] { finish({}); });
@@ -222,9 +226,37 @@ void Network::send(const Sent& sent, int tries) {
   answer_later(sent, 0, ReplicaSet::Answer::refused, {});  // not within `carry`, as any answer
 }
 
-/// By then it may be answered or cut off, and is not wanted.
+/// That servers or links gave no answer to this command until now. A step of a stream waits for
+/// news, which is no delay.
+void Network::note_slow(Underway& sent) {
+  const bool waits = std::holds_alternative<core::StreamCommand>(sent.command.body);
+  if (std::exchange(sent.arrived, true) || waits) return;
+  if (world_.queue.now() - sent.sent_ns < kSlowFrom) return;
+  model::Event e;
+  e.at_ns = world_.queue.now();
+  e.kind = model::Kind::slow;
+  e.process = world_.process;
+  if (sent.member >= 0) e.victim = member_name(sent.member);
+  e.from_ns = sent.sent_ns;
+  world_.emit(std::move(e));
+}
+
+/// In the order of their sending: that of the carriers differs from run to run.
+void Network::note_what_hangs() {
+  std::map<core::CommandId, Sent> hang;
+  for (const auto* carrier : carriers_) {
+    if (carrier->sent() && carrier->sent()->wanted) hang[carrier->sent()->command.id] = carrier->sent();
+  }
+  for (const auto& [id, sent] : hang) note_slow(*sent);
+}
+
+/// By then it may be answered or cut off, and is not wanted. The answer may reach a process that
+/// is stopped: that is no delay of servers or links.
 void Network::answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::Answer answer,
                            Object reply) {
+  if (world_.queue.now() + span_ns - sent->sent_ns >= kSlowFrom) {
+    world_.queue.after(span_ns, [this, sent] { note_slow(*sent); });
+  }
   // Through the machine: a paused process reads it when it goes on, a killed one never.
   world_.machine.later(span_ns, [sent, answer, reply = std::move(reply)] {
     if (sent->wanted) sent->answered(answer, reply);
@@ -248,6 +280,7 @@ Object Network::bytes_of(const core::Command& command) const {
 /// concerns the reply.
 void Network::deliver(const Sent& sent, int member) {
   auto object = std::make_shared<const Object>(bytes_of(sent->command));
+  sent->member = member;
   // Counted when it is sent, whether it arrives or not: G9 is about what the driver sends.
   world_.recorder.wire(object->fields[0].first.text());
   if (rule(member).hold_requests) return touch(member);  // the core's own timer ends the wait

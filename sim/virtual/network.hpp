@@ -43,6 +43,8 @@ class Network {
     bool scripted;  ///< a story: it goes to the primary that it knows until that one fails it
     std::int64_t queue_room = ProcessPlan().queue_room;
     bool old_release = false;
+    std::string process = {};
+    std::function<void(model::Event&&)> emit = [](model::Event&&) {};
   };
 
   explicit Network(const World& world) : world_(world), random_(world.seed) {}
@@ -55,6 +57,8 @@ class Network {
   void fenced_write(std::shared_ptr<const FencedWrite> write,
                     std::function<void(const char* outcome)> on_outcome);
   [[nodiscard]] bool awaits_a_reply() const { return under_way_ > 0; }
+  /// Before the process is killed: what hangs now has hung until then.
+  void note_what_hangs();
 
   LinkFaults link;
 
@@ -66,6 +70,9 @@ class Network {
     std::function<void(ReplicaSet::Answer, const Object&)> answered;
     // False once it is answered or cut off: what still comes for it is dropped.
     bool wanted = true;
+    std::int64_t sent_ns = 0;
+    int member = -1;       // -1: it finds no primary
+    bool arrived = false;  // its answer, or its end is noted
   };
   using Sent = std::shared_ptr<Underway>;
   // `tries` counts the times that no primary was found.
@@ -73,6 +80,7 @@ class Network {
   void deliver(const Sent& sent, int member);
   [[nodiscard]] bool is_compared(const core::Command& command) const;
   [[nodiscard]] Object bytes_of(const core::Command& command) const;
+  void note_slow(Underway& sent);
   void answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::Answer answer,
                     Object reply);
   [[nodiscard]] core::Reply read(const core::Command& command, ReplicaSet::Answer answer,

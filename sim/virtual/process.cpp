@@ -35,7 +35,7 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
             world_.emit(std::move(e));
           })),
       network_({machine_, world_.queue, world_.servers, *recorder_, world_.sabotage, random_.draw(),
-                plan.scripted, plan.queue_room, plan.old_release}),
+                plan.scripted, plan.queue_room, plan.old_release, name_, world_.emit}),
       options_(options_of(plan_, world_.plan.lock, world_.plan.clock_margin_ms)),
       home_{.process = name_,
             .queue = world_.queue,
@@ -91,6 +91,7 @@ void Process::start() {
   e.kind = model::Kind::start;
   e.process = name_;
   e.clock_drift_ppm = plan_.drift_ppm;
+  e.workers = workers_of(plan_);
   e.leads = plan_.leads;
   world_.emit(std::move(e));
   for (Caller& caller : callers_) caller.happened(Workload::Started{});
@@ -109,6 +110,7 @@ void Process::crash() {
     if (!paused()) caller.ask();
     caller.flush();
   }
+  network_.note_what_hangs();
   machine_.kill();
 }
 

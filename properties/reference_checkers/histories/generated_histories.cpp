@@ -21,17 +21,22 @@ Draws draws_for(model::Check check, std::uint32_t seed) {
   return Draws(all);
 }
 
-/// All workers of a process are taken for a while.
+/// The one worker of a process is taken for a while.
 void congest(model::History& h, Draws& draw) {
   if (!draw.one_in(4)) return;
   const int from_ms = draw.from(5, 6'000), to_ms = from_ms + draw.from(1, 3'000);
+  const std::string process = draw.any_of({"a", "b"});
+  for (Event& e : h) {
+    if (e.kind == Kind::start && e.process == process) e.workers = draw.from(1, 2);
+  }
   Event e;
-  e.kind = Kind::congestion;
-  e.process = draw.any_of({"a", "b"});
+  e.process = process;
+  e.command = 1'000;
+  e.verb = "look";
   for (const bool begins : {true, false}) {
+    e.kind = begins ? Kind::send : Kind::reply;
     e.at_ns = (begins ? from_ms : to_ms) * model::kMs;
-    e.begins = begins;
-    e.ends = !begins;
+    if (!begins) e.outcome = draw.any_of({"done", "unknown"});
     h.push_back(e);
   }
   model::sort_by_time(h);
@@ -132,7 +137,18 @@ void HistoryGenerator::next_holder(HistoryBuilder& s) {
 }
 
 void HistoryGenerator::world(HistoryBuilder& s) {
-  if (draw_.one_in(5)) s.fault(draw_.from(5, 6'000), draw_.any_of({"step-up", "clock-jump"}));
+  if (draw_.one_in(5)) {
+    s.fault(draw_.from(5, 6'000), draw_.any_of({"step-up", "clock-jump", "ttl-off", "cut-link"}),
+            "", draw_.any_of({"", "b"}));
+  }
+  if (draw_.one_in(2)) {
+    const int from_ms = draw_.from(5, 6'000);
+    s.slow(from_ms, from_ms + draw_.from(100, 2'000), draw_.any_of({"a", "b"}));
+  }
+  if (draw_.one_in(5)) {
+    const int from_ms = draw_.from(5, 6'000);
+    s.dawdles(from_ms, from_ms + draw_.from(20, 1'000), draw_.any_of({"a", "b"}));
+  }
   if (draw_.one_in(3)) {
     const int from_ms = draw_.from(5, 6'000), to_ms = from_ms + draw_.from(50, 3'000);
     s.stall(from_ms, to_ms, draw_.any_of({model::kMachine, "member 0"}));

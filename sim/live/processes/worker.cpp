@@ -99,6 +99,7 @@ class Worker {
   int run() {
     Event started = event(Kind::start);
     started.clock_drift_ppm = order_.plan.drift_ppm;
+    started.workers = workers_of(order_.plan);
     started.leads = order_.plan.leads;
     emit(started);
     orders_.listen();
