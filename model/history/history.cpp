@@ -253,15 +253,22 @@ bool leaves_lock(const Event& event) { return event.verb == "delete" || event.ve
 std::string describe_exit(const Event& event) {
   const auto& victim = event.process.empty() ? event.victim.str() : event.process;
   if (event.outcome == "did not end") return victim + " was stopped and did not end";
-  const auto how = event.outcome == "killed"
-                       ? "killed by signal " + std::to_string(event.signal)
+  const auto how = event.signal != 0
+                       ? event.outcome + " by signal " + std::to_string(event.signal)
                        : event.outcome + " with status " + std::to_string(event.exit_status);
   return victim + ' ' + how + " although the harness had not stopped it";
 }
 
+bool died_of_itself(const Event& exit) {
+  const auto& how = exit.outcome;
+  return !exit.process.empty() && (how == "crashed" || how == "exited" || how == "did not end");
+}
+
 std::string harness_failure(const History& history) {
   const auto exit = std::find_if(history.begin(), history.end(),
-                                 [](const Event& e) { return e.kind == Kind::exit; });
+                                 [](const Event& e) {
+    return e.kind == Kind::exit && !died_of_itself(e);
+  });
   if (exit == history.end()) return "";
   return describe_exit(*exit) + (exit->message.empty() ? "" : ":\n" + exit->message.str());
 }

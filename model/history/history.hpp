@@ -63,8 +63,12 @@ void sort_by_time(History& history);
 /// An `exit` in words: "p0.1 exited with status 3 although the harness had not stopped it".
 [[nodiscard]] std::string describe_exit(const Event& event);
 
-/// The process that ended unasked, or did not end when asked, with its last words; empty: none. A
-/// run with such a process says nothing of the lock.
+/// Whether the process of an `exit` ended by what it did, not by what was done to it: it crashed or
+/// exited unasked, or did not end when asked.
+[[nodiscard]] bool died_of_itself(const Event& exit);
+
+/// The member that died, or the process that somebody else killed or that could not start, with its
+/// last words; empty: none. A run with one says nothing of the lock.
 [[nodiscard]] std::string harness_failure(const History& history);
 
 /// The owner in a lockId of ours: what stands before the first dot.

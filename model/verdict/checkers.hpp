@@ -72,6 +72,8 @@ struct Finding {
 /// No handle is called lost while its document is there, or while a lease still runs that its
 /// process was given in time.
 [[nodiscard]] Finding check_needless_loss(const Digest& d);
+/// No process dies without having been killed, and each ends when it is asked to.
+[[nodiscard]] Finding check_alive(const Digest& d);
 
 /// The least number of checks per guarantee that makes "holds" mean something.
 using Floors = std::map<Check, std::int64_t>;

@@ -61,7 +61,8 @@ std::vector<Finding> judge(const Digest& d, const Floors& floors, const Watchers
                                 check_cost(d),
                                 check_release(d),
                                 check_needless_loss(d),
-                                std::move(of_form.back())};
+                                std::move(of_form.back()),
+                                check_alive(d)};
   std::ranges::move(rules->result(), std::back_inserter(findings));
   const bool whole = findings.front().verdict == Verdict::holds;
   for (Finding& f : findings) {

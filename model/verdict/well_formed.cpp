@@ -86,7 +86,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
 
   void visit(Index i, const Fact& e) {
     if (e.stray) name_stray_fields(i);
-    if (e.kind == Kind::exit) broken(describe_exit(d_.at(i)), {i});
+    if (e.kind == Kind::exit && !died_of_itself(d_.at(i))) broken(describe_exit(d_.at(i)), {i});
     if ((i == 0) != (e.kind == Kind::run)) broken("run is not the first line", {i});
     if (i > 0 && e.at_ns < d_.fact(i - 1).at_ns) broken("time runs backwards", {i - 1, i});
     const bool own = e.process != kNoText && e.kind != Kind::stored && e.kind != Kind::slow;

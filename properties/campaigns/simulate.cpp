@@ -1,7 +1,15 @@
 #include "properties/campaigns/simulate.hpp"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "properties/campaigns/floors.hpp"
@@ -30,9 +38,73 @@ constexpr std::int64_t kFewAcquisitions = 10;
 constexpr std::int64_t kRunsForAnIdleOne = 10'000;
 constexpr std::int64_t kRareRuns = 200;  ///< from here on what is rare has to happen, too
 
+/// The seeds of the runs under way, one more than each; 0: none. For a signal handler.
+std::array<std::atomic<std::uint64_t>, 256> under_way{};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// A run that is under way, for as long as this lives.
+class UnderWay {
+ public:
+  explicit UnderWay(std::uint64_t seed) {
+    for (auto& place : under_way) {
+      std::uint64_t free = 0;
+      if (!place.compare_exchange_strong(free, seed + 1)) continue;
+      place_ = &place;
+      return;
+    }
+  }
+  ~UnderWay() {
+    if (place_ != nullptr) *place_ = 0;
+  }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+
+ private:
+  std::atomic<std::uint64_t>* place_ = nullptr;
+};
+
+/// Allocates nothing, because a lock may have died within an allocation.
+void conclude_with_death(int signal) {
+  std::array<char, 4'096> text;
+  std::size_t size = 0;
+  const auto say = [&](std::string_view words) {
+    size += words.substr(0, text.size() - size).copy(text.data() + size, text.size() - size);
+  };
+  bool any = false;
+  for (const auto& place : under_way) {
+    std::uint64_t seed = place;
+    if (seed-- == 0) continue;
+    say(any ? ", or of seed " : "alive violated: the lock died in the run of seed ");
+    any = true;
+    std::array<char, 20> digits;
+    const auto [end, ok] = std::to_chars(digits.data(), digits.data() + digits.size(), seed);
+    say({digits.data(), static_cast<std::size_t>(end - digits.data())});
+  }
+  if (!any) {
+    raise(signal);
+    return;
+  }
+  say("; to repeat: the same command with --seeds SEED\nverdict: violated\n");
+  while (::write(STDOUT_FILENO, text.data(), size) < 0 && errno == EINTR) {
+  }
+  constexpr int kViolated = 1;
+  _exit(kViolated);
+}
+
 }  // namespace
 
+void conclude_deaths() {
+  for (const int signal : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) {
+    struct sigaction before {}, now {};
+    now.sa_handler = conclude_with_death;
+    now.sa_flags = static_cast<int>(SA_RESETHAND);
+    const bool ours = sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL;
+    if (ours) sigaction(signal, &now, nullptr);  // else a sanitizer says it
+  }
+}
+
 Simulated simulate(const Plan& plan) {
+  const UnderWay under_way(plan.seed);
   Simulated one;
   one.run = sim::simulated::run(plan);
   one.judgement = judge(one.run.history, *std::exchange(one.run.facts, std::nullopt));

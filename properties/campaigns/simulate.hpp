@@ -26,6 +26,9 @@ struct Simulated {
 [[nodiscard]] inline std::uint64_t seeds_hash(std::uint64_t seed, const sim::RunResult& run) {
   return sim::simulated::hash(run.history) * (2 * seed + 1);
 }
+/// From here on a lock that dies in `simulate`, and this process with it, is a verdict: violated,
+/// with the seeds that ran, on the standard output and as the exit code.
+void conclude_deaths();
 
 struct SimulateReport {
   std::int64_t runs = 0;

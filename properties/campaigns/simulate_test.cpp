@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <functional>
@@ -300,6 +301,20 @@ TEST_P(Canary, IsFoundAndReducedToAFewEntries) {
     return;
   }
   FAIL() << "not found in 100 seeds";
+}
+
+TEST(Simulate, ALockThatDiesIsViolatedAndNamesItsSeed) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        dup2(STDERR_FILENO, STDOUT_FILENO);  // which this test looks at
+        conclude_deaths();
+        for (std::uint64_t seed = 1; seed < 20; ++seed) {
+          (void)simulate(draw_plan(seed, {.lock = "canary-crash"}));
+        }
+      },
+      testing::ExitedWithCode(1),
+      "check failed: sabotage[^\n]*\n[^\n]*the lock died in the run of seed [0-9]+;");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Canary, testing::Values("canary", "canary-extend"),

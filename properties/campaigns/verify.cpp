@@ -194,7 +194,9 @@ class Run {
   /// the time is over before a descent from the whole plan is.
   void reduce(const Broken& broken) {
     reducing_since_ = SteadyClock::now();
-    if (!options_.foreign && reduce_virtually(broken)) return;
+    // A lock that dies would take this process with it.
+    const bool may_die = broken.check == Check::alive;
+    if (!options_.foreign && !may_die && reduce_virtually(broken)) return;
     if (!sim::is_scripted(broken.plan) && !stop_()) reduce_live(broken);
   }
 

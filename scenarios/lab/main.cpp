@@ -33,8 +33,8 @@ constexpr cli::Subcommand kSubcommands[] = {
 
 constexpr const char* kExitCodes =
     "Exit codes: 0 holds, 1 violated, 2 unknown, 64 usage, 69 no servers: no mongod was found, or "
-    "--store cannot run here, 70 harness failure: a process died that no fault had killed, or the "
-    "laboratory itself failed.";
+    "--store cannot run here, 70 harness failure: somebody else killed a process or a member, or "
+    "the laboratory itself failed.";
 
 int run_lab(const std::vector<std::string>& words) {
   if (words == std::vector<std::string>{"--version"}) {

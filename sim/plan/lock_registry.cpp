@@ -15,7 +15,8 @@ const std::vector<LockUnderTest>& locks() {
   static const std::vector<LockUnderTest> all = [] {
     std::vector<LockUnderTest> list{{"leasehold"},
                                     {"leasehold-w1", Sabotage::writes_for_one},
-                                    {"canary", Sabotage::deletes_without_owner}};
+                                    {"canary", Sabotage::deletes_without_owner},
+                                    {"canary-crash", Sabotage::dies_deleting}};
     for (const auto* recipe : published::recipes()) {
       list.push_back({.name = std::string(recipe->name), .recipe = recipe});
     }

@@ -20,6 +20,7 @@ enum class Sabotage {
   deletes_without_owner,
   extends_without_owner,
   writes_for_one,  ///< w: 1, not a majority
+  dies_deleting,   ///< the process, of a check of the lock
   reads_the_real_clock
 };
 

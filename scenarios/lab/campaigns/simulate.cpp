@@ -111,7 +111,8 @@ po::options_description options_for(SimulateCommand& a) {
   options.add_options()("plan", po::value(&a.file), "a .scn file, instead of seeds")(
       "seeds", po::value(&a.seeds)->default_value(a.seeds), "one, or a range, both ends included")(
       "lock", po::value(&a.limits.lock)->default_value(a.limits.lock),
-      "leasehold, a published lock, or canary, canary-extend, canary-clock: planted errors")(
+      "leasehold, a published lock, or canary, canary-extend, canary-clock, canary-crash: planted "
+      "errors")(
       "waiting", po::value(&a.waiting)->value_name("LIST"),
       "the waiting strategies to draw from, like queue or queue,uniform; else all")(
       "runs", po::value(&a.folder)->default_value(a.folder)->value_name("FOLDER"),
@@ -176,6 +177,7 @@ int simulate(const std::vector<std::string>& words) {
   validate(a);
   if (given.contains("plan")) (void)read_plan(a.file);  // refused before anything runs
   catch_interruptions();
+  properties::conclude_deaths();
 
   const double began = cpu_seconds();
   SimulateReport report = run(a);

@@ -131,8 +131,11 @@ std::string story(const std::vector<Finding>& findings, const model::History& hi
       continue;
     }
     for (const auto i : f.events) {
-      if (i < history.size())
-        out += "  line " + std::to_string(i + 1) + ": " + to_json(history[i]) + '\n';
+      if (i >= history.size()) continue;
+      const auto& e = history[i];
+      const bool died = e.kind == model::Kind::exit;  // its words have many lines
+      out += "  line " + std::to_string(i + 1) + ": " +
+             (died ? describe_exit(e) + ":\n" + e.message.str() : to_json(e)) + '\n';
     }
   }
   return out;

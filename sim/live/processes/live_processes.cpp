@@ -5,7 +5,10 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
+#include <regex>
+#include <sstream>
 #include <utility>
 
 #include "sim/live/processes/suspended_times.hpp"
@@ -23,6 +26,39 @@ constexpr int kReapLimit_ms = 5'000;  ///< from the end of its output to that of
 constexpr const char* kNoThreadCaches =
     "GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.malloc.tcache_count=0";
 
+/// With the functions' names in a backtrace, which has a program's own functions as "FILE(+0x1234)":
+/// the place that the function will go on from. Without binutils it stays as it is.
+std::string with_functions(const std::string& words) {
+  static const std::regex place("(\\S+)\\(\\+0x([0-9a-f]+)\\)");
+  std::string named;
+  std::istringstream in(words);
+  for (std::string line; std::getline(in, line); named += line + '\n') {
+    std::smatch found;
+    if (!std::regex_search(line, found, place)) continue;
+    std::ostringstream call;
+    call << "0x" << std::hex << std::stoull(found[2], nullptr, 16) - 1;
+    try {
+      ChildProcess names({"addr2line", "-Cfps", "-e", found[1], call.str()},
+                         ChildProcess::Io::pipes);
+      names.wait_ms(5'000);
+      LineReader answer;
+      while (answer.read_from(names.out())) {
+      }
+      if (const auto name = answer.next()) line = "  " + *name;
+    } catch (const std::runtime_error&) {
+      return words;
+    }
+  }
+  return named;
+}
+
+/// Whether a process gets this signal for what it does. The others come from outside, as SIGKILL
+/// from a kernel that is out of memory.
+bool is_of_its_own(int signal) {
+  constexpr std::array kOwn{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+  return std::find(kOwn.begin(), kOwn.end(), signal) != kOwn.end();
+}
+
 }  // namespace
 
 std::string last_words(const std::string& file) {
@@ -39,9 +75,9 @@ std::string doomed_name(int number) { return kDoomed + std::to_string(number); }
 
 void tell_ending(Event& e, int status, const std::string& words_file) {
   const bool by_signal = WIFSIGNALED(status);
-  e.outcome = by_signal ? "killed" : "exited";
+  e.outcome = !by_signal ? "exited" : is_of_its_own(WTERMSIG(status)) ? "crashed" : "killed";
   (by_signal ? e.signal : e.exit_status) = by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
-  e.message = last_words(words_file);
+  e.message = with_functions(last_words(words_file));
 }
 
 Event exit_of_member(std::int64_t at_ns, int member, int status, const std::string& log_file) {
@@ -173,6 +209,7 @@ void LiveProcesses::output_ended(Actor& actor) {
   if (may_end && WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   Event e = event(Kind::exit, actor.name);
   tell_ending(e, status, actor.errors);
+  if (!actor.started) e.outcome = "ended at its start";
   emit_(std::move(e));
   somebody_died_ = true;
 }

@@ -19,8 +19,8 @@ namespace leasehold::sim::live {
 
 /// The end of a text file, from a sanitizer's report on if there is one.
 [[nodiscard]] std::string last_words(const std::string& file);
-/// Says in the event how a process ended. `status` is waitpid(2)'s; `words_file` has its last
-/// words.
+/// Says in the event how a process that had started ended. `status` is waitpid(2)'s; `words_file`
+/// has its last words.
 void tell_ending(model::Event& e, int status, const std::string& words_file);
 /// The event of a member that no fault killed.
 [[nodiscard]] model::Event exit_of_member(std::int64_t at_ns, int member, int status,

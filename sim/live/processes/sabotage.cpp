@@ -1,5 +1,6 @@
 #include "sim/live/processes/sabotage.hpp"
 
+#include "core/check.hpp"
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
 #include "sim/live/system/mongo_client.hpp"
@@ -19,6 +20,7 @@ Json sabotaged(Sabotage sabotage, Json command) {
     command["writeConcern"]["w"] = 1;
     return command;
   }
+  LEASEHOLD_CHECK(sabotage != Sabotage::dies_deleting || !command.contains("deletes"));
   if (sabotage == Sabotage::deletes_without_owner && command.contains("deletes")) {
     for (Json& statement : command["deletes"]) {
       statement["q"] = {{"_id", statement["q"]["_id"]}};

@@ -11,7 +11,7 @@ namespace leasehold::sim::live {
 
 /// How the commands of a process differ from those of the production lock.
 struct Changes {
-  Sabotage sabotage = Sabotage::none;  ///< or deletes_without_owner or writes_for_one
+  Sabotage sabotage = Sabotage::none;  ///< but no virtual one
   bool old_release = false;
   std::size_t queue_room = core::kMostInQueue;
   bool operator==(const Changes&) const = default;

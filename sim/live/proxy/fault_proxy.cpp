@@ -98,6 +98,11 @@ class FaultProxy::Inside {
     return found == rules_.touched.end() ? 0 : found->second;
   }
 
+  std::vector<SlowAnswer> take_slow() {
+    for (const auto& c : connections_) c->report_open();
+    return std::exchange(rules_.slow, {});
+  }
+
   int connections(const Link& link) {
     int count = 0;
     for_each(link, [&count](Connection&) { ++count; });
@@ -203,6 +208,9 @@ void FaultProxy::reset(const std::string& peer, int member) {
 }
 std::int64_t FaultProxy::touched(const std::string& peer, int member) const {
   return inside_->on_thread([&] { return inside_->touched({peer, member}); });
+}
+std::vector<SlowAnswer> FaultProxy::take_slow() {
+  return inside_->on_thread([&] { return inside_->take_slow(); });
 }
 int FaultProxy::connections(const std::string& peer, int member) const {
   return inside_->on_thread([&] { return inside_->connections({peer, member}); });

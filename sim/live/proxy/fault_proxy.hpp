@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "sim/faults/link_rules.hpp"
 
@@ -13,6 +14,13 @@ namespace leasehold::sim::live {
 /// Bytes that a proxy passed on.
 struct Traffic {
   std::int64_t to_members = 0, from_members = 0;
+};
+
+/// From `from_ns` to `to_ns` of the clock of histories a request of this peer had reached the proxy
+/// of this member, and no answer had come back.
+struct SlowAnswer {
+  Link link;
+  std::int64_t from_ns = 0, to_ns = 0;
 };
 
 /// A listener in front of each member. Learns the sender from the first message of each connection,
@@ -54,6 +62,9 @@ class FaultProxy {
   void reset(const std::string& peer, int member);
   /// How often rules held, delayed or reset something of this peer to this member.
   [[nodiscard]] std::int64_t touched(const std::string& peer, int member) const;
+  /// The waits of 100 ms or more since the last call, those that go on included, of clients that
+  /// said who they are.
+  [[nodiscard]] std::vector<SlowAnswer> take_slow();
   /// How many connections of this peer to this member are open.
   [[nodiscard]] int connections(const std::string& peer, int member) const;
   /// What was passed on so far between this peer and this member.

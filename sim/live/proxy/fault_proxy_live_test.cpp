@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <thread>
+#include <vector>
+
 #include "sim/live/live_test.hpp"
 #include "sim/live/proxy/fault_proxy.hpp"
 
@@ -43,6 +47,14 @@ std::int64_t stored(const std::string& name) {
 
 void set_all(const std::string& name, const LinkRule& rule) {
   for (int m = 0; m < faulty_set().size(); ++m) faulty_set().proxy().set(name, m, rule);
+}
+/// How long requests of this client waited for answers since the last call, in ms.
+std::vector<std::int64_t> waits_ms(const std::string& name) {
+  std::vector<std::int64_t> all;
+  for (const auto& one : faulty_set().proxy().take_slow()) {
+    if (one.link.peer == name) all.push_back((one.to_ns - one.from_ns) / 1'000'000);
+  }
+  return all;
 }
 void reset_all(const std::string& name) {
   for (int m = 0; m < faulty_set().size(); ++m) faulty_set().proxy().reset(name, m);
@@ -94,6 +106,55 @@ TEST(FaultProxy, ACutLinkHealsAndARefusedOneSaysSo) {
   EXPECT_EQ(stored("cut"), 1) << "what waited when the link was reset is lost";
   set_all("cut", {});
   EXPECT_TRUE(eventually([&] { return cut.insert(4); }));
+}
+
+TEST(FaultProxy, TellsForHowLongAClientWaitedForAnAnswer) {
+  Speaker waiting("waiting");
+  ASSERT_TRUE(waiting.insert(1));
+  waits_ms("waiting");
+  set_all("waiting", {.delay_replies = milliseconds(400)});
+  ASSERT_TRUE(waiting.insert(2));
+  set_all("waiting", {.hold_replies = true});
+  EXPECT_FALSE(waiting.insert(3)) << "it gives up after 700 ms, and ends its connection";
+  std::this_thread::sleep_for(milliseconds(300));
+  const auto waits = waits_ms("waiting");
+  ASSERT_GE(waits.size(), 2u);
+  EXPECT_GE(waits[0], 400);
+  EXPECT_GE(waits[1], 690);
+  EXPECT_LT(waits[1], 5'000) << "nobody waits after that";
+  set_all("waiting", {});
+}
+
+/// Else a lock that keeps a dead connection would be excused by it.
+TEST(FaultProxy, NothingWaitsOnAnIdleConnectionOrForNews) {
+  MongoClient client(faulty_set().uri() + "&appName=listening");
+  ASSERT_TRUE(integer(client.must("proxy_test", {{"insert", "news"}, {"documents", {{{"n", 1}}}}})
+                          ["ok"]) == 1);
+  const auto stream = client.must(
+      "proxy_test", {{"aggregate", "news"},
+                     {"pipeline", Json::array({{{"$changeStream", Json::object()}}})},
+                     {"cursor", Json::object()}});
+  waits_ms("listening");
+  client.must("proxy_test", {{"getMore", stream["cursor"]["id"]},
+                             {"collection", "news"},
+                             {"maxTimeMS", 700}});
+  std::this_thread::sleep_for(milliseconds(700));
+  EXPECT_EQ(waits_ms("listening"), std::vector<std::int64_t>());
+}
+
+TEST(FaultProxy, WhoConnectsToAStoppedMemberWaitsToo) {
+  const int secondary = (faulty_set().primary() + 1) % faulty_set().size();
+  auto hosts = faulty_set().uri().substr(std::string("mongodb://").size());
+  for (int i = 0; i < secondary; ++i) hosts = hosts.substr(hosts.find(',') + 1);
+  MongoClient client("mongodb://" + hosts.substr(0, hosts.find_first_of(",/")) +
+                     "/?directConnection=true&appName=to-stopped&connectTimeoutMS=700"
+                     "&serverSelectionTimeoutMS=700&socketTimeoutMS=700");
+  faulty_set().mongod(secondary).stop();
+  EXPECT_THROW((void)client.run_once("admin", {{"ping", 1}}), NoReply);
+  faulty_set().mongod(secondary).resume();
+  const auto waits = waits_ms("to-stopped");
+  ASSERT_FALSE(waits.empty());
+  EXPECT_GE(waits.front(), 500);
 }
 
 }  // namespace

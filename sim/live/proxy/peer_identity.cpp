@@ -11,20 +11,6 @@
 namespace leasehold::sim::live {
 namespace {
 
-/// Where the command's document begins.
-std::optional<std::size_t> command_at(std::string_view message) {
-  if (message.size() < kMessageHeader) return std::nullopt;
-  switch (op_code_of(message)) {
-    case op_code::msg: return kMessageHeader + 5;  // flags, and the kind of the only section
-    case op_code::query: {
-      const auto name_ends = message.find('\0', kMessageHeader + 4);
-      if (name_ends == std::string_view::npos) return std::nullopt;
-      return name_ends + 1 + 8;
-    }
-    default: return std::nullopt;
-  }
-}
-
 std::string text_at(const bson_t& document, const char* path) {
   bson_iter_t root, found;
   if (!bson_iter_init(&root, &document) || !bson_iter_find_descendant(&root, path, &found) ||
@@ -39,8 +25,7 @@ std::string text_at(const bson_t& document, const char* path) {
 }  // namespace
 
 std::string peer_of(std::string_view message, const std::map<int, int>& member_by_port) {
-  const auto begin = command_at(message);
-  const auto found = begin ? document_at(message, *begin) : std::nullopt;
+  const auto found = command_in(message);
   if (!found) return "";
   bson_t document;
   if (!bson_init_static(&document, reinterpret_cast<const std::uint8_t*>(found->data()),

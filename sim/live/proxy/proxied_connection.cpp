@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/threads/clock.hpp"
 #include "sim/live/proxy/peer_identity.hpp"
 #include "sim/live/proxy/wire_message.hpp"
 
@@ -20,6 +21,16 @@ constexpr std::size_t kMostWaiting = 1 << 23;
 /// How long a member may go on with what a client left behind.
 constexpr std::chrono::seconds kLeftBehind{3};
 
+bool is_of_a_client(const std::string& peer) {
+  return !peer.empty() && !peer.starts_with("member-");
+}
+
+/// By the clock of histories.
+std::int64_t now_ns() {
+  static const auto clock = runtime::boottime_clock();
+  return clock->now().time_since_epoch().count();
+}
+
 }  // namespace
 
 Connection::Connection(tcp::socket client, int member, Rules& rules,
@@ -32,7 +43,10 @@ Connection::Connection(tcp::socket client, int member, Rules& rules,
       server_(client_.get_executor()),
       link_{"", member},
       requests_{client_, server_, asio::steady_timer(client_.get_executor())},
-      replies_{server_, client_, asio::steady_timer(client_.get_executor())} {}
+      replies_{server_, client_, asio::steady_timer(client_.get_executor())},
+      watch_([this](std::int64_t from_ns, std::int64_t to_ns) {
+        if (is_of_a_client(link_.peer)) rules_.slow.push_back({link_, from_ns, to_ns});
+      }) {}
 
 void Connection::be_of(const std::string& sender) {
   known_ = passes_ends_ = true;
@@ -52,12 +66,15 @@ void Connection::start(const Endpoints& member) {
                                                                    const tcp::endpoint&) {
     if (error || self->over_) return self->reset();
     error_code ignored;
+    self->connected_ = true;
     self->rules_.ports_used.insert(self->server_.local_endpoint(ignored).port());
     self->client_.set_option(tcp::no_delay(true), ignored);
     self->server_.set_option(tcp::no_delay(true), ignored);
-    self->read(self->requests_);
+    self->write(self->requests_);
     self->read(self->replies_);
   });
+  // What it asks counts from now on, whenever the member takes the connection.
+  read(requests_);
 }
 
 void Connection::rule_changed() {
@@ -74,7 +91,10 @@ void Connection::reset() {
   close();
 }
 
+void Connection::report_open() { watch_.report_open(now_ns()); }
+
 void Connection::close() {
+  watch_.ended(now_ns());
   over_ = true;
   for (auto* socket : {&client_, &server_}) {
     error_code ignored;
@@ -103,6 +123,7 @@ void Connection::read(Direction& d) {
     d.reading = false;
     if (error) {
       d.ended = true;
+      if (&d == &self->requests_) self->watch_.ended(now_ns());
       if (self->passes_ends_) self->wait_for_its_turn(d, "");
     } else {
       buffer->resize(size);
@@ -114,6 +135,7 @@ void Connection::read(Direction& d) {
 }
 
 void Connection::arrived(Direction& d, std::string bytes) {
+  if (&d == &requests_ && !passes_ends_) watch_.asked(bytes, now_ns());
   if (&d == &requests_ && !known_) identify(bytes);
   if (&d == &replies_ && rewriter_) bytes = rewriter_->pass(bytes);
   if (bytes.empty()) return;
@@ -141,7 +163,7 @@ void Connection::identify(const std::string& bytes) {
 }
 
 void Connection::write(Direction& d) {
-  if (over_ || d.writing) return;
+  if (over_ || d.writing || !connected_) return;
   if (d.waiting.empty()) return d.ended && !passes_ends_ ? finish(d) : void();
   if (held(d)) return;
   if (d.waiting.front().due > SteadyClock::now()) return write_later(d);
@@ -156,16 +178,18 @@ void Connection::write(Direction& d) {
                       if (error) {
                         self->receiver_gone(d);
                       } else {
-                        self->passed_on(d, chunk->bytes.size());
+                        self->passed_on(d, chunk->bytes);
                       }
                       self->write(d);
                       self->read(d);
                     });
 }
 
-void Connection::passed_on(const Direction& d, std::size_t size) {
+void Connection::passed_on(const Direction& d, const std::string& bytes) {
   Traffic& sum = rules_.passed_on[link_];
-  (&d == &requests_ ? sum.to_members : sum.from_members) += static_cast<std::int64_t>(size);
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  (&d == &requests_ ? sum.to_members : sum.from_members) += size;
+  if (&d == &replies_ && !passes_ends_) watch_.answered(bytes, now_ns());
 }
 
 void Connection::write_later(Direction& d) {

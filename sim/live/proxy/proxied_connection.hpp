@@ -20,6 +20,7 @@
 #include "sim/faults/link_rules.hpp"
 #include "sim/live/proxy/fault_proxy.hpp"
 #include "sim/live/proxy/hello_rewriter.hpp"
+#include "sim/live/proxy/request_watch.hpp"
 
 /// The inside of the fault proxy: all of it runs on one thread.
 namespace leasehold::sim::live::proxy {
@@ -31,6 +32,7 @@ struct Rules {
   std::map<Link, LinkRule> in_force;
   std::map<Link, std::int64_t> touched;
   std::map<Link, Traffic> passed_on;
+  std::vector<SlowAnswer> slow;  ///< of clients that said who they are
   std::set<int> ports_used;
 
   [[nodiscard]] const LinkRule& of(const Link& link) const {
@@ -58,6 +60,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void rule_changed();
   /// Ends both sides at once, like a host that does not know the connection.
   void reset();
+  /// Reports what waits for an answer now.
+  void report_open();
 
  private:
   struct Chunk {
@@ -81,7 +85,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void identify(const std::string& bytes);
   void refuse_if_asked();
   void write(Direction& d);
-  void passed_on(const Direction& d, std::size_t size);
+  void passed_on(const Direction& d, const std::string& bytes);
   void write_later(Direction& d);
   void receiver_gone(Direction& d);
   void finish(Direction& d);
@@ -95,7 +99,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Link link_;
   Direction requests_, replies_;
   std::string first_;
-  bool known_ = false, passes_ends_ = false, over_ = false;
+  RequestWatch watch_;
+  bool connected_ = false, known_ = false, passes_ends_ = false, over_ = false;
 };
 
 }  // namespace leasehold::sim::live::proxy

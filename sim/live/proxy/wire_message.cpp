@@ -10,6 +10,20 @@ namespace {
 constexpr std::int32_t kLargestMessage = 48'000'000;
 constexpr std::int32_t kSmallestDocument = 5;
 
+/// Where the command's document begins.
+std::optional<std::size_t> command_at(std::string_view message) {
+  if (message.size() < kMessageHeader) return std::nullopt;
+  switch (op_code_of(message)) {
+    case op_code::msg: return kMessageHeader + 5;  // flags, and the kind of the only section
+    case op_code::query: {
+      const auto name_ends = message.find('\0', kMessageHeader + 4);
+      if (name_ends == std::string_view::npos) return std::nullopt;
+      return name_ends + 1 + 8;
+    }
+    default: return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::int32_t int32_at(std::string_view bytes, std::size_t at) {
@@ -42,6 +56,11 @@ std::optional<std::string_view> document_at(std::string_view message, std::size_
     return std::nullopt;
   }
   return found;
+}
+
+std::optional<std::string_view> command_in(std::string_view message) {
+  const auto begin = command_at(message);
+  return begin ? document_at(message, *begin) : std::nullopt;
 }
 
 }  // namespace leasehold::sim::live

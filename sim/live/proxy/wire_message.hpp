@@ -31,4 +31,7 @@ inline constexpr std::int32_t msg = 2013;
 [[nodiscard]] std::optional<std::string_view> document_at(std::string_view message,
                                                           std::size_t begin);
 
+/// The document of the command in a request (OP_MSG, OP_QUERY).
+[[nodiscard]] std::optional<std::string_view> command_in(std::string_view message);
+
 }  // namespace leasehold::sim::live

@@ -107,7 +107,7 @@ class Harness {
     wait_for_graves();
     take(store_->rest_of_truth());
     take_stalls();
-    take_spans_without_a_majority();
+    take_spans();
     keep(event(Kind::finish));
     for (Event& e : history_) model::make_valid_utf8(e);
     model::sort_by_time(history_);
@@ -197,10 +197,19 @@ class Harness {
                     std::make_move_iterator(truth.end()));
   }
 
-  /// Spans that ended before the run began do not count.
-  void take_spans_without_a_majority() {
-    for (auto& span : store_->spans_without_majority()) {
-      if (span.at_ns > history_.front().at_ns) keep(std::move(span));
+  /// Spans that ended before the run began do not count, nor do those of processes of an earlier
+  /// run, and of other clients.
+  void take_spans() {
+    std::set<std::string> ours;
+    for (const Event& e : history_) {
+      if (e.kind == Kind::start) ours.insert(e.process);
+    }
+    for (auto& span : store_->take_spans()) {
+      const bool in_the_run =
+          (span.kind == Kind::slow ? span.from_ns : span.at_ns) > history_.front().at_ns;
+      if (in_the_run && (span.process.empty() || ours.contains(span.process))) {
+        keep(std::move(span));
+      }
     }
   }
 

@@ -11,14 +11,46 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kTick{5};
+constexpr std::int64_t kTick_ns = std::chrono::nanoseconds(kTick).count();
 constexpr milliseconds kPingEvery{100};
 constexpr std::int64_t kStallFrom_ns = 100'000'000;
+constexpr std::int64_t kShortFrom_ns = 10'000'000;
+constexpr std::int64_t kWindow_ns = 1'000'000'000, kMuch_ns = kWindow_ns / 5;
+/// The kernel may let one processor of a container run while another is out of time.
+constexpr int kWatchers = 2;
+
+model::Event stall_of(const std::string& victim, const model::Span& span) {
+  model::Event e;
+  e.kind = model::Kind::stall;
+  e.victim = victim;
+  e.from_ns = span.from;
+  e.at_ns = span.to;
+  return e;
+}
 
 }  // namespace
 
+std::vector<model::Span> Standstills::add(const model::Span& span) {
+  if (span.to - span.from < kShortFrom_ns) return {};
+  last_.push_back({span});
+  while (last_.front().span.to < span.to - kWindow_ns) last_.pop_front();
+  std::int64_t lost_ns = 0;
+  for (const auto& one : last_) lost_ns += one.span.to - one.span.from;
+  std::vector<model::Span> count;
+  for (auto& one : last_) {
+    const bool is_long = one.span.to - one.span.from > kStallFrom_ns;
+    if (one.returned || (!is_long && lost_ns <= kMuch_ns)) continue;
+    one.returned = true;
+    count.push_back(one.span);
+  }
+  return count;
+}
+
 StallWatch::StallWatch(std::vector<Member> members, std::function<std::int64_t()> now_ns)
     : now_ns_(std::move(now_ns)) {
-  threads_.emplace_back([this](const std::stop_token& stop) { watch_machine(stop); });
+  for (int i = 0; i < kWatchers; ++i) {
+    threads_.emplace_back([this](const std::stop_token& stop) { watch_machine(stop); });
+  }
   for (auto& member : members) {
     threads_.emplace_back([this, member = std::move(member)](const std::stop_token& stop) {
       watch_member(stop, member);
@@ -32,15 +64,23 @@ StallWatch::~StallWatch() {
 
 model::History StallWatch::take() {
   const std::lock_guard lock(mutex_);
+  // The watchers mostly stand still together.
+  for (const auto& span : model::MergedSpans(std::exchange(machine_, {})).all()) {
+    stalls_.push_back(stall_of(model::kMachine, span));
+  }
   return std::exchange(stalls_, {});
 }
 
 /// A thread that sleeps for a moment and wakes much later was not let run; nor were others.
 void StallWatch::watch_machine(const std::stop_token& stop) {
+  Standstills standstills;
   for (auto last = now_ns_(); !stop.stop_requested();) {
     std::this_thread::sleep_for(kTick);
     const auto now = now_ns_();
-    note(model::kMachine, last, now);
+    for (const auto& span : standstills.add({last + kTick_ns, now})) {
+      const std::lock_guard lock(mutex_);
+      machine_.push_back(span);
+    }
     last = now;
   }
 }
@@ -57,20 +97,13 @@ void StallWatch::watch_member(const std::stop_token& stop, const Member& member)
     } catch (const std::exception&) {
       // The ping failed; its time counts all the same.
     }
-    note(member.name, asked, now_ns_());
+    const auto now = now_ns_();
+    if (now - asked > kStallFrom_ns) {
+      const std::lock_guard lock(mutex_);
+      stalls_.push_back(stall_of(member.name, {asked, now}));
+    }
     std::this_thread::sleep_for(kPingEvery);
   }
-}
-
-void StallWatch::note(const std::string& victim, std::int64_t from_ns, std::int64_t to_ns) {
-  if (to_ns - from_ns <= kStallFrom_ns) return;
-  model::Event e;
-  e.kind = model::Kind::stall;
-  e.victim = victim;
-  e.from_ns = from_ns;
-  e.at_ns = to_ns;
-  const std::lock_guard lock(mutex_);
-  stalls_.push_back(std::move(e));
 }
 
 }  // namespace leasehold::sim::live

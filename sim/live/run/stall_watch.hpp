@@ -1,15 +1,34 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "model/containers/spans.hpp"
 #include "model/history/history.hpp"
 
 namespace leasehold::sim::live {
+
+/// The standstills of a thread that should run every few ms. A short one is an everyday matter,
+/// unless many come close together: a container with a quarter of a processor stands still for some
+/// 75 ms in each of the kernel's periods of 100 ms. Pure.
+class Standstills {
+ public:
+  /// The thread should have run from `span.from` on. Returns those that count and were not returned
+  /// before: the long ones, and all of the last second once they are more than a fifth of it.
+  [[nodiscard]] std::vector<model::Span> add(const model::Span& span);
+
+ private:
+  struct Standstill {
+    model::Span span;
+    bool returned = false;
+  };
+  std::deque<Standstill> last_;  ///< of the last second
+};
 
 /// Measures the ground of a run: notes when the machine, or a member, stood still for longer than a
 /// checker may blame on the lock.
@@ -33,11 +52,11 @@ class StallWatch {
  private:
   void watch_machine(const std::stop_token& stop);
   void watch_member(const std::stop_token& stop, const Member& member);
-  void note(const std::string& victim, std::int64_t from_ns, std::int64_t to_ns);
 
   const std::function<std::int64_t()> now_ns_;
   std::mutex mutex_;
-  model::History stalls_;  ///< protected by mutex_
+  std::vector<model::Span> machine_;  ///< protected by mutex_
+  model::History stalls_;             ///< of members, likewise
   std::vector<std::jthread> threads_;
 };
 

@@ -71,7 +71,7 @@ class MongoStore : public Store {
   }
 
   bool has_majority() override { return majority_.follows(); }
-  History spans_without_majority() override { return majority_.events(); }
+  History take_spans() override { return majority_.events(); }
 
  protected:
   [[nodiscard]] std::int64_t now_ns() const { return now_ns_(); }
@@ -82,6 +82,20 @@ class MongoStore : public Store {
   OplogReader oplog_;
   MajorityWatch majority_;
 };
+
+/// With those of a set's proxies.
+History with_slow(History spans, FaultProxy& proxy) {
+  for (const auto& one : proxy.take_slow()) {
+    Event e;
+    e.kind = Kind::slow;
+    e.process = one.link.peer;
+    e.victim = member_name(one.link.member);
+    e.from_ns = one.from_ns;
+    e.at_ns = one.to_ns;
+    spans.push_back(std::move(e));
+  }
+  return spans;
+}
 
 std::vector<std::string> uris_of(ReplicaSet& servers) {
   std::vector<std::string> uris;
@@ -121,6 +135,10 @@ class OwnStore final : public MongoStore {
     return all;
   }
 
+  History take_spans() override {
+    return with_slow(MongoStore::take_spans(), servers_.proxy());
+  }
+
   void restart_members() override {
     for (int i = 0; i < servers_.size(); ++i) servers_.mongod(i).restart();
   }
@@ -145,6 +163,9 @@ class UsersStore final : public MongoStore {
                  std::make_unique<UserMembers>(servers, use.database)) {}
 
   std::optional<ServerControl> control() override { return control_.control(); }
+  History take_spans() override {
+    return with_slow(MongoStore::take_spans(), servers_.proxy());
+  }
   std::set<std::string> past_proxies(const std::vector<std::string>& processes) override {
     return servers_.past_proxies(processes, OplogReader::kClientName);
   }

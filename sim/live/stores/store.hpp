@@ -75,8 +75,8 @@ class Store {
   [[nodiscard]] virtual model::History rest_of_truth() { return truth(); }
   /// Whether a majority has what the primary wrote.
   [[nodiscard]] virtual bool has_majority() { return true; }
-  /// `no-majority` events of all spans so far.
-  [[nodiscard]] virtual model::History spans_without_majority() { return {}; }
+  /// `no-majority` events of all spans so far, and `slow` events since the last call.
+  [[nodiscard]] virtual model::History take_spans() { return {}; }
 };
 
 /// Where the store of a run is, for any number of runs: for their processes, and for the harness.

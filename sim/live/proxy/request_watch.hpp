@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::sim::live {
+
+/// Measures how long the requests of one connection wait for their answers, in MongoDB's protocol.
+/// The time in which a server waits by design, such as for news of a change stream, does not count.
+/// Pure; times are in ns of any one clock.
+class RequestWatch {
+ public:
+  /// Waits that are shorter are not reported.
+  static constexpr std::int64_t kSlowFrom_ns = 100'000'000;
+  /// Is told of each slow wait, from when to when.
+  using Report = std::function<void(std::int64_t from_ns, std::int64_t to_ns)>;
+
+  explicit RequestWatch(Report report) : report_(std::move(report)) {}
+
+  /// What the client said arrived.
+  void asked(std::string_view bytes, std::int64_t now_ns);
+  /// What the server said was passed on to the client.
+  void answered(std::string_view bytes, std::int64_t now_ns);
+  /// Reports the waits so far of the requests that have no answer. They wait on.
+  void report_open(std::int64_t now_ns);
+  /// Nobody waits any more.
+  void ended(std::int64_t now_ns);
+
+ private:
+  /// Divides bytes into messages, and keeps the beginning of each.
+  class Messages {
+   public:
+    template <typename Each>
+    void read(std::string_view bytes, const Each& each);
+
+   private:
+    std::string begin_;
+    std::size_t seen_ = 0, size_ = 0;  ///< of this message; 0: its size is not known yet
+    bool lost_ = false;                ///< these are no messages
+  };
+  struct Request {
+    std::int32_t number = 0;
+    std::int64_t from_ns = 0;  ///< an answer is due from then on
+  };
+
+  void report(const Request& one, std::int64_t now_ns) const;
+
+  const Report report_;
+  Messages requests_, answers_;
+  std::vector<Request> open_;  ///< few
+};
+
+}  // namespace leasehold::sim::live

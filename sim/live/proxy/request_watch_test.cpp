@@ -1,0 +1,117 @@
+#include "sim/live/proxy/request_watch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "mongo/bson.hpp"
+#include "sim/live/proxy/wire_message.hpp"
+
+namespace leasehold::sim::live {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+std::string int32_bytes(std::int32_t value) {
+  std::string bytes(4, '\0');
+  for (std::size_t i = 0; i < 4; ++i) bytes[i] = static_cast<char>(value >> (8 * i));
+  return bytes;
+}
+
+std::string message(std::int32_t number, std::int32_t answers, const std::string& body) {
+  return int32_bytes(static_cast<std::int32_t>(kMessageHeader + body.size())) +
+         int32_bytes(number) + int32_bytes(answers) + int32_bytes(op_code::msg) + body;
+}
+
+std::string request(std::int32_t number, const mongo::Bson& command, std::int32_t flags = 0) {
+  return message(number, 0, int32_bytes(flags) + '\0' + std::string(command.bytes()));
+}
+
+std::string answer_to(std::int32_t number) { return message(7'000, number, std::string(30, 'x')); }
+
+mongo::Bson ping() {
+  mongo::Bson command;
+  command.int32("ping", 1);
+  return command;
+}
+
+struct Watched {
+  std::vector<std::pair<std::int64_t, std::int64_t>> slow_ms;
+  RequestWatch watch{[this](std::int64_t from_ns, std::int64_t to_ns) {
+    slow_ms.emplace_back(from_ns / kMs, to_ns / kMs);
+  }};
+};
+
+using Slow = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+TEST(RequestWatch, ReportsALateAnswerAndNotAQuickOne) {
+  Watched w;
+  w.watch.asked(request(1, ping()), 10 * kMs);
+  w.watch.answered(answer_to(1), 109 * kMs);
+  EXPECT_EQ(w.slow_ms, Slow());
+  w.watch.asked(request(2, ping()), 200 * kMs);
+  w.watch.answered(answer_to(2), 300 * kMs);
+  w.watch.ended(900 * kMs);
+  EXPECT_EQ(w.slow_ms, (Slow{{200, 300}}));
+}
+
+TEST(RequestWatch, FindsMessagesWhereverTheirBytesAreDivided) {
+  const auto both = request(1, ping()) + request(2, ping());
+  const auto answers = answer_to(2) + answer_to(1);
+  for (std::size_t size = 1; size <= both.size(); ++size) {
+    Watched w;
+    for (std::size_t at = 0; at < both.size(); at += size) {
+      w.watch.asked(both.substr(at, size), 0);
+    }
+    for (std::size_t at = 0; at < answers.size(); at += size) {
+      w.watch.answered(answers.substr(at, size), 500 * kMs);
+    }
+    w.watch.ended(900 * kMs);
+    EXPECT_EQ(w.slow_ms, (Slow{{0, 500}, {0, 500}})) << size << " bytes at a time";
+  }
+}
+
+TEST(RequestWatch, ReportsWhatHasNoAnswerYetAndGoesOn) {
+  Watched w;
+  w.watch.asked(request(1, ping()), 0);
+  w.watch.report_open(400 * kMs);
+  w.watch.report_open(450 * kMs);
+  w.watch.answered(answer_to(1), 600 * kMs);
+  EXPECT_EQ(w.slow_ms, (Slow{{0, 400}, {400, 600}}));
+}
+
+TEST(RequestWatch, AWaitByDesignCountsFromItsEnd) {
+  mongo::Bson news, usual, hello, reads;
+  news.int64("getMore", 17).int64("maxTimeMS", 500);
+  usual.int64("getMore", 17);
+  hello.int32("hello", 1).int64("maxAwaitTimeMS", 10'000);
+  reads.text("find", "locks").int64("maxTimeMS", 500);
+  for (const auto& [command, waits_ms] :
+       {std::pair(&news, 500), {&usual, 1'000}, {&hello, 10'000}, {&reads, 0}}) {
+    Watched w;
+    w.watch.asked(request(1, *command), 0);
+    w.watch.answered(answer_to(1), (waits_ms + 99) * kMs);
+    w.watch.asked(request(2, *command), 0);
+    w.watch.answered(answer_to(2), (waits_ms + 200) * kMs);
+    EXPECT_EQ(w.slow_ms, (Slow{{waits_ms, waits_ms + 200}}));
+  }
+}
+
+TEST(RequestWatch, ARequestThatWantsNoAnswerGetsNone) {
+  Watched w;
+  w.watch.asked(request(1, ping(), 2), 0);
+  w.watch.ended(900 * kMs);
+  EXPECT_EQ(w.slow_ms, Slow());
+}
+
+TEST(RequestWatch, AnotherProtocolIsLeftAlone) {
+  Watched w;
+  w.watch.asked("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n", 0);
+  w.watch.answered("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 500 * kMs);
+  w.watch.ended(900 * kMs);
+  EXPECT_EQ(w.slow_ms, Slow());
+}
+
+}  // namespace
+}  // namespace leasehold::sim::live
