@@ -278,9 +278,9 @@ inline constexpr std::array kAll{
               fields(&E::process)},
     AboutKind{Kind::exit,
               "exit",
-              "a process, or the member `victim`, ended unasked: `outcome` = crashed (by a signal of "
-              "its own), exited, did not end (and was stopped), killed (by somebody else) or ended "
-              "at its start; `message` has its last words",
+              "a process, or the member `victim`, ended unasked: `outcome` = crashed (by a signal "
+              "of its own), exited, did not end (and was stopped), killed (by somebody else) or "
+              "ended at its start; `message` has its last words",
               fields(&E::process, &E::victim, &E::outcome, &E::exit_status, &E::signal,
                      &E::message)},
     AboutKind{Kind::pause, "pause", "it was stopped ...", fields(&E::process, &E::suspended)},

@@ -104,7 +104,7 @@ void conclude_deaths() {
 }
 
 Simulated simulate(const Plan& plan) {
-  const UnderWay under_way(plan.seed);
+  const UnderWay now(plan.seed);
   Simulated one;
   one.run = sim::simulated::run(plan);
   one.judgement = judge(one.run.history, *std::exchange(one.run.facts, std::nullopt));

@@ -149,8 +149,8 @@ TEST(LiveHarness, AWorkerThatCannotStartLeavesItsStatusAndLastWords) {
   EXPECT_EQ(exit.outcome, "ended at its start");
   EXPECT_EQ(exit.exit_status, 2);
   EXPECT_NE(exit.message.str().find("leasehold-worker: "), std::string::npos) << exit.message.str();
-  expect_harness_failure(history,
-                         "p1.1 ended at its start with status 2 although the harness had not stopped it");
+  expect_harness_failure(
+      history, "p1.1 ended at its start with status 2 although the harness had not stopped it");
 }
 
 TEST(LiveHarness, AMemberThatSomebodyElseKillsIsAHarnessFailure) {

@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -26,8 +25,8 @@ constexpr int kReapLimit_ms = 5'000;  ///< from the end of its output to that of
 constexpr const char* kNoThreadCaches =
     "GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.malloc.tcache_count=0";
 
-/// With the functions' names in a backtrace, which has a program's own functions as "FILE(+0x1234)":
-/// the place that the function will go on from. Without binutils it stays as it is.
+/// With the functions' names in a backtrace, which has a program's own functions as
+/// "FILE(+0x1234)": the place at which each will go on. Without binutils it stays as it is.
 std::string with_functions(const std::string& words) {
   static const std::regex place("(\\S+)\\(\\+0x([0-9a-f]+)\\)");
   std::string named;
@@ -55,8 +54,7 @@ std::string with_functions(const std::string& words) {
 /// Whether a process gets this signal for what it does. The others come from outside, as SIGKILL
 /// from a kernel that is out of memory.
 bool is_of_its_own(int signal) {
-  constexpr std::array kOwn{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
-  return std::find(kOwn.begin(), kOwn.end(), signal) != kOwn.end();
+  return std::set{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP}.contains(signal);
 }
 
 }  // namespace

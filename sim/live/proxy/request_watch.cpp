@@ -3,6 +3,7 @@
 #include <bson/bson.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "sim/live/proxy/wire_message.hpp"
@@ -11,27 +12,27 @@ namespace leasehold::sim::live {
 namespace {
 
 constexpr std::size_t kKept = 1 << 12;  ///< of a message; what waits by design is short
-constexpr std::int64_t kNsPerMs = 1'000'000;
 /// A server waits so long for news if the client does not say how long.
-constexpr std::int64_t kUsualWait_ms = 1'000;
+constexpr std::chrono::milliseconds kUsualWait{1'000};
 constexpr std::int32_t kMoreToCome = 2;  ///< the flag of a request without an answer
 
 /// How long the server may wait before it answers.
-std::int64_t waits_by_design_ms(std::string_view request) {
+std::chrono::milliseconds waits_by_design(std::string_view request) {
   const auto command = command_in(request);
   bson_t document;
   bson_iter_t at;
   const auto* bytes = command ? reinterpret_cast<const std::uint8_t*>(command->data()) : nullptr;
   if (!command || !bson_init_static(&document, bytes, command->size()) ||
       !bson_iter_init(&at, &document) || !bson_iter_next(&at)) {
-    return 0;
+    return {};
   }
   const std::string_view name = bson_iter_key(&at);
   const bool reads_on = name == "getMore";
-  if (!reads_on && name != "hello" && name != "isMaster" && name != "ismaster") return 0;
+  if (!reads_on && name != "hello" && name != "isMaster" && name != "ismaster") return {};
   const char* field = reads_on ? "maxTimeMS" : "maxAwaitTimeMS";
-  if (bson_iter_init_find(&at, &document, field)) return bson_iter_as_int64(&at);
-  return reads_on ? kUsualWait_ms : 0;
+  const bool says = bson_iter_init_find(&at, &document, field);
+  if (says) return std::chrono::milliseconds(bson_iter_as_int64(&at));
+  return reads_on ? kUsualWait : std::chrono::milliseconds(0);
 }
 
 bool wants_no_answer(std::string_view request) {
@@ -62,7 +63,8 @@ void RequestWatch::Messages::read(std::string_view bytes, const Each& each) {
 void RequestWatch::asked(std::string_view bytes, std::int64_t now_ns) {
   requests_.read(bytes, [&](std::string_view request) {
     if (wants_no_answer(request)) return;
-    open_.push_back({int32_at(request, 4), now_ns + waits_by_design_ms(request) * kNsPerMs});
+    const std::chrono::nanoseconds waits = waits_by_design(request);
+    open_.push_back({int32_at(request, 4), now_ns + waits.count()});
   });
 }
 

@@ -87,8 +87,9 @@ TEST(RequestWatch, AWaitByDesignCountsFromItsEnd) {
   usual.int64("getMore", 17);
   hello.int32("hello", 1).int64("maxAwaitTimeMS", 10'000);
   reads.text("find", "locks").int64("maxTimeMS", 500);
+  using Case = std::pair<const mongo::Bson*, std::int64_t>;
   for (const auto& [command, waits_ms] :
-       {std::pair(&news, 500), {&usual, 1'000}, {&hello, 10'000}, {&reads, 0}}) {
+       {Case(&news, 500), Case(&usual, 1'000), Case(&hello, 10'000), Case(&reads, 0)}) {
     Watched w;
     w.watch.asked(request(1, *command), 0);
     w.watch.answered(answer_to(1), (waits_ms + 99) * kMs);

@@ -64,8 +64,8 @@ StallWatch::~StallWatch() {
 
 model::History StallWatch::take() {
   const std::lock_guard lock(mutex_);
-  // The watchers mostly stand still together.
-  for (const auto& span : model::MergedSpans(std::exchange(machine_, {})).all()) {
+  const model::MergedSpans of_machine(std::exchange(machine_, {}));  // they stand still together
+  for (const auto& span : of_machine.all()) {
     stalls_.push_back(stall_of(model::kMachine, span));
   }
   return std::exchange(stalls_, {});
