@@ -35,6 +35,10 @@ struct Access {
       throw;
     }
   }
+  /// REQUIRES: it is not empty
+  static const runtime::Handle& inside(const LockHandle& handle) {
+    return static_cast<const runtime::Handle&>(*handle.holding_);
+  }
   /// What is inside it, which nothing releases by its end any more.
   static runtime::Handle take(LockHandle handle) {
     return static_cast<runtime::Handle&>(*std::exchange(handle.holding_, nullptr));

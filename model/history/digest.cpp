@@ -48,7 +48,7 @@ class Builder {
         if (e.process != kNoText) process(e).crash = i;
         break;
       case Kind::pause: paused_[e.process] = e.at_ns; break;
-      case Kind::resume: end_pause(e); break;
+      case Kind::resume: end_pause(e, event(i).suspended); break;
       case Kind::stall: add_stall(e, event(i)); break;
       case Kind::congestion: break;
       case Kind::slow:
@@ -79,6 +79,7 @@ class Builder {
       case Kind::lost: session(e).lost = i; break;
       case Kind::held:
         add_answer(i, e, out_.facts.answered[e.place_beside], session(e).answers);
+        if (event(i).deadline_ns != 0) out_.remaining.push_back(i);
         break;
       case Kind::notified: session(e).notified = i; break;
       case Kind::release: session(e).release = i; break;
@@ -102,6 +103,15 @@ class Builder {
       case Kind::all_end: {
         const auto call = all_calls_.find({e.process, event(i).call});
         if (call != all_calls_.end()) out_.all_calls[call->second].ended.push_back(i);
+        break;
+      }
+      case Kind::call:
+        users_calls_[{e.process, event(i).call}] = out_.users_calls.size();
+        out_.users_calls.push_back({i});
+        break;
+      case Kind::returned: {
+        const auto call = users_calls_.find({e.process, event(i).call});
+        if (call != users_calls_.end()) out_.users_calls[call->second].returned = i;
         break;
       }
       case Kind::write: out_.writes.push_back(i); break;
@@ -256,10 +266,11 @@ class Builder {
     }
   }
 
-  void end_pause(const Fact& e) {
+  void end_pause(const Fact& e, bool suspended) {
     const auto began = paused_.find(e.process);
     if (began == paused_.end()) return;
     delayed_[e.process].away.push_back({began->second, e.at_ns, Excuse::pause});
+    if (suspended) process(e).suspended.push_back({began->second, e.at_ns});
     paused_.erase(began);
   }
 
@@ -474,6 +485,7 @@ class Builder {
   std::map<std::pair<std::string, std::string>, std::deque<std::size_t>> lasting_;
   std::map<std::pair<Id, std::int64_t>, std::size_t> permit_calls_;  ///< by process and number
   std::map<std::pair<Id, std::int64_t>, std::size_t> all_calls_;     ///< likewise
+  std::map<std::pair<Id, std::int64_t>, std::size_t> users_calls_;   ///< likewise
   std::vector<Claim> claims_;
   std::vector<Span> stalls_, machine_stalls_;  ///< first those of members, then all
   std::vector<Id> lock_of_;  ///< by command: the name of the lock that it was sent for

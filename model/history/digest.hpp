@@ -85,6 +85,11 @@ struct AllCall {
 /// answer of the servers.
 enum class Needs : std::uint8_t { process, worker, servers };
 
+/// A user's call of one function of the public interface.
+struct UsersCall {
+  Index called = kNone, returned = kNone;
+};
+
 struct ProcessDigest {
   Index start = kNone, crash = kNone;
   std::int64_t last_ns = 0;            ///< its last own event
@@ -93,6 +98,7 @@ struct ProcessDigest {
   std::int64_t rate_ppm = 0;           ///< how much its clock runs fast; 0: not known
   std::vector<Span> away;              ///< paused or stalled
   std::int64_t alive_until = kNever;   ///< until it was killed
+  std::vector<Span> suspended;         ///< its clock stood still, too; sorted by their begin
   /// A process that has ended by itself owes nothing after its last event.
   [[nodiscard]] std::int64_t runs_until() const { return crash == kNone ? last_ns : alive_until; }
   /// When time stood still for what needs this, by `Needs`; each holds the one before but for
@@ -141,6 +147,8 @@ struct Digest {
   std::vector<PermitCall> permit_calls;              ///< in the order of their begin
   std::vector<bool> is_slot;  ///< by id of the name: of a semaphore for which there were calls
   std::vector<AllCall> all_calls;  ///< in the order of their begin
+  std::vector<UsersCall> users_calls;  ///< in the order of their begin
+  std::vector<Index> remaining;        ///< the answers of `held()` with one of `remaining()`
   std::vector<bool> is_joint;  ///< by id of the name: calls wanted it and others at once
   /// By id of the name: the entries that joined its queue or left it, in the server's order.
   std::vector<std::vector<Index>> places;

@@ -82,7 +82,8 @@ class Numbering::Run {
     f.name = names_.of(e.name);
     f.verb = verb_of(e.verb);
     f.outcome = outcome_of(e.outcome);
-    if (about(e.kind).fields.contains(field(&Event::session))) {
+    const bool of_none = is_users_call(e.kind) && e.session == 0;
+    if (!of_none && about(e.kind).fields.contains(field(&Event::session))) {
       f.session = sessions_.of(f.process, e.session);
     }
     switch (e.kind) {

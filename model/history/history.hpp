@@ -54,6 +54,9 @@ void sort_by_time(History& history);
 
 /// Whether this send or reply is of a command that asks for the lock for its session: an attempt,
 /// or a hand-over to it.
+[[nodiscard]] constexpr bool is_users_call(Kind kind) {
+  return kind == Kind::call || kind == Kind::returned;
+}
 [[nodiscard]] bool asks_for_lock(const Event& event);
 
 /// Whether this send or reply is of a command by which owners leave the lock: a delete, or a

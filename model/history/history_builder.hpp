@@ -307,6 +307,32 @@ class HistoryBuilder {
     name_ = name;
     return *this;
   }
+  /// A user calls this, and waits until `until`; of a handle that of `session`.
+  HistoryBuilder& calls(int at, const std::string& process, const std::string& verb, int until,
+                        int session = 0) {
+    Event e = event(at, Kind::call, process, session);
+    e.call = ++call_;
+    e.verb = verb;
+    e.give_up_ns = until * kMillion;
+    e.single_attempt = verb == "try_acquire" && until == at + 300;
+    return add(e);
+  }
+  /// The last call returns: with the handle of `session` and this token, or with a promise until
+  /// `until`.
+  HistoryBuilder& returns(int at, const std::string& process, const std::string& outcome,
+                          int session = 0, std::int64_t token = 0, int until = 0) {
+    Event e = event(at, Kind::returned, process, session);
+    e.call = call_;
+    e.outcome = outcome;
+    e.token = token;
+    e.deadline_ns = until * kMillion;
+    return add(e);
+  }
+  /// The answers before came with one of `remaining()`: that it is held until then.
+  HistoryBuilder& until(int deadline) {
+    history_.back().deadline_ns = deadline * kMillion;
+    return *this;
+  }
   /// A call for one of `permits` of the semaphore `name`, until `until` (0: it does not wait).
   HistoryBuilder& asks_permit(int at, const std::string& process, int call, int permits,
                               int until, const std::string& name = "s", bool healed = false) {
@@ -539,7 +565,7 @@ class HistoryBuilder {
   std::vector<Entry> queue_;
   std::int64_t order_ = 0;  ///< of the last change of it
   Event document_;        ///< the last put that no deletion followed
-  std::int64_t command_ = 0;
+  std::int64_t command_ = 0, call_ = 0;
   std::int64_t write_ = 0;
 };
 

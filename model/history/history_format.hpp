@@ -42,6 +42,8 @@ enum class Kind : std::uint8_t {
   permit_end,
   all,
   all_end,
+  call,
+  returned,
   write,
   wire,
   put,
@@ -142,7 +144,7 @@ inline constexpr std::array kAboutFields{
                "an acquire call and the lock that it won; of a hand-over the one that receives"},
     AboutField{&Event::command, "command", "the number of a command, in its process"},
     AboutField{&Event::call, "call",
-               "the number of a call for a permit or for several locks, in its process"},
+               "the number of a user's call, in its process"},
     AboutField{&Event::write_number, "write_number",
                "the number of a write to the resource, in its process"},
     AboutField{&Event::name, "name", "the name of the lock"},
@@ -169,13 +171,17 @@ inline constexpr std::array kAboutFields{
                "place until when the entry was good"},
     AboutField{&Event::from_ns, "from_ns",
                "since when it did not run, there was no majority or a command had no answer, until "
-               "the event; a document was written then or later"},
+               "the event; a document was written then or later; of `return` since when other "
+               "functions of the user kept the thread that calls back"},
     AboutField{&Event::wall_ms, "wall_ms",
                "the primary's date of the write, in ms since 1970; 0: not said"},
     AboutField{&Event::sent_ns, "sent_ns",
                "when the command or write was sent; of a worker's answer: it was said then or "
                "later"},
-    AboutField{&Event::deadline_ns, "deadline_ns", "the deadline that the holder has from it"},
+    AboutField{&Event::deadline_ns, "deadline_ns",
+               "the deadline that the holder has from it; of `held` until when `remaining()` said "
+               "that it is held, if none before said so long; of `return` until when `ensure()` was "
+               "asked to keep it held, from then on"},
     AboutField{&Event::give_up_ns, "give_up_ns", "when the call times out; 0: never"},
     AboutField{&Event::single_attempt, "single_attempt", "the call makes one attempt, and ends"},
     AboutField{&Event::first_asked_ns, "first_asked_ns",
@@ -196,7 +202,7 @@ inline constexpr std::array kAboutFields{
     AboutField{&Event::verb, "verb",
                "the command: acquire, extend, hand-over, pass-on, look, delete, index or stream; "
                "of `wire` the server's name of it; of `granted` pass-on, if a release of another "
-               "process gave the lock to an entry of its queue"},
+               "process gave the lock to an entry of its queue; of `call` the public function"},
     AboutField{&Event::fault, "fault", "the kind of the fault"},
     AboutField{&Event::begins, "begins", "it lasts from here"},
     AboutField{&Event::ends, "ends", "it lasted until here"},
@@ -351,8 +357,8 @@ inline constexpr std::array kAll{
         "what `held()` answered the handle's user, equal answers in a row: `outcome` = yes "
         "or no. Of yes the first answer and the last question are reported, of no the first of "
         "both",
-        fields(&E::process, &E::session, &E::name, &E::outcome, &E::count, &E::first_asked_ns,
-               &E::first_answered_ns, &E::last_asked_ns)},
+        fields(&E::process, &E::session, &E::name, &E::deadline_ns, &E::outcome, &E::count,
+               &E::first_asked_ns, &E::first_answered_ns, &E::last_asked_ns)},
     AboutKind{Kind::notified,
               "notified",
               "the handle's `lost()` fired: stamped inside the user's callback",
@@ -390,6 +396,18 @@ inline constexpr std::array kAll{
               "all-end",
               "its answer, of each: `outcome` = granted, with this token, or the error's kind",
               fields(&E::process, &E::call, &E::name, &E::token, &E::outcome)},
+    AboutKind{Kind::call,
+              "call",
+              "a user calls `verb` of the public interface: try_acquire, acquire_async, release, "
+              "release_async, ensure, inspect; `session`: of the handle",
+              fields(&E::process, &E::session, &E::call, &E::name, &E::give_up_ns,
+                     &E::single_attempt, &E::verb)},
+    AboutKind{Kind::returned,
+              "return",
+              "it returned, or called back: `outcome` = granted (with the handle's `session` and "
+              "token) or the error's kind, what the release found, yes, no, held or free",
+              fields(&E::process, &E::session, &E::call, &E::name, &E::token, &E::from_ns,
+                     &E::deadline_ns, &E::outcome)},
     AboutKind{Kind::write,
               "write",
               "to the fenced resource, until the event: `outcome` = accepted, refused or unknown",

@@ -29,6 +29,7 @@ enum class Check : std::uint8_t {
   needless,
   grounded,
   alive,
+  calls,
   unique_lock_id,
   deadline,
   presumed_dead,
@@ -94,6 +95,9 @@ inline constexpr std::array kAboutChecks{
                "what the lock does and reports follows from what it was asked, sent and heard"},
     AboutCheck{Check::alive, "alive", CheckKind::lock,
                "a process that uses the lock does not die of it, and ends when asked"},
+    AboutCheck{Check::calls, "calls", CheckKind::lock,
+               "a call returns in time what became of the lock; remaining() and ensure() promise no "
+               "more than the lease"},
     AboutCheck{Check::unique_lock_id, "unique-lock-id", CheckKind::rule,
                "a lockId names one execution of one command, for ever"},
     AboutCheck{Check::deadline, "deadline", CheckKind::rule,

@@ -75,6 +75,11 @@ struct Finding {
 /// No process dies without having been killed, and each ends when it is asked to.
 [[nodiscard]] Finding check_alive(const Digest& d);
 
+/// What a user calls returns by the time that it was given, with an error that its header promises
+/// and that the call met, or with what the lock became: a grant, the end of the release. What
+/// `remaining()` and `ensure()` say is covered by a lease.
+[[nodiscard]] Finding check_calls(const Digest& d);
+
 /// The least number of checks per guarantee that makes "holds" mean something.
 using Floors = std::map<Check, std::int64_t>;
 

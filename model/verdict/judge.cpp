@@ -62,7 +62,8 @@ std::vector<Finding> judge(const Digest& d, const Floors& floors, const Watchers
                                 check_release(d),
                                 check_needless_loss(d),
                                 std::move(of_form.back()),
-                                check_alive(d)};
+                                check_alive(d),
+                                check_calls(d)};
   std::ranges::move(rules->result(), std::back_inserter(findings));
   const bool whole = findings.front().verdict == Verdict::holds;
   for (Finding& f : findings) {

@@ -17,6 +17,7 @@ bool overdue(const Digest& d, Finding& f, const Fact& e, std::int64_t span, Need
 
 void SessionForm::visit(Index i, const Fact& e) {
   if (!about(e.kind).fields.contains(field(&Event::session))) return;
+  if (is_users_call(e.kind)) return;
   if (e.kind == Kind::send && d_.facts.sessions[e.session].number == 0) return;
   Life& s = lives_[e.session];
   require((e.kind == Kind::ask) != s.asked, "an acquire call is asked for once, and first", i);

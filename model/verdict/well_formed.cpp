@@ -99,7 +99,9 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
       case Kind::reply: visit_reply(i, e); break;
       case Kind::permit:
       case Kind::permit_end:
-        visit_permit(i, e);
+      case Kind::call:
+      case Kind::returned:
+        visit_call(i, e);
         break;
       case Kind::all:
       case Kind::all_end:
@@ -121,12 +123,13 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   }
 
   /// Each call has a number of its own, and one answer.
-  void visit_permit(Index i, const Fact& e) {
+  void visit_call(Index i, const Fact& e) {
     const std::pair call{e.process, d_.at(i).call};
-    const bool fits = e.kind == Kind::permit ? permit_calls_.emplace(call, true).second
-                                             : std::exchange(permit_calls_[call], false);
-    if (e.process == kNoText) broken("a call for a permit of no process", {i});
-    if (!fits) broken("a call for a permit appears twice, or an answer without one", {i});
+    const bool begins = e.kind == Kind::permit || e.kind == Kind::call;
+    const bool fits = begins ? calls_.emplace(call, true).second
+                             : std::exchange(calls_[call], false);
+    if (e.process == kNoText) broken("a user's call of no process", {i});
+    if (!fits) broken("a user's call appears twice, or an answer without one", {i});
   }
 
   /// Of each of its locks a call has one event, and one answer.
@@ -419,7 +422,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   Orders orders_;
   std::int64_t batch_order_ = 0;  ///< the time of the last deletion ...
   std::set<Id> batch_;        ///< ... and its locks
-  std::map<std::pair<Id, std::int64_t>, bool> permit_calls_;  ///< whether it has no answer yet
+  std::map<std::pair<Id, std::int64_t>, bool> calls_;  ///< whether it has no answer yet
   std::map<std::tuple<Id, std::int64_t, Id>, bool> all_calls_;  ///< likewise, by call and lock
   std::vector<Index> written_to_;  ///< by number of a write to the resource
 };

@@ -18,6 +18,7 @@ std::map<model::Check, int> slow_counts(const model::History& history) {
           {G9, slow_cost(q)},
           {release, slow_release(q)},
           {needless, slow_needless_loss(q)},
+          {calls, slow_calls(q)},
           {unique_lock_id, slow_unique_lock_id(history)},
           {deadline, slow_deadline(history)},
           {presumed_dead, slow_presumed_dead(history)},

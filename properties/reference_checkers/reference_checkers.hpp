@@ -26,6 +26,7 @@ class Questions;
 [[nodiscard]] int slow_cost(const Questions& q);           ///< G9
 [[nodiscard]] int slow_release(const Questions& q);
 [[nodiscard]] int slow_needless_loss(const Questions& q);
+[[nodiscard]] int slow_calls(const Questions& q);
 
 // The monitors: what they ask of an event is what came before it in the history.
 [[nodiscard]] int slow_unique_lock_id(const model::History& h);

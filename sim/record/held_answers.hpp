@@ -14,8 +14,11 @@ class HeldAnswers {
 
   HeldAnswers(std::string process, std::int64_t session, std::string name);
 
-  /// An answer that was given between these two readings of the harness's clock.
-  void add(bool held, std::int64_t before_ns, std::int64_t after_ns, const Emit& emit);
+  /// An answer that was given between these two readings of the harness's clock, and until when
+  /// `remaining()` said in between that it is held; 0: nothing remained, or was asked for. What is
+  /// later than it said before begins another event.
+  void add(bool held, std::int64_t before_ns, std::int64_t after_ns, const Emit& emit,
+           std::int64_t until_ns = 0);
   /// Emits what it has not emitted yet. A process that may be killed calls it now and then.
   void flush(std::int64_t now_ns, const Emit& emit);
 
@@ -25,6 +28,7 @@ class HeldAnswers {
  private:
   model::Event run_;
   bool said_no_ = false;
+  std::int64_t until_ns_ = 0;  ///< the latest that `remaining()` said
 };
 
 }  // namespace leasehold::sim

@@ -23,8 +23,7 @@ const char* name_of(core::Outcome outcome) {
 
 }  // namespace
 
-Event Recorder::at(core::LocalInstant now, Kind kind) const {
-  Event e;
+Event Recorder::at(core::LocalInstant now, Kind kind, Event e) const {
   e.at_ns = ns(now);
   e.kind = kind;
   e.process = process_;
@@ -116,6 +115,18 @@ void Recorder::all_answered(std::int64_t call, const AllAsked& asked,
     if (!tokens.empty()) e.token = tokens[i].value();
     emit_(std::move(e));
   }
+}
+
+std::int64_t Recorder::called(Event call, core::LocalInstant now) {
+  const std::lock_guard lock(mutex_);
+  call.call = ++calls_;
+  emit_(at(now, Kind::call, std::move(call)));
+  return calls_;
+}
+
+void Recorder::returned(Event end, core::LocalInstant now) {
+  const std::lock_guard lock(mutex_);
+  emit_(at(now, Kind::returned, std::move(end)));
 }
 
 void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {

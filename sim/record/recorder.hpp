@@ -65,6 +65,11 @@ class Recorder final : public runtime::Observer {
                     const std::vector<FencingToken>& tokens, const std::string& reason,
                     core::LocalInstant now);
 
+  /// A call of a user begins: the event has what it asks for. Returns the call's number.
+  std::int64_t called(model::Event call, core::LocalInstant now);
+  /// It returns: the event has its number, and what was returned.
+  void returned(model::Event end, core::LocalInstant now);
+
   /// The session that got this process's latest grant of `name` with `token`, until it has
   /// released. A holder asks as soon as it has its handle: with a lock that starts its tokens
   /// again, another session may be granted the same ones later.
@@ -89,7 +94,7 @@ class Recorder final : public runtime::Observer {
     std::string giver = {}, also_owner = {};
   };
 
-  model::Event at(core::LocalInstant now, model::Kind kind) const;
+  model::Event at(core::LocalInstant now, model::Kind kind, model::Event e = {}) const;
   model::Event of_session(core::SessionId session, const std::string& name, core::LocalInstant now,
                           model::Kind kind) const;
   void set_options(model::Event& e, const LockOptions& options) const;
@@ -111,7 +116,7 @@ class Recorder final : public runtime::Observer {
 
   mutable std::mutex mutex_;  // protects the rest
   bool healed_ = false;
-  std::int64_t calls_ = 0;  ///< for permits, or for several locks
+  std::int64_t calls_ = 0;  ///< of users
   std::map<core::CommandId, Sent> under_way_;
   /// Locks with a requested release, from the request to the end or release: an event names none.
   std::map<core::SessionId, std::string> names_;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "api/access.hpp"
-#include "sim/all_call.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -15,6 +14,9 @@ constexpr std::int64_t kWriteTimeout = 3'000 * kMs;
 /// How often a holder asks `held()` in the time of a lease, and at each turn of events besides.
 constexpr int kQuestionsPerLease = 25;
 constexpr std::int64_t kNsPerUs = 1'000;
+/// Every so many-th call waits on a thread of the user: those threads are the machine's own, and
+/// dear.
+constexpr std::int64_t kWaitsEvery = 8;
 
 }  // namespace
 
@@ -46,7 +48,6 @@ void Caller::cancel_call() {
   if (candidate_) return candidate_->give_up();
   // Where it is another call's, or none's, nothing hears of it.
   stop_.request_stop();
-  home_->driver->cancel(session_);
 }
 
 void Caller::happened(const Workload::Event& event) {
@@ -63,9 +64,9 @@ void Caller::on(const Workload::Rest& rest) {
                        [this] { happened(Workload::TimePassed{}); });
 }
 
-/// By the asynchronous call: with one thread a blocking one would wait for ever.
 void Caller::on(const Workload::Acquire& acquire) {
   ++calls_;
+  stop_ = {};
   if (acquire.permits > 0) {
     call_for_a_permit(acquire);
   } else if (!acquire.also.empty()) {
@@ -73,9 +74,16 @@ void Caller::on(const Workload::Acquire& acquire) {
   } else if (acquire.leads) {
     stand_for_election(acquire);
   } else {
-    session_ = home_->driver->acquire_async(
-        acquire.lock, home_->options, acquire.timeout,
-        [this](Result<runtime::Handle> handle) { answered(std::move(handle)); });
+    const auto lock = detail::Access::lock(home_->driver, acquire.lock, home_->options);
+    const auto stop = stop_.get_token();
+    if (waits()) {
+      home_->machine.start_user([this, lock, timeout = acquire.timeout, stop] {
+        answered(home_->calls.try_acquire(lock, timeout, stop));
+      });
+    } else {
+      home_->calls.acquire_async(
+          lock, acquire.timeout, [this](auto handle) { answered(std::move(handle)); }, stop);
+    }
   }
   if (!acquire.cancel_after) return;
   // It may be granted meanwhile, or be another call's turn: then there is nothing to cancel.
@@ -83,6 +91,8 @@ void Caller::on(const Workload::Acquire& acquire) {
     if (call == calls_) cancel_call();
   });
 }
+
+bool Caller::waits() const { return calls_ % kWaitsEvery == 0; }
 
 void Caller::call_for_a_permit(const Workload::Acquire& acquire) {
   const Recorder::PermitAsked asked{acquire.lock, acquire.permits, acquire.timeout};
@@ -98,7 +108,7 @@ void Caller::call_for_a_permit(const Workload::Acquire& acquire) {
         home_->recorder.permit_answered(call, asked, got ? got->handle.name() : "",
                                         got ? "" : to_string(got.error().kind), now());
         if (!got) return answered(got.error());
-        answered(std::move(got->handle));
+        answered(detail::Access::handle(std::move(got->handle)));
       });
 }
 
@@ -107,16 +117,11 @@ void Caller::call_for_all(const Workload::Acquire& acquire) {
   for (const auto& name : acquire.also) {
     locks.push_back(detail::Access::lock(home_->driver, name, home_->options));
   }
-  stop_ = {};
   home_->machine.start_user([this, locks, timeout = acquire.timeout, stop = stop_.get_token()] {
-    auto got = sim::call_for_all(locks, timeout, stop, home_->recorder,
-                                 [this] { return home_->machine.clock.now(); });
+    auto got = home_->calls.acquire_all(locks, timeout, stop);
     if (home_->over) return;
     if (!got) return happened(Workload::NotGranted{});
-    for (auto& handle : *got) {
-      auto inside = detail::Access::take(std::move(handle));
-      hold(inside.name(), inside.token(), inside);
-    }
+    for (auto& handle : *got) hold(std::move(handle));
     happened(Workload::Granted{static_cast<std::uint64_t>(holdings_.front().session)});
   });
 }
@@ -127,7 +132,9 @@ void Caller::stand_for_election(const Workload::Acquire& acquire) {
       detail::Access::lock(home_->driver, acquire.lock, home_->options), home_->machine,
       [this, name = acquire.lock](FencingToken token) {
         if (home_->over) return;
-        hold(name, token, std::nullopt);
+        const auto grant = home_->recorder.grant_of(name, token);
+        holdings_.push_back({nullptr, candidate_, name, grant.owner, token, grant.session,
+                             HeldAnswers(home_->process, grant.session, name)});
         happened(Workload::Granted{static_cast<std::uint64_t>(holdings_.front().session)});
       });
   home_->machine.start_user([this, candidate = candidate_] {
@@ -142,24 +149,29 @@ void Caller::stand_for_election(const Workload::Acquire& acquire) {
   });
 }
 
-/// Why it ended without a lock is in the recorder's events.
-void Caller::answered(Result<runtime::Handle> handle) {
+void Caller::answered(Result<LockHandle> handle) {
   if (home_->over) return;
   if (!handle) return happened(Workload::NotGranted{});
-  const auto session = handle->session();
-  hold(handle->name(), handle->token(), *handle);
-  happened(Workload::Granted{session});
+  hold(std::move(*handle));
+  happened(Workload::Granted{static_cast<std::uint64_t>(holdings_.front().session)});
 }
 
-/// The session by name and token: neither handle nor term shows the owner, which the fence's record
-/// needs.
-void Caller::hold(const std::string& name, FencingToken token,
-                  std::optional<runtime::Handle> handle) {
-  const auto grant = home_->recorder.grant_of(name, token);
-  const auto session = handle ? static_cast<std::int64_t>(handle->session()) : grant.session;
-  auto term = handle ? nullptr : candidate_;
-  holdings_.push_back(Holding{std::move(handle), std::move(term), name, grant.owner, token, session,
-                              HeldAnswers(home_->process, session, name)});
+/// The owner by name and token: the handle does not show it, and the fence's record needs it.
+void Caller::hold(LockHandle handle) {
+  const auto session = static_cast<std::int64_t>(detail::Access::inside(handle).session());
+  const auto name = handle.name();
+  const auto token = handle.fencing_token();
+  const auto release_nothing = [](LockHandle* one) {
+    (void)detail::Access::take(std::move(*one));
+    delete one;
+  };
+  holdings_.push_back({{new LockHandle(std::move(handle)), release_nothing},
+                       nullptr,
+                       name,
+                       home_->recorder.grant_of(name, token).owner,
+                       token,
+                       session,
+                       HeldAnswers(home_->process, session, name)});
 }
 
 /// Still within the callback of the grant, where a user's code would begin.
@@ -179,9 +191,21 @@ void Caller::on(const Workload::Receive& receive) {
     ask(holding);
     if (!holding.silent) keep_asking(holding.session);
   }
-  if (receive.callback_time) home_->machine.keep_busy(receive.callback_time->count() * kNsPerUs);
+  if (receive.callback_time && !waits()) {
+    keep_thread_that_calls_back(receive.callback_time->count() * kNsPerUs);
+  }
   // After this callback has returned, as a user's next statement would be.
   pass_while_held(kGrain);
+}
+
+void Caller::keep_thread_that_calls_back(std::int64_t span_ns) {
+  auto& kept = home_->kept;
+  if (kept.now++ == 0 && kept.to != home_->queue.now()) kept.from = home_->queue.now();
+  home_->machine.keep_busy(span_ns);
+  home_->machine.later(span_ns, [this] {
+    --home_->kept.now;
+    home_->kept.to = home_->queue.now();
+  });
 }
 
 /// Not after a release: the workload then has another action under way.
@@ -215,9 +239,13 @@ void Caller::ask() {
 
 bool Caller::ask(Holding& holding) const {
   const bool held = holding.held();
+  const auto left = holding.handle ? holding.handle->remaining().count() : 0;
+  const MachineClock& clock = home_->machine.clock;
+  const auto until =
+      left > 0 ? clock.true_time(clock.now().time_since_epoch().count() + left) : 0;
   const auto now = home_->queue.now();
   // Before and after are one instant here; in the live world they are not.
-  holding.answers.add(held, now, now, home_->emit);
+  holding.answers.add(held, now, now, home_->emit, until);
   return held;
 }
 
@@ -226,7 +254,13 @@ void Caller::flush() {
 }
 
 /// In true time: a user's work does not run by the machine's wrong clock.
-void Caller::on(const Workload::Hold& hold) { pass_while_held(hold.time.count() * kNsPerUs); }
+void Caller::on(const Workload::Hold& hold) {
+  for (const Holding& holding : holdings_) {
+    if (!holding.handle || !home_->calls.ensures(*holding.handle)) continue;
+    home_->machine.start_user([this, handle = holding.handle] { home_->calls.ensure(*handle); });
+  }
+  pass_while_held(hold.time.count() * kNsPerUs);
+}
 
 /// It asks again after it has asked for the release, at once and before an answer can be there: the
 /// answer is no from then on.
@@ -239,9 +273,18 @@ void Caller::on(const Workload::Release&) {
       holding->term->end_term();  // released when its work has returned; then `run` returns
     } else {
       // The user waits for the release before it goes on, as `release()` does.
-      holding->handle->begin_release([this, left](ReleaseResult) {
-        if (--*left == 0) happened(Workload::Released{});
-      });
+      const auto released = [this, left] {
+        if (!home_->over && --*left == 0) happened(Workload::Released{});
+      };
+      if (waits()) {
+        holding->handle->begin_release();
+        home_->machine.start_user([this, holding, released] {
+          home_->calls.release(*holding->handle);
+          released();
+        });
+      } else {
+        home_->calls.release_async(*holding->handle, released);
+      }
     }
     // A holding that was released is not notified of a loss any more, and no loss is expected.
     holding->on_lost.reset();

@@ -12,6 +12,7 @@
 #include "sim/candidate.hpp"
 #include "sim/plan/workload.hpp"
 #include "sim/record/held_answers.hpp"
+#include "sim/user_calls.hpp"
 #include "sim/virtual/machine.hpp"
 #include "sim/virtual/network.hpp"
 
@@ -27,7 +28,8 @@ struct Holding {
     return handle ? handle->lost() : term->lost();
   }
 
-  std::optional<runtime::Handle> handle;
+  /// Its end releases nothing, because a process that is killed runs no destructor.
+  std::shared_ptr<LockHandle> handle;
   std::shared_ptr<Candidate> term;
   std::string name, owner;
   FencingToken token;
@@ -40,8 +42,8 @@ struct Holding {
 };
 
 /// One user of a simulated process: it holds or awaits at a time what one call asks for. Its
-/// workload decides what it does; here it is done on this machine: with callbacks, and on a thread
-/// of the user where the public interface has only calls that wait. It uses its handle as a user
+/// workload decides what it does; here it is done on this machine: with callbacks, and by turns on a
+/// thread of the user by calls that wait. It uses its handle as a user
 /// would: it asks `held()` while it holds, listens to `lost()`, and has the answers written down.
 /// It asks also when the answer should be no, so that a wrong answer is on record.
 ///
@@ -67,6 +69,15 @@ class Caller {
     std::function<void()> on_end;
     const bool& over;  ///< the run has ended: no caller is notified any more
     std::shared_ptr<runtime::Driver> driver;
+    UserCalls calls;
+    /// When functions of users that take their time keep the thread that calls back.
+    struct Kept {
+      int now = 0;
+      std::int64_t from = 0, to = -1;
+    } kept = {};
+    [[nodiscard]] std::int64_t kept_since() const {
+      return kept.now > 0 || kept.to == queue.now() ? kept.from : 0;
+    }
     // Numbers their writes to the fence, so that what the oplog has is matched with what was asked.
     std::int64_t writes = 0;
   };
@@ -97,7 +108,7 @@ class Caller {
   void call_for_a_permit(const Workload::Acquire& acquire);
   void call_for_all(const Workload::Acquire& acquire);
   void stand_for_election(const Workload::Acquire& acquire);
-  void answered(Result<runtime::Handle> handle);
+  void answered(Result<LockHandle> handle);
   void on(const Workload::Receive& receive);
   void on(const Workload::Write& write);
   void on(const Workload::Hold& hold);
@@ -105,7 +116,10 @@ class Caller {
   void on(const Workload::Cancel&) { cancel_call(); }
   void on(const Workload::Nothing&) {}
   void on(const Workload::End&) { home_->on_end(); }
-  void hold(const std::string& name, FencingToken token, std::optional<runtime::Handle> handle);
+  void hold(LockHandle handle);
+  /// Whether the call, and the release after it, wait on a thread of the user.
+  [[nodiscard]] bool waits() const;
+  void keep_thread_that_calls_back(std::int64_t span_ns);
   void write(Holding& holding, const std::function<void()>& done);
   void keep_asking(std::int64_t session);
   bool ask(Holding& holding) const;
@@ -117,10 +131,9 @@ class Caller {
 
   Home* home_;  ///< no reference: callers are moved before they start
   Workload workload_;
-  core::SessionId session_ = 0;  ///< the last that it asked for
   std::shared_ptr<runtime::PermitCall> permit_call_;  ///< the one that it waits for
   std::shared_ptr<Candidate> candidate_;              ///< until its term is over
-  std::stop_source stop_;                             ///< of its call for several locks
+  std::stop_source stop_;                             ///< of its call
   std::int64_t calls_ = 0;                            ///< of every kind
   std::vector<Holding> holdings_;
 };

@@ -48,7 +48,9 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
             .on_grant = world_.on_grant,
             .on_end = [this] { finish_if_all_ended(); },
             .over = over_,
-            .driver = make_driver()},
+            .driver = make_driver(),
+            .calls = {*recorder_, options_, [this] { return machine_.clock.now(); },
+                      [this] { return home_.kept_since(); }}},
       callers_(make_callers()) {}
 
 /// Never resized: events refer to its elements.

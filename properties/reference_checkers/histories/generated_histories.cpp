@@ -42,6 +42,70 @@ void congest(model::History& h, Draws& draw) {
   model::sort_by_time(h);
 }
 
+/// What users called, and what they were told. Functions of users may keep the thread that calls
+/// back.
+void call_all(model::History& h, Draws& draw) {
+  std::int64_t calls = 0;
+  model::History users;
+  const auto call = [&](const Event& begin, const char* verb, std::int64_t give_up_ns,
+                        const Event* end, const std::string& outcome) -> Event* {
+    Event e;
+    e.at_ns = begin.at_ns;
+    e.kind = Kind::call;
+    e.process = begin.process;
+    e.session = begin.kind == Kind::ask ? 0 : begin.session;
+    e.call = ++calls;
+    e.name = begin.name;
+    e.verb = verb;
+    e.give_up_ns = give_up_ns;
+    e.single_attempt = begin.single_attempt;
+    users.push_back(e);
+    if (end == nullptr) return nullptr;
+    e = model::as_kind(Kind::returned, e);
+    e.at_ns = end->at_ns + draw.from(0, 3) * model::kMs;
+    if (draw.one_in(8)) e.from_ns = end->at_ns, e.at_ns += draw.from(1, 600) * model::kMs;
+    e.session = end->kind == Kind::ended ? 0 : end->session;
+    e.outcome = outcome;
+    users.push_back(e);
+    return &users.back();
+  };
+  const auto of = [&h](const Event& session, std::initializer_list<Kind> kinds) -> const Event* {
+    for (const Event& e : h) {
+      const bool meant = std::find(kinds.begin(), kinds.end(), e.kind) != kinds.end();
+      if (meant && e.process == session.process && e.session == session.session) return &e;
+    }
+    return nullptr;
+  };
+  for (Event& e : h) {
+    if (e.kind == Kind::ask) {
+      const Event* end = of(e, {Kind::granted, Kind::ended});
+      const bool granted = end != nullptr && end->kind == Kind::granted;
+      const auto give_up = e.single_attempt ? e.at_ns + 300 * model::kMs : e.give_up_ns;
+      Event* told = call(e, draw.one_in(2) ? "try_acquire" : "acquire_async", give_up, end,
+                         end == nullptr ? "" : granted ? "granted" : end->outcome);
+      if (told != nullptr && granted) told->token = end->token;
+    }
+    if (e.kind == Kind::release) {
+      const Event* end = of(e, {Kind::released});
+      call(e, draw.one_in(2) ? "release" : "release_async", e.at_ns + 300 * model::kMs, end,
+           end == nullptr ? "" : end->outcome);
+    }
+    const Event* granted = of(e, {Kind::granted});
+    if (granted == nullptr) continue;
+    if (e.kind == Kind::granted && draw.one_in(2)) {
+      const bool yes = draw.one_in(2);
+      Event* told = call(e, "ensure", e.at_ns + 300 * model::kMs, &e, yes ? "yes" : "no");
+      told->token = 0;
+      told->deadline_ns = e.deadline_ns + (yes ? -draw.from(0, 900) : draw.from(0, 900)) * model::kMs;
+    }
+    if (e.kind == Kind::held && e.outcome == "yes" && draw.one_in(2)) {
+      e.deadline_ns = granted->deadline_ns;
+    }
+  }
+  h.insert(h.end(), users.begin(), users.end());
+  model::sort_by_time(h);
+}
+
 }  // namespace
 
 HistoryGenerator::HistoryGenerator(model::Check check, std::uint32_t seed)
@@ -224,6 +288,7 @@ model::History HistoryGenerator::history() {
   world(s);
   auto h = s.end(draw_.from(9'000, 13'000));
   befall(h);
+  if (check_ == model::Check::calls) call_all(h, draw_);
   spoiler_.spoil(h, check_);
   spoiler_.lose_some(h);
   congest(h, draw_);  // last, so that the rest is as without it

@@ -25,6 +25,7 @@ const std::vector<Spoiler::Spoil>& Spoiler::spoils() {
       {G9, &Spoiler::send_too_much},
       {release, &Spoiler::say_the_wrong_thing},
       {needless, &Spoiler::lose_needlessly},
+      {calls, &Spoiler::mislead_the_user},
       {unique_lock_id, &Spoiler::reuse_a_lock_id},
       {deadline, &Spoiler::count_from_later},
       {presumed_dead, &Spoiler::presume_somebody_dead},
@@ -303,6 +304,30 @@ void Spoiler::say_the_wrong_thing(History& h) {
 }
 
 /// It loses a lock that it has just extended, or whose document is there.
+/// A call returns late, never, or something else; a handle promises too much.
+void Spoiler::mislead_the_user(History& h) {
+  Event* end = draw_.pick(h, Kind::returned);
+  Event* held = draw_.pick(h, [](const Event& e) {
+    return e.kind == Kind::held && e.deadline_ns != 0;
+  });
+  if (held != nullptr && draw_.one_in(3)) {
+    held->deadline_ns += draw_.from(1, 900) * kMs;
+    if (draw_.one_in(3)) held->outcome = "no";
+    return;
+  }
+  if (end == nullptr) return;
+  switch (draw_.from(0, 4)) {
+    case 0: end->at_ns += draw_.from(1, 2'000) * kMs; break;
+    case 1: h.erase(h.begin() + (end - h.data())); break;
+    case 2: end->token += 1; break;
+    case 3: end->deadline_ns += draw_.from(-900, 900) * kMs; break;
+    default:
+      end->outcome = draw_.any_of({"granted", "released", "not_owner", "timed_out", "refused",
+                                   "configuration", "cancelled", "invalid_option", "yes", "no"});
+  }
+  sort_by_time(h);
+}
+
 void Spoiler::lose_needlessly(History& h) {
   const Event* grant = any_grant(h);
   if (grant == nullptr) return;

@@ -39,6 +39,7 @@ class Spoiler {
   void send_too_much(History& h);
   void say_the_wrong_thing(History& h);
   void lose_needlessly(History& h);
+  void mislead_the_user(History& h);
   void reuse_a_lock_id(History& h);
   void count_from_later(History& h);
   void presume_somebody_dead(History& h);

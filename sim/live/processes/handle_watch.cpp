@@ -65,8 +65,11 @@ void HandleWatch::Watched::ask() {
 void HandleWatch::Watched::ask_once() {
   const auto before = watch_.clock_->true_ns();
   const bool held = handle_.held();
+  const auto asked = watch_.clock_->now().time_since_epoch().count();
+  const auto left = handle_.remaining().count();
   const auto after = watch_.clock_->true_ns();
-  answers_.add(held, before, after, watch_.emit_);
+  const auto until = left > 0 ? watch_.clock_->true_ns_of(asked + left) : 0;
+  answers_.add(held, before, after, watch_.emit_, until);
   if (answers_.count() >= kFlushEvery) answers_.flush(after, watch_.emit_);
 }
 

@@ -29,6 +29,7 @@ class HandleWatch {
   /// What a user has of a lock: a handle, or a term that it leads.
   struct Handle {
     std::function<bool()> held;
+    std::function<std::chrono::nanoseconds()> remaining;
     std::stop_token lost;
     std::string name;
     std::int64_t session = 0;

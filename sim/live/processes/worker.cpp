@@ -13,7 +13,6 @@
 #include "api/access.hpp"
 #include "mongo/client/mongo_transport.hpp"
 #include "published/recipe_provider.hpp"
-#include "sim/all_call.hpp"
 #include "sim/candidate.hpp"
 #include "sim/live/processes/handle_watch.hpp"
 #include "sim/live/processes/sabotage.hpp"
@@ -26,6 +25,7 @@
 #include "sim/plan/plan_json.hpp"
 #include "sim/plan/workload.hpp"
 #include "sim/record/recorder.hpp"
+#include "sim/user_calls.hpp"
 
 namespace leasehold::sim::live {
 
@@ -88,7 +88,8 @@ class Worker {
         recorder_(std::make_shared<Recorder>(order.name,
                                              [this](const Event& e) { emit(by_true_time(e)); })),
         watch_(clock_, order.name, emit),
-        options_(options_of(order.plan, order.lock, order.clock_margin_ms)) {
+        options_(options_of(order.plan, order.lock, order.clock_margin_ms)),
+        calls_(*recorder_, options_, [this] { return clock_->now(); }) {
     const auto uri = with_option(uri_, "socketTimeoutMS=3000&serverSelectionTimeoutMS=3000");
     for (int i = 0; i < (order.doomed ? 1 : order.plan.callers); ++i) {
       callers_.push_back(std::make_unique<Caller>(i, order.seed, workload_for(order, options_), uri,
@@ -221,8 +222,12 @@ class Worker {
   Workload::Event perform(const LockProvider&, Caller&, const Workload::Rest& rest) {
     return wait(rest.time);
   }
-  Workload::Event perform(const LockProvider&, Caller&, const Workload::Hold& hold) {
-    return wait(hold.time);
+  Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Hold& hold) {
+    const auto began = clock_->true_ns();
+    for (const Holding& holding : caller.holdings) {
+      if (!caller.candidature && UserCalls::ensures(holding.handle)) calls_.ensure(holding.handle);
+    }
+    return wait(hold.time - std::chrono::nanoseconds(clock_->true_ns() - began));
   }
   Workload::Event perform(const LockProvider& provider, Caller& caller,
                           const Workload::Acquire& acquire) {
@@ -236,8 +241,8 @@ class Worker {
     if (!acquire.also.empty()) return all(provider, caller, acquire, stop);
     auto handle = acquire.permits > 0
                       ? permit(provider, acquire, stop)
-                      : provider.create_lock(acquire.lock, options_)
-                            ->try_acquire(acquire.timeout, stop);
+                      : calls_.try_acquire(provider.create_lock(acquire.lock, options_).value(),
+                                           acquire.timeout, stop);
     if (handle) hold(caller, std::move(*handle));
     return granted(caller);
   }
@@ -247,8 +252,7 @@ class Worker {
     for (const auto& name : acquire.also) {
       locks.push_back(provider.create_lock(name, options_).value());
     }
-    auto got = call_for_all(locks, acquire.timeout, stop, *recorder_,
-                            [this] { return clock_->now(); });
+    auto got = calls_.acquire_all(locks, acquire.timeout, stop);
     if (got) {
       for (auto& handle : *got) hold(caller, std::move(handle));
     }
@@ -311,12 +315,14 @@ class Worker {
   }
   static HandleWatch::Handle as_its_user_has_it(const Caller& caller, const Holding& holding) {
     if (!caller.candidature) {
-      return {[&holding] { return holding.handle.held(); }, holding.handle.lost(), holding.name,
-              holding.grant.session};
+      return {[&holding] { return holding.handle.held(); },
+              [&holding] { return holding.handle.remaining(); }, holding.handle.lost(),
+              holding.name, holding.grant.session};
     }
     const Candidate& candidate = caller.candidature->candidate;
     return {[&candidate, token = holding.grant.token] { return candidate.leads(token); },
-            candidate.lost(), holding.name, holding.grant.session};
+            [] { return std::chrono::nanoseconds(0); }, candidate.lost(), holding.name,
+            holding.grant.session};
   }
   Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Write&) {
     for (Holding& holding : caller.holdings) write_fenced(caller, holding);
@@ -330,7 +336,9 @@ class Worker {
       if (!caller.candidature) holding.watched->ask();
       holding.watched.reset();
     }
-    for (Holding& holding : caller.holdings) holding.handle.release();
+    for (Holding& holding : caller.holdings) {
+      if (!caller.candidature) calls_.release(holding.handle);
+    }
     if (caller.candidature) caller.candidature->candidate.end_term();
     caller.candidature.reset();  // waits for its thread, hence for the release
     caller.holdings.clear();
@@ -452,6 +460,7 @@ class Worker {
   HarnessOrders orders_{*clock_};
   HandleWatch watch_;
   const LockOptions options_;
+  const UserCalls calls_;
   std::vector<std::unique_ptr<Caller>> callers_;
   std::latch cycled_{order_.doomed ? 1 : order_.plan.callers};
   std::atomic<std::int64_t> writes_ = 0;

@@ -1,0 +1,152 @@
+#include "model/guarantees/checker_stories.hpp"
+
+namespace leasehold::model {
+namespace {
+
+Finding judged_calls(HistoryBuilder story) { return judged(std::move(story.exact()), Check::calls); }
+
+/// What it says of the first violation; "": it holds.
+std::string why(const HistoryBuilder& story) {
+  const auto f = judged_calls(story);
+  EXPECT_GT(f.checked, 0);
+  return f.verdict == Verdict::holds ? "" : f.why;
+}
+
+HistoryBuilder one() {
+  HistoryBuilder s;
+  s.start(1, "a").start(2, "b");
+  return s;
+}
+
+/// `a` holds until 1,010, and was told so at 20.
+HistoryBuilder holds() {
+  auto s = one();
+  s.calls(10, "a", "try_acquire", 500).ask(10, "a", 1, 500).win(10, 20, "a", 1, 100);
+  s.returns(20, "a", "granted", 1, 100);
+  return s;
+}
+
+TEST(CheckCalls, AGrantIsToldWithItsTokenAndNoOther) {
+  EXPECT_EQ(why(holds()), "");
+  auto s = one();
+  s.calls(10, "a", "try_acquire", 500).ask(10, "a", 1, 500).win(10, 20, "a", 1, 100);
+  auto other_token = s, no_handle = s, too_early = s;
+  EXPECT_NE(why(other_token.returns(20, "a", "granted", 1, 101)), "");
+  EXPECT_NE(why(no_handle.returns(20, "a", "granted")), "");
+  EXPECT_NE(why(too_early.calls(30, "a", "try_acquire", 500).returns(31, "a", "granted", 1, 100)),
+            "");
+}
+
+TEST(CheckCalls, AnErrorIsTheOneThatItsAttemptMet) {
+  const auto told = [](const std::string& core, const std::string& user, int until = 310) {
+    auto s = one();
+    s.calls(10, "a", "try_acquire", until).ask(10, "a", 1, until == 310 ? 0 : until);
+    s.ended(300, "a", 1, core);
+    return why(s.returns(300, "a", user));
+  };
+  EXPECT_EQ(told("refused", "refused"), "");
+  EXPECT_EQ(told("unavailable", "unavailable"), "");
+  EXPECT_NE(told("refused", "unavailable"), "");
+  EXPECT_NE(told("invalid_option", "invalid_option"), "");
+  EXPECT_EQ(told("timed_out", "timed_out", 300), "");
+  EXPECT_NE(told("refused", "refused", 300), "") << "one that waits is not refused";
+  EXPECT_NE(told("configuration", "configuration"), "") << "no server said so";
+}
+
+TEST(CheckCalls, OneThatWasCancelledBeforeItAskedForAnythingIsCancelled) {
+  auto s = one();
+  EXPECT_EQ(why(s.calls(10, "a", "try_acquire", 500).returns(11, "a", "cancelled")), "");
+  auto t = one();
+  EXPECT_NE(why(t.calls(10, "a", "try_acquire", 500).returns(11, "a", "timed_out")), "");
+}
+
+TEST(CheckCalls, ACallReturnsByItsTime) {
+  const auto back = [](int at) {
+    auto s = one();
+    s.calls(10, "a", "try_acquire", 500).ask(10, "a", 1, 500).ended(500, "a", 1, "timed_out");
+    return s.returns(at, "a", "timed_out");
+  };
+  EXPECT_EQ(why(back(500)), "");
+  EXPECT_NE(why(back(501)), "");
+  auto never = one();
+  EXPECT_NE(why(never.calls(10, "a", "try_acquire", 500)), "");
+  auto killed = one();
+  EXPECT_TRUE(judged_calls(killed.calls(10, "a", "try_acquire", 500).crash(400, "a")).never_tested());
+}
+
+TEST(CheckCalls, APausePutsOffTheEndByItsLengthAndNoMore) {
+  const auto paused = [](int at) {
+    auto s = one();
+    s.calls(10, "a", "try_acquire", 500).ask(10, "a", 1, 500).pause(100, "a").resume(700, "a");
+    s.ended(700, "a", 1, "timed_out");
+    return why(s.returns(at, "a", "timed_out"));
+  };
+  EXPECT_EQ(paused(1'100), "");
+  EXPECT_NE(paused(1'101), "");
+}
+
+TEST(CheckCalls, OtherFunctionsOfTheUserMayKeepTheAnswer) {
+  const auto kept = [](int since) {
+    auto s = one();
+    s.calls(10, "a", "acquire_async", 500).ask(10, "a", 1, 500).ended(500, "a", 1, "timed_out");
+    auto h = s.returns(700, "a", "timed_out").exact().end(9'000);
+    for (Event& e : h) {
+      if (e.kind == Kind::returned) e.from_ns = since * kMs;
+    }
+    return find(judge(h, {}), Check::calls).verdict;
+  };
+  EXPECT_EQ(kept(500), Verdict::holds);
+  EXPECT_EQ(kept(501), Verdict::violated);
+}
+
+TEST(CheckCalls, AReleaseTellsWhatWasFound) {
+  const auto told = [](const std::string& user, int at = 410) {
+    auto s = holds();
+    s.calls(400, "a", "release", 700, 1).release(400, 410, "a", 1, 120);
+    return why(s.returns(at, "a", user, 1));
+  };
+  EXPECT_EQ(told("released"), "");
+  EXPECT_NE(told("not_owner"), "");
+  EXPECT_NE(told("unknown"), "");
+  EXPECT_NE(told("released", 701), "") << "it is late";
+  auto never = holds();
+  never.calls(400, "a", "release_async", 700, 1).release(400, 410, "a", 1, 120);
+  EXPECT_NE(why(never), "");
+}
+
+TEST(CheckCalls, RemainingEndsWithTheLease) {
+  auto right = holds(), late = holds(), extended = holds(), after_all = holds();
+  EXPECT_EQ(why(right.yes(21, 1'009, "a", 1).until(1'010)), "");
+  EXPECT_NE(why(late.yes(21, 1'009, "a", 1).until(1'011)), "");
+  extended.extend(300, 310, "a", 1, 110);
+  EXPECT_EQ(why(extended.yes(311, 320, "a", 1).until(1'300)), "");
+  auto too_early = holds();
+  EXPECT_NE(why(too_early.yes(21, 320, "a", 1).until(1'300).extend(330, 340, "a", 1, 110)), "");
+  EXPECT_NE(why(after_all.yes(21, 30, "a", 1).no(31, 32, "a", 1).until(1'010)), "");
+}
+
+TEST(CheckCalls, EnsureIsTrueOnlyForWhatIsCovered) {
+  const auto told = [](const std::string& answer, int until, bool extends) {
+    auto s = holds();
+    s.calls(100, "a", "ensure", 400, 1);
+    if (extends) s.extend(110, 120, "a", 1, 110);
+    return why(s.returns(120, "a", answer, 1, 0, until));
+  };
+  EXPECT_EQ(told("yes", 1'010, false), "");
+  EXPECT_NE(told("yes", 1'011, false), "");
+  EXPECT_EQ(told("yes", 1'110, true), "");
+  EXPECT_NE(told("yes", 1'111, true), "");
+  EXPECT_EQ(told("no", 1'011, false), "");
+  EXPECT_NE(told("no", 1'009, false), "");
+}
+
+TEST(CheckCalls, ALostHandleEnsuresNothing) {
+  auto s = holds();
+  s.lose(50, "a", 1, "not_owner").calls(60, "a", "ensure", 360, 1);
+  auto no = s;
+  EXPECT_NE(why(s.returns(61, "a", "yes", 1, 0, 500)), "");
+  EXPECT_EQ(why(no.returns(61, "a", "no", 1, 0, 500)), "");
+}
+
+}  // namespace
+}  // namespace leasehold::model
