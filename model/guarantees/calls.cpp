@@ -49,8 +49,6 @@ class CallsChecker {
         check_released(call);
       } else if (of_a_handle && verb == "ensure") {
         check_ensured(call);
-      } else if (verb == "inspect") {
-        check_inspected(call);
       }
     }
     for (const Index held : d_.remaining) check_remaining(held);

@@ -399,13 +399,13 @@ inline constexpr std::array kAll{
     AboutKind{Kind::call,
               "call",
               "a user calls `verb` of the public interface: try_acquire, acquire_async, release, "
-              "release_async, ensure, inspect; `session`: of the handle",
+              "release_async or ensure; `session`: of the handle",
               fields(&E::process, &E::session, &E::call, &E::name, &E::give_up_ns,
                      &E::single_attempt, &E::verb)},
     AboutKind{Kind::returned,
               "return",
               "it returned, or called back: `outcome` = granted (with the handle's `session` and "
-              "token) or the error's kind, what the release found, yes, no, held or free",
+              "token) or the error's kind, what the release found, yes or no",
               fields(&E::process, &E::session, &E::call, &E::name, &E::token, &E::from_ns,
                      &E::deadline_ns, &E::outcome)},
     AboutKind{Kind::write,

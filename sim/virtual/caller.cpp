@@ -199,12 +199,13 @@ void Caller::on(const Workload::Receive& receive) {
 }
 
 void Caller::keep_thread_that_calls_back(std::int64_t span_ns) {
-  auto& kept = home_->kept;
-  if (kept.now++ == 0 && kept.to != home_->queue.now()) kept.from = home_->queue.now();
+  if (home_->keep++ == 0 && home_->kept_to != home_->queue.now()) {
+    home_->kept_from = home_->queue.now();
+  }
   home_->machine.keep_busy(span_ns);
   home_->machine.later(span_ns, [this] {
-    --home_->kept.now;
-    home_->kept.to = home_->queue.now();
+    --home_->keep;
+    home_->kept_to = home_->queue.now();
   });
 }
 

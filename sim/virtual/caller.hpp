@@ -70,13 +70,11 @@ class Caller {
     const bool& over;  ///< the run has ended: no caller is notified any more
     std::shared_ptr<runtime::Driver> driver;
     UserCalls calls;
-    /// When functions of users that take their time keep the thread that calls back.
-    struct Kept {
-      int now = 0;
-      std::int64_t from = 0, to = -1;
-    } kept = {};
+    // When functions of users that take their time keep the thread that calls back.
+    int keep = 0;  ///< how many, now
+    std::int64_t kept_from = 0, kept_to = -1;
     [[nodiscard]] std::int64_t kept_since() const {
-      return kept.now > 0 || kept.to == queue.now() ? kept.from : 0;
+      return keep > 0 || kept_to == queue.now() ? kept_from : 0;
     }
     // Numbers their writes to the fence, so that what the oplog has is matched with what was asked.
     std::int64_t writes = 0;

@@ -63,7 +63,10 @@ void call_all(model::History& h, Draws& draw) {
     if (end == nullptr) return nullptr;
     e = model::as_kind(Kind::returned, e);
     e.at_ns = end->at_ns + draw.from(0, 3) * model::kMs;
-    if (draw.one_in(8)) e.from_ns = end->at_ns, e.at_ns += draw.from(1, 600) * model::kMs;
+    if (draw.one_in(8)) {
+      e.from_ns = end->at_ns;
+      e.at_ns += draw.from(1, 600) * model::kMs;
+    }
     e.session = end->kind == Kind::ended ? 0 : end->session;
     e.outcome = outcome;
     users.push_back(e);
@@ -95,8 +98,8 @@ void call_all(model::History& h, Draws& draw) {
     if (e.kind == Kind::granted && draw.one_in(2)) {
       const bool yes = draw.one_in(2);
       Event* told = call(e, "ensure", e.at_ns + 300 * model::kMs, &e, yes ? "yes" : "no");
-      told->token = 0;
-      told->deadline_ns = e.deadline_ns + (yes ? -draw.from(0, 900) : draw.from(0, 900)) * model::kMs;
+      const auto more = draw.from(0, 900) * model::kMs;
+      told->deadline_ns = e.deadline_ns + (yes ? -more : more);
     }
     if (e.kind == Kind::held && e.outcome == "yes" && draw.one_in(2)) {
       e.deadline_ns = granted->deadline_ns;
