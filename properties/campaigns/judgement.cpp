@@ -200,7 +200,15 @@ namespace {
 void add_beacons(const model::History& history, Totals& totals) {
   std::map<std::string, std::int64_t> extending;  // by process: its last command that extends
   std::set<std::string> deleted;
+  std::map<std::pair<std::string, std::int64_t>, std::int64_t> leases;  // by process and session
+  std::map<std::string, std::int64_t> lease_of;                         // by owner
   for (const auto& e : history) {
+    if (e.kind == Kind::ask) leases[{e.process, e.session}] = e.expiry_ms;
+    const bool hands_over = e.kind == Kind::send && e.verb == "hand-over";
+    if (hands_over || (e.kind == Kind::send && e.verb == "acquire")) {
+      lease_of[e.owner] = leases[{e.process, e.session}];
+    }
+    if (hands_over && lease_of[e.giver] != lease_of[e.owner]) ++totals["hand_overs_between_leases"];
     if (e.kind == Kind::send && e.verb == "extend") {
       auto& last = extending[e.process];
       if (last == e.command) ++totals["extended_together"];

@@ -121,6 +121,10 @@ void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& 
   with_permits += has(plan, [](const auto& process, const auto&) { return process.permits > 0; });
   with_together += has(plan, [](const auto& process, const auto&) { return process.together > 1; });
   with_leaders += has(plan, [](const auto& process, const auto&) { return process.leads; });
+  with_other_options += has(plan, [](const auto& p, const auto&) { return p.other_expiry_ms > 0; });
+  with_full_queues += has(plan, [](const auto& p, const auto&) { return p.queue_room < 5; });
+  with_many_locks += has(plan, [](const auto& p, const auto&) { return p.together >= 50; });
+  with_defaults += plan.heartbeat_ms >= sim::kOwnHeartbeat_ms;
   with_moves += sim::simulated::has_moves(plan);
   scripted = is_scripted(plan);
   virtual_s += static_cast<double>(one.run.elapsed_ns) * 1e-9;
@@ -152,6 +156,10 @@ void SimulateReport::add(const SimulateReport& other) {
   with_permits += other.with_permits;
   with_together += other.with_together;
   with_leaders += other.with_leaders;
+  with_other_options += other.with_other_options;
+  with_full_queues += other.with_full_queues;
+  with_many_locks += other.with_many_locks;
+  with_defaults += other.with_defaults;
   with_moves += other.with_moves;
   virtual_s += other.virtual_s;
   events += other.events;
@@ -207,6 +215,8 @@ std::string SimulateReport::happenings_shortfall() const {
       Floor{"permit_waits", with_permits, 100, 10}, usual("all_calls", with_together),
       usual("terms", with_leaders), Floor{"lost_while_others_waited", with_together, 100, 10},
       usual("moves-while-held", with_moves),
+      usual("hand_overs_between_leases", with_other_options), usual("tickets", with_full_queues),
+      usual("batches-of-fifty", with_many_locks),
       rare("bounded_takeovers", runs), rare("late_wins", runs),
       rare("denied_by_old_primaries", runs), rare("duplicate_keys", runs),
       rare("extended_together", runs), rare("resurrected", runs - with_queues),

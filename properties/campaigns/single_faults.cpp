@@ -35,6 +35,9 @@ Plan base(std::uint64_t seed, int locks, std::vector<ProcessPlan> processes) {
   plan.seed = seed;
   plan.locks = locks;
   plan.faulty_ms = kFaulty_ms;
+  plan.ttl_at_once = seed % 2 == 0;
+  plan.failed_fetches = 25;
+  plan.stray_commands = true;
   plan.processes = std::move(processes);
   return plan;
 }

@@ -359,6 +359,8 @@ class Run {
   sim::live::RunSite site_{
       options_.set,
       {.election_timeout_ms = options_.plan.value_or(sim::Plan()).election_timeout_ms,
+       .own_settings =
+           options_.plan.value_or(sim::Plan()).heartbeat_ms >= sim::kOwnHeartbeat_ms,
        .faulty = true}};
   sim::live::Janitor janitor_;
   VerifyReport report_;

@@ -1,6 +1,8 @@
 #include "properties/generation/plan_generator.hpp"
 
 #include <algorithm>
+#include <leasehold/lock_options.hpp>
+#include <utility>
 
 #include "properties/generation/ranges.hpp"
 #include "sim/plan/lock_registry.hpp"
@@ -122,6 +124,11 @@ class Generator {
   void read_triggered();
   void read_permits();
   void read_together_and_leads();
+  void read_options();
+  void read_full_queues();
+  void read_many_locks();
+  void read_defaults();
+  void read_world();
   template <typename Choice>
   std::vector<Choice> read_some(const std::vector<Choice>& all);
 
@@ -285,10 +292,10 @@ void Generator::read_triggered() {
 }
 
 /// Some of its processes call for permits instead of locks. In three of four such plans they hold
-/// long, and wait long beside slots that come and go: only where nothing is disturbed for seconds
-/// must a call notice a free slot in time.
+/// long, and more wait than there are permits, long and beside slots that come and go: only where
+/// nothing is disturbed for seconds must a call notice a free slot in time.
 void Generator::read_permits() {
-  const int one_in = limits_.manner == Manner::live ? 3 : 6;
+  const int one_in = limits_.manner == Manner::live ? 3 : 4;
   const bool has_semaphores = !limits_.foreign && !sim::lock_under_test(plan_.lock).is_published();
   if (!has_semaphores || !in_.share(1, one_in)) return;
   const auto permits = static_cast<int>(in_.between(1, 3));
@@ -299,7 +306,7 @@ void Generator::read_permits() {
     if (!in_.chance(60)) continue;
     p.permits = permits;
     if (!patient) continue;
-    p.callers = 1;
+    p.callers = limits_.manner == Manner::live ? 1 : static_cast<int>(in_.between(2, 3));
     p.acquire_timeout_ms *= 4;
     p.single_attempt_percent /= 4;
     p.long_hold_percent = static_cast<int>(in_.between(30, 90));
@@ -321,6 +328,113 @@ void Generator::read_together_and_leads() {
     if (drawn < 2 && plan_.locks > 1) p.together = std::min(together, plan_.locks);
     if (drawn == 2 || drawn == 3) p.leads = true;
   }
+  // One of several is lost.
+  constexpr auto kForced = FaultKind::force_release;
+  const bool forced = !limits_.only && limits_.groups.contains(sim::group_of(kForced)) &&
+                      limits_.manner == Manner::simulated;
+  for (int i = 0; forced && i < 3; ++i) read_fault(kForced);
+}
+
+/// Settings that few plans need, each of some processes; and callers of one process that differ.
+void Generator::read_options() {
+  constexpr std::int64_t kMostDrift_ppm = 40'000;
+  for (auto& p : plan_.processes) {
+    const auto max_drift = in_.between(0, 4 * kMostDrift_ppm);
+    if (max_drift <= kMostDrift_ppm) {
+      p.drift_ppm = p.drift_ppm * max_drift / p.max_drift_ppm;
+      p.max_drift_ppm = max_drift;
+    }
+    const auto timeout = in_.between(p.expiry_ms / 10, p.expiry_ms / 2 - 1);
+    if (in_.chance(20)) p.operation_timeout_ms = timeout;
+    const auto cadence = in_.between(p.expiry_ms / 6, p.expiry_ms * 7 / 10);
+    if (in_.chance(20)) p.extension_cadence_ms = cadence;
+    const auto workers = static_cast<int>(in_.between(1, 8));
+    if (in_.chance(20)) p.workers = workers;
+    const auto other = p.expiry_ms * in_.between(30, 300) / 100;
+    const auto margin = in_.between(100, 2 * plan_.clock_margin_ms);
+    const auto holding = in_.between(50, other);
+    if (!in_.chance(40)) continue;
+    p.callers = std::max(p.callers, 2);
+    p.other_expiry_ms = std::max<std::int64_t>(other, 200);
+    if (in_.chance(50)) p.other_margin_ms = margin;
+    if (in_.chance(25)) p.other_max_holding_ms = holding;
+  }
+}
+
+/// More processes queue for one lock than its queue has room for.
+void Generator::read_full_queues() {
+  const auto room = in_.between(1, 2);
+  plan_.locks = 1;
+  while (plan_.processes.size() < 5) plan_.processes.push_back(plan_.processes.front());
+  for (auto& p : plan_.processes) {
+    p.queue_room = room;
+    if (p.waiting == sim::Waiting::queue) continue;
+    p.waiting = sim::Waiting::queue;
+    p.wait_max_ms *= kRenewalPauses;
+  }
+}
+
+/// One process holds so many locks for so long that one command extends fifty and more.
+void Generator::read_many_locks() {
+  auto& p = plan_.processes.front();
+  p.together = plan_.locks = static_cast<int>(in_.between(52, 60));
+  p.permits = 0;
+  p.leads = false;
+  p.expiry_ms = in_.between(3'000, 5'000);
+  p.operation_timeout_ms = p.extension_cadence_ms = p.other_expiry_ms = 0;
+  p.max_holding_ms = in_.chance(30) ? p.expiry_ms : 0;
+  p.callers = 1;
+  p.acquire_timeout_ms = 4'000;
+  p.single_attempt_percent = p.cancel_percent = 0;
+  p.long_hold_percent = 100;
+  // The others leave it most of the locks.
+  for (std::size_t i = 1; i < plan_.processes.size(); ++i) {
+    plan_.processes[i].together = 0;
+    plan_.processes[i].callers = 1;
+  }
+}
+
+/// Each setting as it is where nobody sets it, of the lock and of the servers. All times are longer
+/// with the leases, so that such a run has as many events as another.
+void Generator::read_defaults() {
+  constexpr std::int64_t kLonger = 20;
+  plan_.faulty_ms *= kLonger;
+  plan_.clock_margin_ms = LockOptions().clock_margin.count();
+  plan_.ttl_period_ms = 60'000;
+  plan_.election_timeout_ms = 10'000;
+  plan_.heartbeat_ms = sim::kOwnHeartbeat_ms;
+  for (auto& p : plan_.processes) {
+    const ProcessPlan drawn = std::exchange(p, {});
+    p.expiry_ms = LockOptions().expiry.count();
+    p.workers = 4;
+    p.callers = drawn.callers;
+    p.drift_ppm = std::clamp<std::int64_t>(drawn.drift_ppm, -4'000, 4'000);
+    p.hold_ms = drawn.hold_ms * kLonger;
+    p.long_hold_percent = drawn.long_hold_percent;
+    p.long_hold_leases = drawn.long_hold_leases;
+    p.acquire_timeout_ms = drawn.acquire_timeout_ms * kLonger;
+    p.permits = drawn.permits;
+    p.together = drawn.together;
+    p.leads = drawn.leads;
+    if (drawn.waiting != sim::Waiting::queue) continue;
+    p.waiting = sim::Waiting::queue;
+    p.wait_max_ms = 10'000;
+  }
+  for (auto& f : plan_.faults) {
+    f.at_ms *= kLonger;
+    f.for_ms *= kLonger / 2;
+  }
+}
+
+/// What the servers and drivers of a virtual run are like. By the seed, which is a draw, so that
+/// seeds keep their meaning.
+void Generator::read_world() {
+  constexpr int kFailedFetches = 25;
+  plan_.shards = plan_.seed % 3 == 1 && plan_.lock == "leasehold" &&
+                 limits_.manner == Manner::simulated;
+  plan_.ttl_at_once = plan_.seed % 2 == 0;
+  plan_.failed_fetches = kFailedFetches;
+  plan_.stray_commands = true;
 }
 
 Plan Generator::read() {
@@ -352,6 +466,19 @@ Plan Generator::read() {
   if (triggered && in_.chance(kTriggeredPercent)) read_triggered();
   read_permits();
   read_together_and_leads();
+  const bool ours = !limits_.foreign && !sim::lock_under_test(plan_.lock).is_published();
+  if (faulty && ours && limits_.manner == Manner::simulated) {
+    read_options();
+    const auto drawn = in_.between(0, 99);
+    const auto& ways = limits_.waitings;
+    const bool may_queue = std::find(ways.begin(), ways.end(), sim::Waiting::queue) != ways.end();
+    if (drawn >= 94 && drawn < 97 && may_queue) read_full_queues();
+    auto& last = plan_.processes.back();
+    if (drawn == 93) last.old_release = last.waiting != sim::Waiting::queue;
+    if (drawn == 97) read_many_locks();
+    if (drawn > 97) read_defaults();
+  }
+  read_world();
   std::stable_sort(plan_.faults.begin(), plan_.faults.end(),
                    [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });
   return std::move(plan_);

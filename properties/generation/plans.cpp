@@ -30,7 +30,10 @@ std::vector<Change> smaller_sizes(const Plan& plan) {
 
 /// What a reader need not think of.
 std::vector<Change> zeros(const Plan& plan) {
-  std::vector<Change> changes;
+  std::vector<Change> changes{[](Plan& p) { p.shards = false; },
+                              [](Plan& p) { p.ttl_at_once = false; },
+                              [](Plan& p) { p.failed_fetches = 0; },
+                              [](Plan& p) { p.stray_commands = false; }};
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {
     for (auto field : {&ProcessPlan::single_attempt_percent, &ProcessPlan::cancel_percent,
                        &ProcessPlan::long_hold_percent}) {
@@ -40,6 +43,11 @@ std::vector<Change> zeros(const Plan& plan) {
     changes.emplace_back([i](Plan& p) { p.processes[i].permits = 0; });
     changes.emplace_back([i](Plan& p) { p.processes[i].together = 0; });
     changes.emplace_back([i](Plan& p) { p.processes[i].leads = false; });
+    for (auto field : {&ProcessPlan::other_expiry_ms, &ProcessPlan::other_margin_ms,
+                       &ProcessPlan::other_max_holding_ms, &ProcessPlan::operation_timeout_ms,
+                       &ProcessPlan::extension_cadence_ms}) {
+      changes.emplace_back([i, field](Plan& p) { p.processes[i].*field = 0; });
+    }
   }
   return changes;
 }

@@ -6,14 +6,27 @@
 namespace leasehold::sim {
 
 LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
-                       std::int64_t clock_margin_ms) {
+                       std::int64_t clock_margin_ms, int caller) {
   using std::chrono::milliseconds;
   const milliseconds min(plan.wait_min_ms), max(plan.wait_max_ms);
   LockOptions o;
-  o.expiry = milliseconds(plan.expiry_ms);
-  o.clock_margin = milliseconds(lock_under_test(lock).is_published() ? 0 : clock_margin_ms);
+  const bool ours = !lock_under_test(lock).is_published();
+  const bool other = plan.other_expiry_ms > 0 && caller % 2 == 1;
+  const auto unless_0 = [](std::int64_t ms, std::int64_t else_ms) { return ms > 0 ? ms : else_ms; };
+  const auto given = [](std::int64_t ms) {
+    return ms > 0 ? std::optional(milliseconds(ms)) : std::nullopt;
+  };
+  o.expiry = milliseconds(other ? plan.other_expiry_ms : plan.expiry_ms);
+  const auto margin_ms = other ? unless_0(plan.other_margin_ms, clock_margin_ms) : clock_margin_ms;
+  o.clock_margin = milliseconds(ours ? margin_ms : 0);
   o.hand_overs_in_a_row = plan.hand_overs;
-  if (plan.max_holding_ms > 0) o.max_holding = milliseconds(plan.max_holding_ms);
+  o.max_holding =
+      given(other ? unless_0(plan.other_max_holding_ms, plan.max_holding_ms) : plan.max_holding_ms);
+  o.max_drift = static_cast<double>(plan.max_drift_ppm) / 1e6;
+  if (!other) {
+    o.operation_timeout = given(plan.operation_timeout_ms);
+    o.extension_cadence = given(plan.extension_cadence_ms);
+  }
   switch (plan.waiting) {
     case Waiting::uniform: o.waiting = uniform_waiting(min, max); break;
     case Waiting::fixed: o.waiting = fixed_waiting((min + max) / 2); break;

@@ -7,9 +7,9 @@
 
 namespace leasehold::sim {
 
-/// The options of the process's locks. A published lock knows no margin.
+/// The options of the locks of one of the process's callers. A published lock knows no margin.
 [[nodiscard]] LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
-                                     std::int64_t clock_margin_ms);
+                                     std::int64_t clock_margin_ms, int caller = 0);
 
 /// Whether its calls stand in the lock's queue, and hear by a change stream. The waiting strategy
 /// decides it, as in the core. A published lock polls, whatever its strategy.

@@ -136,8 +136,10 @@ ProcessPlan read_process(std::istream& line) {
     refuse("wait-min", p.wait_min_ms,
            "it must be at most wait-max, which is " + std::to_string(p.wait_max_ms));
   }
-  if (const auto error = check(options_of(p, Plan().lock, 0))) {
-    throw std::runtime_error(error->message);
+  for (const int caller : {0, 1}) {
+    if (const auto error = check(options_of(p, Plan().lock, 0, caller))) {
+      throw std::runtime_error(error->message);
+    }
   }
   return p;
 }

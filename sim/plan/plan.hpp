@@ -33,6 +33,12 @@ struct ProcessPlan {
   std::int64_t acquire_timeout_ms = 2'000;  ///< time-outs of the rest are drawn up to this
   std::int64_t drift_ppm = 0;               ///< how much its clock runs fast
   std::int64_t max_holding_ms = 0;  ///< after which the lock itself ends a holding; 0: never
+  std::int64_t max_drift_ppm = 5'000;      ///< that its lock allows for
+  std::int64_t operation_timeout_ms = 0;   ///< 0: the lock's own
+  std::int64_t extension_cadence_ms = 0;   ///< 0: the lock's own
+  /// Every second caller has other options: this lease (0: all are alike), this margin and this
+  /// longest holding (0: as the others), and the lock's own cadence and timeout.
+  std::int64_t other_expiry_ms = 0, other_margin_ms = 0, other_max_holding_ms = 0;
   bool scripted = false;            ///< does what the plan's steps say, and nothing else
   std::int64_t queue_room = 64;     ///< maximum length of a lock's queue
   int workers = 0;  ///< commands under way at once; 0: three, of a scripted one one
@@ -65,6 +71,9 @@ struct StepPlan {
 };
 [[nodiscard]] const char* to_string(StepPlan::Action action);
 
+/// The heartbeat of a set that nobody configured.
+inline constexpr int kOwnHeartbeat_ms = 2'000;
+
 struct Plan {
   std::uint64_t seed = 0;          ///< of everything the processes draw while they run
   std::string lock = "leasehold";  ///< or a variant with a planted error
@@ -73,6 +82,12 @@ struct Plan {
   std::int64_t ttl_period_ms = 1'000;  ///< of the TTL monitor; live it is a second, always
   /// A primary may take the others for dead, and step down, if its clock jumps by more.
   int election_timeout_ms = 1'000;
+  int heartbeat_ms = 200;  ///< of members; `kOwnHeartbeat_ms` or more: live, too, their own settings
+  // Of the virtual world alone. A live set is what it is.
+  bool shards = false;       ///< two behind routers; where faults hit servers the locks move
+  bool ttl_at_once = false;  ///< a pass of the TTL monitor is one entry of the oplog, as since 6.1
+  int failed_fetches = 0;    ///< of secondaries whose link to the primary breaks, in percent
+  bool stray_commands = false;  ///< drivers hear of elections late, and some commands later still
   std::int64_t faulty_ms = 8'000;  ///< how long faults are on; then all is healed
   std::vector<ProcessPlan> processes;
   std::vector<FaultPlan> faults;  ///< by time

@@ -13,7 +13,7 @@ inline constexpr std::int64_t kMaxCallers = 64;
 inline constexpr std::int64_t kMaxWorkers = 64;
 inline constexpr std::int64_t kMaxLocks = 1'000;
 inline constexpr std::int64_t kMostPermits = 64;
-inline constexpr std::int64_t kMostTogether = 16;
+inline constexpr std::int64_t kMostTogether = 64;
 inline constexpr std::int64_t kMostInQueue = ProcessPlan().queue_room;
 inline constexpr std::int64_t kMostLongHoldLeases = 1'000;
 inline constexpr std::int64_t kAny = -1;
@@ -47,6 +47,12 @@ void of_process(const Visit& visit) {
   visit("drift", &P::drift_ppm, Limits{-kMostDrift_ppm, kMostDrift_ppm}, kSeldom);
   visit("long-leases", &P::long_hold_leases, Limits{1, kMostLongHoldLeases}, kSeldom);
   visit("max-holding", &P::max_holding_ms, Limits{0, kWeek_ms}, kSeldom);
+  visit("max-drift", &P::max_drift_ppm, Limits{0, kMostDrift_ppm / 9}, kSeldom);
+  visit("operation-timeout", &P::operation_timeout_ms, kTime, kSeldom);
+  visit("cadence", &P::extension_cadence_ms, kTime, kSeldom);
+  visit("other-expiry", &P::other_expiry_ms, kTime, kSeldom);
+  visit("other-margin", &P::other_margin_ms, kTime, kSeldom);
+  visit("other-max-holding", &P::other_max_holding_ms, Limits{0, kWeek_ms}, kSeldom);
   visit("scripted", &P::scripted, Limits{0, 1}, kSeldom);
   visit("queue-room", &P::queue_room, Limits{1, kMostInQueue}, kSeldom);
   visit("workers", &P::workers, Limits{0, kMaxWorkers}, kSeldom);
@@ -89,6 +95,11 @@ void of_plan(const Visit& visit) {
   visit("faulty", &Plan::faulty_ms, Limits{0, kWeek_ms}, Written::always);
   visit("ttl-period", &Plan::ttl_period_ms, Limits{1, kDay_ms}, Written::unless_usual);
   visit("election-timeout", &Plan::election_timeout_ms, Limits{1, kDay_ms}, Written::unless_usual);
+  visit("heartbeat", &Plan::heartbeat_ms, Limits{1, kDay_ms}, Written::unless_usual);
+  visit("shards", &Plan::shards, Limits{0, 1}, Written::unless_usual);
+  visit("ttl-at-once", &Plan::ttl_at_once, Limits{0, 1}, Written::unless_usual);
+  visit("failed-fetches", &Plan::failed_fetches, Limits{0, 100}, Written::unless_usual);
+  visit("stray-commands", &Plan::stray_commands, Limits{0, 1}, Written::unless_usual);
 }
 
 }  // namespace leasehold::sim::fields

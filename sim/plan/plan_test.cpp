@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
@@ -30,6 +31,11 @@ TEST(Plans, AreReadBackAsTheyWereWritten) {
   plan.processes[1].old_release = true;
   plan.processes[0].long_hold_leases = 2;
   plan.election_timeout_ms = 30'000;
+  plan.processes[0].other_expiry_ms = 3'000;
+  plan.processes[0].other_margin_ms = 4'000;
+  plan.processes[0].operation_timeout_ms = 200;
+  plan.shards = true;
+  plan.failed_fetches = 25;
   plan.faults.push_back({FaultPlan::Kind::crash, 500, 0, 1, 0});
   EXPECT_EQ(plan_from_scn(to_scn(plan)), plan);
   EXPECT_EQ(to_scn(plan_from_scn(to_scn(plan))), to_scn(plan));
@@ -104,6 +110,14 @@ TEST(Plans, EachLineIsHeldAgainstItsRule) {
       {"process long-leases=0", "line 1: long-leases is 0: it must be 1 to 1000"},
       {"process long=101", "line 1: long is 101: it must be 0 to 100"},
       {"process scripted=2", "line 1: scripted is 2: it must be 0 to 1"},
+      {"process expiry=900 operation-timeout=450",
+       "line 1: operation_timeout is 450 ms: it must be positive and below half of expiry"},
+      {"process expiry=900 cadence=900",
+       "line 1: extension_cadence is 900 ms: it must be positive and below expiry (900 ms)"},
+      {"process other-expiry=99", "line 1: expiry is 99 ms: it must be 100 ms to 24 h"},
+      {"process max-drift=100001", "line 1: max-drift is 100001: it must be 0 to 100000"},
+      {"failed-fetches 101", "line 1: failed-fetches is 101: it must be 0 to 100"},
+      {"shards 2", "line 1: shards is 2: it must be 0 to 1"},
       {"process queue-room=65", "line 1: queue-room is 65: it must be 1 to 64"},
       {"seed 1\nfault fire at=1", "line 2: unknown fault 'fire': it must be one of crash, "},
       {"fault crash at=-1", "line 1: at is -1: it must be 0 to 604800000"},
@@ -126,6 +140,24 @@ TEST(Plans, EachLineIsHeldAgainstItsRule) {
   for (const auto& [text, sentence] : cases) {
     EXPECT_NE(error_of(text).find(sentence), std::string::npos) << text << "\n" << error_of(text);
   }
+}
+
+TEST(Plans, EverySecondCallerHasTheOtherOptions) {
+  const ProcessPlan plan{.max_holding_ms = 600, .operation_timeout_ms = 300,
+                         .extension_cadence_ms = 400, .other_expiry_ms = 5'000,
+                         .other_margin_ms = 700};
+  const auto one = options_of(plan, "leasehold", 2'000, 2);
+  const auto other = options_of(plan, "leasehold", 2'000, 3);
+  using std::chrono::milliseconds;
+  EXPECT_EQ(one.expiry, milliseconds(1'000));
+  EXPECT_EQ(one.clock_margin, milliseconds(2'000));
+  EXPECT_EQ(one.operation_timeout, milliseconds(300));
+  EXPECT_EQ(one.extension_cadence, milliseconds(400));
+  EXPECT_EQ(other.expiry, milliseconds(5'000));
+  EXPECT_EQ(other.clock_margin, milliseconds(700));
+  EXPECT_EQ(other.max_holding, milliseconds(600)) << "as the others";
+  EXPECT_EQ(other.operation_timeout, std::nullopt);
+  EXPECT_EQ(other.extension_cadence, std::nullopt);
 }
 
 TEST(Plans, AStrategySaysWhetherItsCallsWaitInAQueue) {

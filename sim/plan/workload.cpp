@@ -12,6 +12,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kStartWithin{20};
 // Far longer than a dead holder's lease, so that a time-out after the faults is the lock's fault.
 constexpr milliseconds kLastTimeout{60'000};
+constexpr int kLastTimeoutLeases = 10;
 // Two: the first may get what was left in the database by the faults, the second shows that the
 // lock goes on from hand to hand.
 constexpr int kLastAcquires = 2;
@@ -68,7 +69,10 @@ Workload::Action Workload::acquire_next(Random& random) {
   const auto lock = random.between(0, setting_.locks - 1);
   if (faults_ended_ && last_acquires_++ == kLastAcquires) return end();
   phase_ = Phase::acquiring;
-  if (faults_ended_) return call_for(lock, kLastTimeout);
+  if (faults_ended_) {
+    const milliseconds lease(std::max(plan.expiry_ms, plan.other_expiry_ms));
+    return call_for(lock, std::max(kLastTimeout, kLastTimeoutLeases * lease));
+  }
   if (random.chance(plan.single_attempt_percent)) return call_for(lock, milliseconds(0));
   // One after the other: the order of arguments is the compiler's choice, that of draws is not.
   const bool cancels = random.chance(plan.cancel_percent);

@@ -1,6 +1,7 @@
 #include "sim/record/recorder.hpp"
 
 #include <array>
+#include <cmath>
 
 namespace leasehold::sim {
 namespace {
@@ -53,7 +54,7 @@ void Recorder::set_options(Event& e, const LockOptions& o) const {
   e.longest_pause_ms =
       std::chrono::ceil<std::chrono::milliseconds>(o.waiting->longest_pause()).count();
   e.operation_timeout_ms = o.effective_operation_timeout().count();
-  e.max_drift_ppm = static_cast<std::int64_t>(o.max_drift * 1e6);
+  e.max_drift_ppm = std::llround(o.max_drift * 1e6);
   e.healed = healed_;
 }
 

@@ -74,14 +74,14 @@ void Caller::on(const Workload::Acquire& acquire) {
   } else if (acquire.leads) {
     stand_for_election(acquire);
   } else {
-    const auto lock = detail::Access::lock(home_->driver, acquire.lock, home_->options);
+    const auto lock = detail::Access::lock(home_->driver, acquire.lock, options_);
     const auto stop = stop_.get_token();
     if (waits()) {
       home_->machine.start_user([this, lock, timeout = acquire.timeout, stop] {
-        answered(home_->calls.try_acquire(lock, timeout, stop));
+        answered(user_calls_.try_acquire(lock, timeout, stop));
       });
     } else {
-      home_->calls.acquire_async(
+      user_calls_.acquire_async(
           lock, acquire.timeout, [this](auto handle) { answered(std::move(handle)); }, stop);
     }
   }
@@ -99,9 +99,9 @@ void Caller::call_for_a_permit(const Workload::Acquire& acquire) {
   std::vector<std::string> slots;
   for (int i = 0; i < acquire.permits; ++i) slots.push_back(slot_name(acquire.lock, i));
   const auto now = [this] { return home_->machine.clock.now(); };
-  const auto call = home_->recorder.permit_asked(asked, home_->options, now());
+  const auto call = home_->recorder.permit_asked(asked, options_, now());
   permit_call_ = runtime::PermitCall::start(
-      home_->driver, {std::move(slots), home_->options, acquire.timeout},
+      home_->driver, {std::move(slots), options_, acquire.timeout},
       [this, asked, call, now](Result<runtime::PermitCall::Got> got) {
         permit_call_.reset();
         if (home_->over) return;
@@ -113,12 +113,12 @@ void Caller::call_for_a_permit(const Workload::Acquire& acquire) {
 }
 
 void Caller::call_for_all(const Workload::Acquire& acquire) {
-  std::vector<Lock> locks{detail::Access::lock(home_->driver, acquire.lock, home_->options)};
+  std::vector<Lock> locks{detail::Access::lock(home_->driver, acquire.lock, options_)};
   for (const auto& name : acquire.also) {
-    locks.push_back(detail::Access::lock(home_->driver, name, home_->options));
+    locks.push_back(detail::Access::lock(home_->driver, name, options_));
   }
   home_->machine.start_user([this, locks, timeout = acquire.timeout, stop = stop_.get_token()] {
-    auto got = home_->calls.acquire_all(locks, timeout, stop);
+    auto got = user_calls_.acquire_all(locks, timeout, stop);
     if (home_->over) return;
     if (!got) return happened(Workload::NotGranted{});
     for (auto& handle : *got) hold(std::move(handle));
@@ -129,7 +129,7 @@ void Caller::call_for_all(const Workload::Acquire& acquire) {
 /// A candidate has no time-out of its own: a user gives up.
 void Caller::stand_for_election(const Workload::Acquire& acquire) {
   candidate_ = std::make_shared<Candidate>(
-      detail::Access::lock(home_->driver, acquire.lock, home_->options), home_->machine,
+      detail::Access::lock(home_->driver, acquire.lock, options_), home_->machine,
       [this, name = acquire.lock](FencingToken token) {
         if (home_->over) return;
         const auto grant = home_->recorder.grant_of(name, token);
@@ -223,7 +223,7 @@ void Caller::keep_asking(std::int64_t session) {
   Holding* const holding = holding_of(session);
   if (holding == nullptr || !ask(*holding)) return;
   const MachineClock& clock = home_->machine.clock;
-  const auto pause = home_->options.expiry.count() * kMs / kQuestionsPerLease;
+  const auto pause = options_.expiry.count() * kMs / kQuestionsPerLease;
   // A leader does not hear how long it has left.
   const auto left = holding->handle ? holding->handle->remaining().count() : 2 * pause;
   // The deadline is a time of the machine's clock, the queue's is true time.
@@ -257,8 +257,8 @@ void Caller::flush() {
 /// In true time: a user's work does not run by the machine's wrong clock.
 void Caller::on(const Workload::Hold& hold) {
   for (const Holding& holding : holdings_) {
-    if (!holding.handle || !home_->calls.ensures(*holding.handle)) continue;
-    home_->machine.start_user([this, handle = holding.handle] { home_->calls.ensure(*handle); });
+    if (!holding.handle || !user_calls_.ensures(*holding.handle)) continue;
+    home_->machine.start_user([this, handle = holding.handle] { user_calls_.ensure(*handle); });
   }
   pass_while_held(hold.time.count() * kNsPerUs);
 }
@@ -280,11 +280,11 @@ void Caller::on(const Workload::Release&) {
       if (waits()) {
         holding->handle->begin_release();
         home_->machine.start_user([this, holding, released] {
-          home_->calls.release(*holding->handle);
+          user_calls_.release(*holding->handle);
           released();
         });
       } else {
-        home_->calls.release_async(*holding->handle, released);
+        user_calls_.release_async(*holding->handle, released);
       }
     }
     // A holding that was released is not notified of a loss any more, and no loss is expected.

@@ -61,7 +61,6 @@ class Caller {
     Network& network;
     Recorder& recorder;
     Random& random;
-    const LockOptions& options;
     const std::function<void(model::Event&&)>& emit;
     /// Any other holder of this name is to be asked now.
     const std::function<void(const std::string& name)>& on_grant;
@@ -69,7 +68,6 @@ class Caller {
     std::function<void()> on_end;
     const bool& over;  ///< the run has ended: no caller is notified any more
     std::shared_ptr<runtime::Driver> driver;
-    UserCalls calls;
     // When functions of users that take their time keep the thread that calls back.
     int keep = 0;  ///< how many, now
     std::int64_t kept_from = 0, kept_to = -1;
@@ -80,7 +78,13 @@ class Caller {
     std::int64_t writes = 0;
   };
 
-  Caller(Home& home, Workload workload) : home_(&home), workload_(std::move(workload)) {}
+  Caller(Home& home, LockOptions options, Workload workload)
+      : home_(&home),
+        options_(std::move(options)),
+        user_calls_(
+            home.recorder, options_, [&home] { return home.machine.clock.now(); },
+            [&home] { return home.kept_since(); }),
+        workload_(std::move(workload)) {}
 
   /// Tells its workload that it started, or that a step of the plan is due, and does what the
   /// workload answers. All else it notices itself.
@@ -128,6 +132,8 @@ class Caller {
   [[nodiscard]] Holding* holding_of(std::int64_t session);
 
   Home* home_;  ///< no reference: callers are moved before they start
+  LockOptions options_;
+  UserCalls user_calls_;
   Workload workload_;
   std::shared_ptr<runtime::PermitCall> permit_call_;  ///< the one that it waits for
   std::shared_ptr<Candidate> candidate_;              ///< until its term is over

@@ -97,7 +97,10 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
     auto* acquire = std::get_if<core::AcquireCommand>(&sent_->command.body);
     if (acquire != nullptr) {
       acquire->queue_room = static_cast<std::size_t>(network_.world_.queue_room);
+      network_.sent_.tickets += acquire->ticket.has_value();
     }
+    const auto* extend = std::get_if<core::ExtendCommand>(&sent_->command.body);
+    network_.sent_.batches_of_fifty += extend != nullptr && extend->statements.size() >= 50;
     sent_->answered = [this](ReplicaSet::Answer answer, const Object& reply) {
       auto read = network_.read(sent_->command, answer, reply);
       if (network_.world_.old_release) hide_queue(read);
@@ -184,7 +187,7 @@ void Network::look_for_a_primary() {
 /// Where a command of the lock goes to. Its driver hears of an election sooner or later; by then a
 /// worker may have sent to the old primary, which answers until it has heard of it too.
 int Network::primary_of_a_worker() {
-  if (world_.scripted) {
+  if (!world_.stray_commands) {
     if (known_primary_ < 0) look_for_a_primary();
     return known_primary_;
   }

@@ -40,7 +40,7 @@ class Network {
     Recorder& recorder;
     Sabotage sabotage;
     std::uint64_t seed;
-    bool scripted;  ///< a story: it goes to the primary that it knows until that one fails it
+    bool stray_commands;  ///< else it goes to the primary that it knows until that one fails it
     std::int64_t queue_room = ProcessPlan().queue_room;
     bool old_release = false;
     std::string process = {};
@@ -59,6 +59,17 @@ class Network {
   [[nodiscard]] bool awaits_a_reply() const { return under_way_ > 0; }
   /// Before the process is killed: what hangs now has hung until then.
   void note_what_hangs();
+  /// What the core sent that is rare.
+  struct Counts {
+    std::int64_t tickets = 0;           ///< attempts for a place in a full queue
+    std::int64_t batches_of_fifty = 0;  ///< extensions of so many locks or more
+    Counts& operator+=(const Counts& other) {
+      tickets += other.tickets;
+      batches_of_fifty += other.batches_of_fifty;
+      return *this;
+    }
+  };
+  [[nodiscard]] const Counts& sent() const { return sent_; }
 
   LinkFaults link;
 
@@ -111,6 +122,7 @@ class Network {
   std::int64_t elections_heard_ = 0;
   // Commands of the core; writes to the fence are not counted.
   int under_way_ = 0;
+  Counts sent_;
   // Ordered by address, which differs from run to run. Only the destructor goes through it, when
   // nothing is recorded any more.
   std::set<SimulatedCarrier*> carriers_;

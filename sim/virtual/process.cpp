@@ -35,22 +35,18 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
             world_.emit(std::move(e));
           })),
       network_({machine_, world_.queue, world_.servers, *recorder_, world_.sabotage, random_.draw(),
-                plan.scripted, plan.queue_room, plan.old_release, name_, world_.emit}),
-      options_(options_of(plan_, world_.plan.lock, world_.plan.clock_margin_ms)),
+                world_.plan.stray_commands, plan.queue_room, plan.old_release, name_, world_.emit}),
       home_{.process = name_,
             .queue = world_.queue,
             .machine = machine_,
             .network = network_,
             .recorder = *recorder_,
             .random = random_,
-            .options = options_,
             .emit = world_.emit,
             .on_grant = world_.on_grant,
             .on_end = [this] { finish_if_all_ended(); },
             .over = over_,
-            .driver = make_driver(),
-            .calls = {*recorder_, options_, [this] { return machine_.clock.now(); },
-                      [this] { return home_.kept_since(); }}},
+            .driver = make_driver()},
       callers_(make_callers()) {}
 
 /// Never resized: events refer to its elements.
@@ -58,8 +54,10 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
 std::vector<Caller> Process::make_callers() {
   std::vector<Caller> callers;
   for (int i = 0; i < (doomed_ ? 1 : plan_.callers); ++i) {
-    callers.emplace_back(home_, Workload({plan_, world_.plan.locks, long_holding(plan_, options_),
-                                          doomed_ ? grave_name(name_) : ""}));
+    auto options = options_of(plan_, world_.plan.lock, world_.plan.clock_margin_ms, i);
+    Workload workload({plan_, world_.plan.locks, long_holding(plan_, options),
+                       doomed_ ? grave_name(name_) : ""});
+    callers.emplace_back(home_, std::move(options), std::move(workload));
   }
   return callers;
 }

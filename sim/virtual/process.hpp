@@ -60,6 +60,7 @@ class Process {
   /// By its own account: from the grant until its user releases, even if it was lost.
   [[nodiscard]] bool holds() const;
   [[nodiscard]] bool awaits_a_reply() const { return network_.awaits_a_reply(); }
+  [[nodiscard]] const Network::Counts& sent() const { return network_.sent(); }
   [[nodiscard]] bool is_doomed() const { return doomed_; }
 
   LinkFaults& link() { return network_.link; }
@@ -82,7 +83,6 @@ class Process {
   Machine machine_;
   const std::shared_ptr<Recorder> recorder_;
   Network network_;
-  LockOptions options_;
   bool done_ = false;
   bool over_ = false;  ///< the run has ended: no caller is notified any more
   Caller::Home home_;            ///< with the driver, which ends before what it runs on

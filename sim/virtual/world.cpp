@@ -15,13 +15,15 @@ using model::Kind;
 
 // A time of zero in an event means that it was not said. By then each member has heard the others.
 constexpr std::int64_t kStartUp = 1'000 * kMs;    ///< histories do not begin at zero
-constexpr std::int64_t kLongest = 120'000 * kMs;  ///< after the healing
+/// After the healing: two minutes, or so many leases and margins if that is more.
+constexpr std::int64_t kLongest_ms = 120'000, kLongestLeases = 10;
 constexpr std::int64_t kTruthLag = 10 * kMs;      ///< a majority has a write by then, undisturbed
 constexpr std::int64_t kFollows_ms = 1'000;       ///< an election: heartbeats, clients, copies
-constexpr std::int64_t kSettle = 8'000 * kMs;     ///< for the TTL monitor and late clean-ups
+constexpr std::int64_t kSettle_ms = 6'000;        ///< for late clean-ups, beside two TTL passes
 /// Longer than a member shuns its source.
 constexpr std::int64_t kMajorityLimit = 15'000 * kMs;
-constexpr int kFailedFetches = 25;  ///< percent
+/// Election timeouts until a primary is there again.
+constexpr std::int64_t kElections = 3;
 constexpr std::size_t kUsualEvents = 8'192;       ///< of a history, so that few have to be moved
 
 /// One run. REQUIRES: the plan outlives it.
@@ -32,12 +34,13 @@ class World {
         random_(plan.seed),
         servers_(queue_, random_,
                  {.election_timeout_ns = plan.election_timeout_ms * kMs,
+                  .heartbeat_ns = plan.heartbeat_ms * kMs,
                   .ttl_period_ns = plan.ttl_period_ms * kMs,
-                  .ttl_deletes_at_once = plan.seed % 2 == 0 && !is_scripted(plan),
-                  .failed_fetch_percent = is_scripted(plan) ? 0 : kFailedFetches},
+                  .ttl_deletes_at_once = plan.ttl_at_once,
+                  .failed_fetch_percent = plan.failed_fetches},
                  {[this](const Entry& entry) { committed(entry); },
                   [this](std::int64_t since) { followed(since); }},
-                 has_shards(plan) ? std::optional(plan.seed) : std::nullopt),
+                 plan.shards ? std::optional(plan.seed) : std::nullopt),
         process_control_(
             queue_, processes_, [this](Event&& e) { emit(std::move(e)); },
             [this](const std::string& name, const ProcessPlan& of) {
@@ -207,7 +210,8 @@ class World {
   void heal() {
     faults_.heal();
     // A primary is there again before the healed phase is measured, and a majority.
-    queue_.after(3'000 * kMs, [this] { when_majority_follows(queue_.now() + kMajorityLimit); });
+    queue_.after(kElections * plan_.election_timeout_ms * kMs,
+                 [this] { when_majority_follows(queue_.now() + kMajorityLimit); });
   }
 
   void when_majority_follows(std::int64_t limit) {
@@ -226,17 +230,25 @@ class World {
     watch();
   }
 
+  [[nodiscard]] std::int64_t longest() const {
+    std::int64_t lease_ms = 0;
+    for (const auto& p : plan_.processes) {
+      lease_ms = std::max({lease_ms, p.expiry_ms, p.other_expiry_ms});
+    }
+    return std::max(kLongest_ms, kLongestLeases * (lease_ms + plan_.clock_margin_ms)) * kMs;
+  }
+
   void watch() {
     // The doomed one may have survived, if it was not granted its lock in time; it has nothing to
     // do.
     const bool all = std::all_of(processes_.begin(), processes_.end(),
                                  [](const auto& p) { return p->done() || p->is_doomed(); });
-    if (!all && queue_.now() - healed_at_ < kLongest) {
+    if (!all && queue_.now() - healed_at_ < longest()) {
       // Looking changes nothing, so how often decides only when the run ends.
       queue_.after(20 * kMs, [this] { watch(); });
       return;
     }
-    queue_.after(kSettle, [this] {
+    queue_.after((kSettle_ms + 2 * plan_.ttl_period_ms) * kMs, [this] {
       if (servers_.behind_since() != 0) followed(servers_.behind_since());
       // After the last chance of the TTL monitor: what is still there now has stayed.
       emit(event(Kind::finish));
@@ -258,6 +270,10 @@ class World {
     count("stale-routers", servers_.stale_routers());
     count("ttl-deletions", servers.ttl_deletions);
     count("wtimeouts", servers.wtimeouts);
+    Network::Counts sent;
+    for (const auto& p : processes_) sent += p->sent();
+    count("tickets", sent.tickets);
+    count("batches-of-fifty", sent.batches_of_fifty);
   }
 
   const Plan& plan_;
@@ -282,12 +298,8 @@ class World {
 
 }  // namespace
 
-bool has_shards(const Plan& plan) {
-  return plan.seed % 3 == 1 && !is_scripted(plan) && plan.lock == "leasehold";
-}
-
 bool has_moves(const Plan& plan) {
-  return has_shards(plan) &&
+  return plan.shards &&
          std::any_of(plan.faults.begin(), plan.faults.end(),
                      [](const FaultPlan& fault) { return !hits_process(fault.kind); });
 }

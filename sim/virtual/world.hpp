@@ -17,10 +17,7 @@ namespace leasehold::sim::simulated {
 /// order of a hash table and no real time. Runs in several threads share nothing.
 [[nodiscard]] RunResult run(const Plan& plan);
 
-/// Whether its servers are two shards behind routers, as every third seed's are; and whether the
-/// locks' database moves between them meanwhile, as where faults hit servers. The seed of a story
-/// means neither.
-[[nodiscard]] bool has_shards(const Plan& plan);
+/// Whether the locks' database moves from shard to shard meanwhile, as where faults hit servers.
 [[nodiscard]] bool has_moves(const Plan& plan);
 
 class SimulatedWorld final : public World {

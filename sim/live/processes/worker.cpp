@@ -87,13 +87,10 @@ class Worker {
         clock_(std::make_shared<WorkerClock>(order.plan.drift_ppm, order.suspended_file)),
         recorder_(std::make_shared<Recorder>(order.name,
                                              [this](const Event& e) { emit(by_true_time(e)); })),
-        watch_(clock_, order.name, emit),
-        options_(options_of(order.plan, order.lock, order.clock_margin_ms)),
-        calls_(*recorder_, options_, [this] { return clock_->now(); }) {
+        watch_(clock_, order.name, emit) {
     const auto uri = with_option(uri_, "socketTimeoutMS=3000&serverSelectionTimeoutMS=3000");
     for (int i = 0; i < (order.doomed ? 1 : order.plan.callers); ++i) {
-      callers_.push_back(std::make_unique<Caller>(i, order.seed, workload_for(order, options_), uri,
-                                                  order.database));
+      callers_.push_back(std::make_unique<Caller>(i, order, uri, *recorder_, *clock_));
     }
   }
 
@@ -138,14 +135,18 @@ class Worker {
   /// One thread of the workload, with what it alone uses. A scripted one acquires beside its steps,
   /// on a thread of its own.
   struct Caller {
-    Caller(int number_, std::uint64_t seed, Workload::Setting setting, const std::string& uri,
-           const std::string& database)
+    Caller(int number_, const WorkerConfig& order, const std::string& uri, Recorder& recorder,
+           const runtime::Clock& clock)
         : number(number_),
-          random(seed + static_cast<std::uint64_t>(number_)),
-          workload(std::move(setting)),
-          resource(uri, database) {}
+          options(options_of(order.plan, order.lock, order.clock_margin_ms, number)),
+          calls(recorder, options, [&clock] { return clock.now(); }),
+          random(order.seed + static_cast<std::uint64_t>(number)),
+          workload(workload_for(order, options)),
+          resource(uri, order.database) {}
 
     const int number;
+    const LockOptions options;
+    const UserCalls calls;
     Random random;
     Workload workload;
     MongoResource resource;
@@ -225,7 +226,8 @@ class Worker {
   Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Hold& hold) {
     const auto began = clock_->true_ns();
     for (const Holding& holding : caller.holdings) {
-      if (!caller.candidature && UserCalls::ensures(holding.handle)) calls_.ensure(holding.handle);
+      if (caller.candidature || !UserCalls::ensures(holding.handle)) continue;
+      caller.calls.ensure(holding.handle);
     }
     return wait(hold.time - std::chrono::nanoseconds(clock_->true_ns() - began));
   }
@@ -240,19 +242,20 @@ class Worker {
     if (acquire.leads) return stand_for_election(provider, caller, acquire, stop);
     if (!acquire.also.empty()) return all(provider, caller, acquire, stop);
     auto handle = acquire.permits > 0
-                      ? permit(provider, acquire, stop)
-                      : calls_.try_acquire(provider.create_lock(acquire.lock, options_).value(),
-                                           acquire.timeout, stop);
+                      ? permit(provider, caller, acquire, stop)
+                      : caller.calls.try_acquire(
+                            provider.create_lock(acquire.lock, caller.options).value(),
+                            acquire.timeout, stop);
     if (handle) hold(caller, std::move(*handle));
     return granted(caller);
   }
   Workload::Event all(const LockProvider& provider, Caller& caller,
                       const Workload::Acquire& acquire, const std::stop_token& stop) {
-    std::vector<Lock> locks{provider.create_lock(acquire.lock, options_).value()};
+    std::vector<Lock> locks{provider.create_lock(acquire.lock, caller.options).value()};
     for (const auto& name : acquire.also) {
-      locks.push_back(provider.create_lock(name, options_).value());
+      locks.push_back(provider.create_lock(name, caller.options).value());
     }
-    auto got = calls_.acquire_all(locks, acquire.timeout, stop);
+    auto got = caller.calls.acquire_all(locks, acquire.timeout, stop);
     if (got) {
       for (auto& handle : *got) hold(caller, std::move(handle));
     }
@@ -262,7 +265,7 @@ class Worker {
   Workload::Event stand_for_election(const LockProvider& provider, Caller& caller,
                                      const Workload::Acquire& acquire,
                                      const std::stop_token& stop) {
-    const auto lock = provider.create_lock(acquire.lock, options_).value();
+    const auto lock = provider.create_lock(acquire.lock, caller.options).value();
     auto& executor = detail::Access::driver(lock)->executor();
     caller.candidature.reset(new Candidature{{lock, executor, [&caller](FencingToken token) {
       const std::lock_guard guard(caller.candidature->mutex);
@@ -294,11 +297,12 @@ class Worker {
     }
     return granted(caller);
   }
-  Result<LockHandle> permit(const LockProvider& provider, const Workload::Acquire& acquire,
-                            const std::stop_token& stop) {
-    const auto slots = Semaphore::create(provider, acquire.lock, acquire.permits, options_).value();
+  Result<LockHandle> permit(const LockProvider& provider, const Caller& caller,
+                            const Workload::Acquire& acquire, const std::stop_token& stop) {
+    const auto slots =
+        Semaphore::create(provider, acquire.lock, acquire.permits, caller.options).value();
     const Recorder::PermitAsked asked{acquire.lock, acquire.permits, acquire.timeout};
-    const auto call = recorder_->permit_asked(asked, options_, clock_->now());
+    const auto call = recorder_->permit_asked(asked, caller.options, clock_->now());
     auto got = slots.try_acquire(acquire.timeout, stop);
     recorder_->permit_answered(call, asked, got ? got->handle.name() : "",
                                got ? "" : to_string(got.error().kind), clock_->now());
@@ -337,7 +341,7 @@ class Worker {
       holding.watched.reset();
     }
     for (Holding& holding : caller.holdings) {
-      if (!caller.candidature) calls_.release(holding.handle);
+      if (!caller.candidature) caller.calls.release(holding.handle);
     }
     if (caller.candidature) caller.candidature->candidate.end_term();
     caller.candidature.reset();  // waits for its thread, hence for the release
@@ -459,8 +463,6 @@ class Worker {
   const std::shared_ptr<Recorder> recorder_;
   HarnessOrders orders_{*clock_};
   HandleWatch watch_;
-  const LockOptions options_;
-  const UserCalls calls_;
   std::vector<std::unique_ptr<Caller>> callers_;
   std::latch cycled_{order_.doomed ? 1 : order_.plan.callers};
   std::atomic<std::int64_t> writes_ = 0;

@@ -18,6 +18,7 @@ void LiveWorld::start_servers_for(const Plan& plan) {
   ReplicaSetOptions options{.faulty = true};
   // At least the usual one: a busy machine's heartbeats may be late.
   options.election_timeout_ms = std::max(plan.election_timeout_ms, options.election_timeout_ms);
+  options.own_settings = plan.heartbeat_ms >= kOwnHeartbeat_ms;
   // A member with a clock that was put back sleeps for so long wherever it waits, and above all in
   // its TTL monitor.
   if (!site_ || clocks_moved_ || options.election_timeout_ms != election_timeout_ms_) {

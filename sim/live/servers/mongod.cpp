@@ -37,12 +37,9 @@ int first_ephemeral_port() {
   return first;
 }
 
-// Without the last six a paused or restarted member holds up majority writes for many seconds.
-constexpr const char* kMemberOptions[] = {
-    "--replSet",
-    "rs",
-    "--oplogSize",
-    "64",
+constexpr const char* kMemberOptions[] = {"--replSet", "rs", "--oplogSize", "64"};
+// Without them a paused or restarted member holds up majority writes for many seconds.
+constexpr const char* kPromptOptions[] = {
     "--setParameter",
     "shutdownTimeoutMillisForSignaledShutdown=0",
     "--setParameter",
@@ -82,6 +79,9 @@ std::vector<std::string> command_line(const MongodOptions& options) {
                                  "ttlMonitorSleepSecs=1"};
   if (!options.standalone) {
     words.insert(words.end(), std::begin(kMemberOptions), std::end(kMemberOptions));
+    if (!options.own_settings) {
+      words.insert(words.end(), std::begin(kPromptOptions), std::end(kPromptOptions));
+    }
   }
   return words;
 }

@@ -51,6 +51,7 @@ struct MongodOptions {
   std::string data;  ///< its folder, made if it is not there; log and clock stand beside it
   int port = 0;
   bool standalone = false;  ///< no member of a set
+  bool own_settings = false;  ///< of replication, as where nobody sets any
   bool own_clock = false;   ///< runs with the clock shim
 };
 

@@ -40,6 +40,7 @@ ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(std::move(options))
                                         .data = data,
                                         .port = port,
                                         .standalone = options_.standalone,
+                                        .own_settings = options_.own_settings,
                                         .own_clock = options_.faulty},
                           janitor_);
     advertised_.push_back(proxy_ ? proxy_->add_member(port) : port);
@@ -54,13 +55,12 @@ ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(std::move(options))
 }
 
 Json ReplicaSet::config() const {
-  Json config{{"_id", "rs"},
-              {"version", 2},
-              {"members", Json::array()},
-              {"settings",
-               {{"electionTimeoutMillis", options_.election_timeout_ms},
-                {"heartbeatIntervalMillis", options_.heartbeat_ms},
-                {"catchUpTimeoutMillis", 0}}}};
+  Json settings{{"electionTimeoutMillis", options_.election_timeout_ms}};
+  if (!options_.own_settings) {
+    settings["heartbeatIntervalMillis"] = options_.heartbeat_ms;
+    settings["catchUpTimeoutMillis"] = 0;
+  }
+  Json config{{"_id", "rs"}, {"version", 2}, {"members", Json::array()}, {"settings", settings}};
   for (std::size_t i = 0; i < advertised_.size(); ++i) {
     Json member{{"_id", i}, {"host", address_of(advertised_[i])}};
     if (i < options_.fields.size() && options_.fields[i].is_object()) {

@@ -17,6 +17,7 @@ struct ReplicaSetOptions {
   int members = 3;
   int election_timeout_ms = 1'500;
   int heartbeat_ms = 150;
+  bool own_settings = false;  ///< the servers' own, but for the election timeout
   bool standalone = false;  ///< one mongod that is no replica set
   bool faulty = false;      ///< a fault proxy before each member, and a clock of its own in each
   /// What the configuration says of each member beside its host, such as {"arbiterOnly", true};
