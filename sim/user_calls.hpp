@@ -51,9 +51,9 @@ class UserCalls {
                 std::int64_t kept_since_ns = 0) const;
 
   Recorder& recorder_;
-  const LockOptions options_;
-  const Now now_;
-  const KeptSince kept_since_;
+  LockOptions options_;
+  Now now_;
+  KeptSince kept_since_;
 };
 
 }  // namespace leasehold::sim

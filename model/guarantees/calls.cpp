@@ -9,7 +9,7 @@ namespace leasehold::model {
 namespace {
 
 /// By so much a time of a process's clock may be off after it was converted.
-constexpr std::int64_t kRounding = 10'000;
+constexpr std::int64_t kConverted = 10'000;
 
 /// The kinds of error with which a call for a lock may end, by its header.
 bool is_promised(std::string_view kind, bool single_attempt) {
@@ -178,11 +178,11 @@ class CallsChecker {
       const auto stood_still =
           in_common(d_.delays(s.process, Needs::process).all(), span) + late;
       const auto missing = asked_for - stood_still - held_until(s, span.to);
-      if (over(s, span.from) || missing > kRounding) {
+      if (over(s, span.from) || missing > kConverted) {
         violate(call, "promised " + ms(std::max<std::int64_t>(missing, 0)) + " too much",
                 over(s, span.from) ? (s.lost != kNone ? s.lost : s.release) : s.granted);
       }
-    } else if (!over(s, span.to) && held_until(s, span.from - late) > asked_for + late + kRounding) {
+    } else if (!over(s, span.to) && held_until(s, span.from - late) > asked_for + late + kConverted) {
       violate(call, "returned no, but the lease lasted longer", s.granted);
     }
   }
@@ -193,7 +193,7 @@ class CallsChecker {
     const SessionDigest& s = d_.session_of(d_.fact(held));
     const auto said = d_.at(held).deadline_ns - held_until(s, d_.fact(held).first_answered_ns);
     const bool no = d_.fact(held).outcome == Outcome::no;
-    if (!no && said <= kRounding) return;
+    if (!no && said <= kConverted) return;
     model::violate(f_,
                    "lock '" + d_.name(d_.fact(held).name) + "': " +
                        d_.process_name(s.process) + "'s remaining() was " +
