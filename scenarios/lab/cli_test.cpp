@@ -1,9 +1,18 @@
+#include <gtest/gtest-spi.h>
+
 #include <algorithm>
 
 #include "scenarios/lab/lab_fixture.hpp"
 
 namespace leasehold::lab {
 namespace {
+
+TEST(RunProgram, ThatIsNotOverAtItsLimitIsNamedWithItsLastWords) {
+  const std::vector<std::string> command{"/bin/sh", "-c", "echo last words; exec sleep 100"};
+  EXPECT_NONFATAL_FAILURE(
+      run_program(command, std::chrono::seconds(1)),
+      "exec sleep 100\nhad not ended after 1 s; it said last:\nlast words\n");
+}
 
 TEST(LabCommand, ALockGivenBesideAPlanFileIsTheOneThatRuns) {
   const Place place;

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -31,14 +32,15 @@ inline Ran run_program(const std::vector<std::string>& command,
   sim::live::ChildProcess child(shell, sim::live::ChildProcess::Io::pipes);
   Ran ran;
   const auto until = std::chrono::steady_clock::now() + limit;
-  for (ssize_t n = -1; n != 0 && std::chrono::steady_clock::now() < until;) {
+  ssize_t n = -1;
+  while (n != 0 && std::chrono::steady_clock::now() < until) {
     pollfd wait{child.out(), POLLIN, 0};
     poll(&wait, 1, 10);
     char buffer[4096];
     n = ::read(child.out(), buffer, sizeof buffer);
     if (n > 0) ran.out.append(buffer, static_cast<std::size_t>(n));
   }
-  if (!child.wait_ms(5'000)) {
+  if (n != 0 || !child.wait_ms(5'000)) {
     child.kill();
     constexpr std::size_t kLastWords = 2'000;
     std::string words;
