@@ -230,6 +230,23 @@ class Inspecting(unittest.TestCase):
         with self.assertRaises(leasehold.ShutDown):
             self.provider.inspect("job")
 
+    def test_lets_other_threads_run(self):
+        ticks, over = [], threading.Event()
+
+        def tick():
+            while not over.wait(0.001):
+                ticks.append(None)
+
+        threading.Thread(target=tick).start()
+        self.addCleanup(over.set)
+        most = 0
+        for _ in range(20):
+            before = len(ticks)
+            with self.assertRaises(leasehold.Unavailable):
+                self.provider.inspect("job", timeout=0.05)
+            most = max(most, len(ticks) - before)
+        self.assertGreater(most, 5)
+
     def test_is_waited_for_by_closing(self):
         asked, said = threading.Event(), []
 
