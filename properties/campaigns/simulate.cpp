@@ -103,8 +103,10 @@ void conclude_deaths() {
   }
 }
 
-Simulated simulate(const Plan& plan) {
-  const UnderWay now(plan.seed);
+Simulated simulate(const Plan& plan) { return simulate(plan, plan.seed); }
+
+Simulated simulate(const Plan& plan, std::uint64_t seed) {
+  const UnderWay now(seed);
   Simulated one;
   one.run = sim::simulated::run(plan);
   one.judgement = judge(one.run.history, *std::exchange(one.run.facts, std::nullopt));

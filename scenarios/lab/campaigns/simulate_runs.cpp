@@ -42,7 +42,7 @@ class Shared {
     for (auto seed = next_++; seed <= seeds_.to && !interrupted() && !enough_; seed = next_++) {
       const sim::Plan plan = properties::draw_plan(seed, limits_);
       try {
-        mine.add(seed, plan, properties::simulate(plan), hashed_);
+        mine.add(seed, plan, properties::simulate(plan, seed), hashed_);
       } catch (...) {  // an operation that the simulated server does not know
         enough_ = true;
         throw;

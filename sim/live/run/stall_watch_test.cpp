@@ -5,15 +5,13 @@
 namespace leasehold::sim::live {
 namespace {
 
-using model::kMs;
-
 /// How much of ten seconds counts, if the machine stands still for so long in each period.
 std::int64_t counted_ms(std::int64_t lost_ms, std::int64_t period_ms) {
   Standstills watch;
   std::int64_t sum_ms = 0;
   for (std::int64_t at = 0; at < 10'000; at += period_ms) {
-    for (const auto& span : watch.add({at * kMs, (at + lost_ms) * kMs})) {
-      sum_ms += (span.to - span.from) / kMs;
+    for (const auto& span : watch.add({at * model::kMs, (at + lost_ms) * model::kMs})) {
+      sum_ms += (span.to - span.from) / model::kMs;
     }
   }
   return sum_ms;
@@ -34,11 +32,11 @@ TEST(Standstills, ShortOnesCountOnceTheyAreMoreThanAFifthOfASecond) {
 TEST(Standstills, ThoseThatWereTooFewByThemselvesCountWithTheLastOne) {
   Standstills watch;
   for (std::int64_t at = 0; at < 400; at += 100) {
-    EXPECT_TRUE(watch.add({at * kMs, (at + 50) * kMs}).empty()) << at;
+    EXPECT_TRUE(watch.add({at * model::kMs, (at + 50) * model::kMs}).empty()) << at;
   }
-  EXPECT_EQ(watch.add({400 * kMs, 420 * kMs}).size(), 5u);
-  EXPECT_EQ(watch.add({500 * kMs, 520 * kMs}).size(), 1u) << "each counts once";
-  EXPECT_TRUE(watch.add({5'000 * kMs, 5'050 * kMs}).empty()) << "seconds later";
+  EXPECT_EQ(watch.add({400 * model::kMs, 420 * model::kMs}).size(), 5u);
+  EXPECT_EQ(watch.add({500 * model::kMs, 520 * model::kMs}).size(), 1u) << "each counts once";
+  EXPECT_TRUE(watch.add({5'000 * model::kMs, 5'050 * model::kMs}).empty()) << "seconds later";
 }
 
 }  // namespace
