@@ -15,7 +15,7 @@ class RequestWatch {
  public:
   /// Waits that are shorter are not reported.
   static constexpr std::int64_t kSlowFrom_ns = 100'000'000;
-  /// Is told of each slow wait, from when to when.
+  /// Called for each slow wait, with when it began and when it ended.
   using Report = std::function<void(std::int64_t from_ns, std::int64_t to_ns)>;
 
   explicit RequestWatch(Report report) : report_(std::move(report)) {}

@@ -5,12 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "model/containers/spans.hpp"
 #include "mongo/bson.hpp"
 #include "sim/live/proxy/wire_message.hpp"
 
 namespace leasehold::sim::live {
 namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
 
 std::string int32_bytes(std::int32_t value) {
   std::string bytes(4, '\0');
@@ -38,7 +39,7 @@ mongo::Bson ping() {
 struct Watched {
   std::vector<std::pair<std::int64_t, std::int64_t>> slow_ms;
   RequestWatch watch{[this](std::int64_t from_ns, std::int64_t to_ns) {
-    slow_ms.emplace_back(from_ns / model::kMs, to_ns / model::kMs);
+    slow_ms.emplace_back(from_ns / kMillisecond, to_ns / kMillisecond);
   }};
 };
 
@@ -46,12 +47,12 @@ using Slow = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 TEST(RequestWatch, ReportsALateAnswerAndNotAQuickOne) {
   Watched w;
-  w.watch.asked(request(1, ping()), 10 * model::kMs);
-  w.watch.answered(answer_to(1), 109 * model::kMs);
+  w.watch.asked(request(1, ping()), 10 * kMillisecond);
+  w.watch.answered(answer_to(1), 109 * kMillisecond);
   EXPECT_EQ(w.slow_ms, Slow());
-  w.watch.asked(request(2, ping()), 200 * model::kMs);
-  w.watch.answered(answer_to(2), 300 * model::kMs);
-  w.watch.ended(900 * model::kMs);
+  w.watch.asked(request(2, ping()), 200 * kMillisecond);
+  w.watch.answered(answer_to(2), 300 * kMillisecond);
+  w.watch.ended(900 * kMillisecond);
   EXPECT_EQ(w.slow_ms, (Slow{{200, 300}}));
 }
 
@@ -64,9 +65,9 @@ TEST(RequestWatch, FindsMessagesWhereverTheirBytesAreDivided) {
       w.watch.asked(both.substr(at, size), 0);
     }
     for (std::size_t at = 0; at < answers.size(); at += size) {
-      w.watch.answered(answers.substr(at, size), 500 * model::kMs);
+      w.watch.answered(answers.substr(at, size), 500 * kMillisecond);
     }
-    w.watch.ended(900 * model::kMs);
+    w.watch.ended(900 * kMillisecond);
     EXPECT_EQ(w.slow_ms, (Slow{{0, 500}, {0, 500}})) << size << " bytes at a time";
   }
 }
@@ -74,9 +75,9 @@ TEST(RequestWatch, FindsMessagesWhereverTheirBytesAreDivided) {
 TEST(RequestWatch, ReportsWhatHasNoAnswerYetAndGoesOn) {
   Watched w;
   w.watch.asked(request(1, ping()), 0);
-  w.watch.report_open(400 * model::kMs);
-  w.watch.report_open(450 * model::kMs);
-  w.watch.answered(answer_to(1), 600 * model::kMs);
+  w.watch.report_open(400 * kMillisecond);
+  w.watch.report_open(450 * kMillisecond);
+  w.watch.answered(answer_to(1), 600 * kMillisecond);
   EXPECT_EQ(w.slow_ms, (Slow{{0, 400}, {400, 600}}));
 }
 
@@ -91,9 +92,9 @@ TEST(RequestWatch, AWaitByDesignCountsFromItsEnd) {
        {Case(&news, 500), Case(&usual, 1'000), Case(&hello, 10'000), Case(&reads, 0)}) {
     Watched w;
     w.watch.asked(request(1, *command), 0);
-    w.watch.answered(answer_to(1), (waits_ms + 99) * model::kMs);
+    w.watch.answered(answer_to(1), (waits_ms + 99) * kMillisecond);
     w.watch.asked(request(2, *command), 0);
-    w.watch.answered(answer_to(2), (waits_ms + 200) * model::kMs);
+    w.watch.answered(answer_to(2), (waits_ms + 200) * kMillisecond);
     EXPECT_EQ(w.slow_ms, (Slow{{waits_ms, waits_ms + 200}}));
   }
 }
@@ -101,15 +102,15 @@ TEST(RequestWatch, AWaitByDesignCountsFromItsEnd) {
 TEST(RequestWatch, ARequestThatWantsNoAnswerGetsNone) {
   Watched w;
   w.watch.asked(request(1, ping(), 2), 0);
-  w.watch.ended(900 * model::kMs);
+  w.watch.ended(900 * kMillisecond);
   EXPECT_EQ(w.slow_ms, Slow());
 }
 
 TEST(RequestWatch, AnotherProtocolIsLeftAlone) {
   Watched w;
   w.watch.asked("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n", 0);
-  w.watch.answered("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 500 * model::kMs);
-  w.watch.ended(900 * model::kMs);
+  w.watch.answered("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 500 * kMillisecond);
+  w.watch.ended(900 * kMillisecond);
   EXPECT_EQ(w.slow_ms, Slow());
 }
 

@@ -19,26 +19,17 @@ constexpr std::int64_t kWindow_ns = 1'000'000'000, kMuch_ns = kWindow_ns / 5;
 /// The kernel may let one processor of a container run while another is out of time.
 constexpr int kWatchers = 2;
 
-model::Event stall_of(const std::string& victim, const model::Span& span) {
-  model::Event e;
-  e.kind = model::Kind::stall;
-  e.victim = victim;
-  e.from_ns = span.from;
-  e.at_ns = span.to;
-  return e;
-}
-
 }  // namespace
 
-std::vector<model::Span> Standstills::add(const model::Span& span) {
-  if (span.to - span.from < kShortFrom_ns) return {};
+std::vector<Standstills::Span> Standstills::add(const Span& span) {
+  if (span.to_ns - span.from_ns < kShortFrom_ns) return {};
   last_.push_back({span});
-  while (last_.front().span.to < span.to - kWindow_ns) last_.pop_front();
+  while (last_.front().span.to_ns < span.to_ns - kWindow_ns) last_.pop_front();
   std::int64_t lost_ns = 0;
-  for (const auto& one : last_) lost_ns += one.span.to - one.span.from;
-  std::vector<model::Span> count;
+  for (const auto& one : last_) lost_ns += one.span.to_ns - one.span.from_ns;
+  std::vector<Span> count;
   for (auto& one : last_) {
-    const bool is_long = one.span.to - one.span.from > kStallFrom_ns;
+    const bool is_long = one.span.to_ns - one.span.from_ns > kStallFrom_ns;
     if (one.returned || (!is_long && lost_ns <= kMuch_ns)) continue;
     one.returned = true;
     count.push_back(one.span);
@@ -64,10 +55,6 @@ StallWatch::~StallWatch() {
 
 model::History StallWatch::take() {
   const std::lock_guard lock(mutex_);
-  const model::MergedSpans of_machine(std::exchange(machine_, {}));  // they stand still together
-  for (const auto& span : of_machine.all()) {
-    stalls_.push_back(stall_of(model::kMachine, span));
-  }
   return std::exchange(stalls_, {});
 }
 
@@ -78,8 +65,7 @@ void StallWatch::watch_machine(const std::stop_token& stop) {
     std::this_thread::sleep_for(kTick);
     const auto now = now_ns_();
     for (const auto& span : standstills.add({last + kTick_ns, now})) {
-      const std::lock_guard lock(mutex_);
-      machine_.push_back(span);
+      note(model::kMachine, span);
     }
     last = now;
   }
@@ -98,12 +84,19 @@ void StallWatch::watch_member(const std::stop_token& stop, const Member& member)
       // The ping failed; its time counts all the same.
     }
     const auto now = now_ns_();
-    if (now - asked > kStallFrom_ns) {
-      const std::lock_guard lock(mutex_);
-      stalls_.push_back(stall_of(member.name, {asked, now}));
-    }
+    if (now - asked > kStallFrom_ns) note(member.name, {asked, now});
     std::this_thread::sleep_for(kPingEvery);
   }
+}
+
+void StallWatch::note(const std::string& victim, const Standstills::Span& span) {
+  model::Event e;
+  e.kind = model::Kind::stall;
+  e.victim = victim;
+  e.from_ns = span.from_ns;
+  e.at_ns = span.to_ns;
+  const std::lock_guard lock(mutex_);
+  stalls_.push_back(std::move(e));
 }
 
 }  // namespace leasehold::sim::live

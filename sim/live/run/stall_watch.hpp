@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "model/containers/spans.hpp"
 #include "model/history/history.hpp"
 
 namespace leasehold::sim::live {
@@ -18,13 +17,16 @@ namespace leasehold::sim::live {
 /// 75 ms in each of the kernel's periods of 100 ms. Pure.
 class Standstills {
  public:
-  /// The thread should have run from `span.from` on. Returns those that count and were not returned
-  /// before: the long ones, and all of the last second once they are more than a fifth of it.
-  [[nodiscard]] std::vector<model::Span> add(const model::Span& span);
+  struct Span {
+    std::int64_t from_ns = 0, to_ns = 0;
+  };
+  /// The thread should have run from `span.from_ns` on. Returns those that count and were not
+  /// returned before: the long ones, and all of the last second once they are more than a fifth.
+  [[nodiscard]] std::vector<Span> add(const Span& span);
 
  private:
   struct Standstill {
-    model::Span span;
+    Span span;
     bool returned = false;
   };
   std::deque<Standstill> last_;  ///< of the last second
@@ -52,11 +54,11 @@ class StallWatch {
  private:
   void watch_machine(const std::stop_token& stop);
   void watch_member(const std::stop_token& stop, const Member& member);
+  void note(const std::string& victim, const Standstills::Span& span);
 
   const std::function<std::int64_t()> now_ns_;
   std::mutex mutex_;
-  std::vector<model::Span> machine_;  ///< protected by mutex_
-  model::History stalls_;             ///< of members, likewise
+  model::History stalls_;  ///< protected by mutex_
   std::vector<std::jthread> threads_;
 };
 

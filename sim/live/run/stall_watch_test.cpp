@@ -5,13 +5,15 @@
 namespace leasehold::sim::live {
 namespace {
 
+constexpr std::int64_t kNsPerMs = 1'000'000;
+
 /// How much of ten seconds counts, if the machine stands still for so long in each period.
 std::int64_t counted_ms(std::int64_t lost_ms, std::int64_t period_ms) {
   Standstills watch;
   std::int64_t sum_ms = 0;
   for (std::int64_t at = 0; at < 10'000; at += period_ms) {
-    for (const auto& span : watch.add({at * model::kMs, (at + lost_ms) * model::kMs})) {
-      sum_ms += (span.to - span.from) / model::kMs;
+    for (const auto& span : watch.add({at * kNsPerMs, (at + lost_ms) * kNsPerMs})) {
+      sum_ms += (span.to_ns - span.from_ns) / kNsPerMs;
     }
   }
   return sum_ms;
@@ -32,11 +34,11 @@ TEST(Standstills, ShortOnesCountOnceTheyAreMoreThanAFifthOfASecond) {
 TEST(Standstills, ThoseThatWereTooFewByThemselvesCountWithTheLastOne) {
   Standstills watch;
   for (std::int64_t at = 0; at < 400; at += 100) {
-    EXPECT_TRUE(watch.add({at * model::kMs, (at + 50) * model::kMs}).empty()) << at;
+    EXPECT_TRUE(watch.add({at * kNsPerMs, (at + 50) * kNsPerMs}).empty()) << at;
   }
-  EXPECT_EQ(watch.add({400 * model::kMs, 420 * model::kMs}).size(), 5u);
-  EXPECT_EQ(watch.add({500 * model::kMs, 520 * model::kMs}).size(), 1u) << "each counts once";
-  EXPECT_TRUE(watch.add({5'000 * model::kMs, 5'050 * model::kMs}).empty()) << "seconds later";
+  EXPECT_EQ(watch.add({400 * kNsPerMs, 420 * kNsPerMs}).size(), 5u);
+  EXPECT_EQ(watch.add({500 * kNsPerMs, 520 * kNsPerMs}).size(), 1u) << "each counts once";
+  EXPECT_TRUE(watch.add({5'000 * kNsPerMs, 5'050 * kNsPerMs}).empty()) << "seconds later";
 }
 
 }  // namespace
