@@ -292,7 +292,9 @@ class Builder {
   void add_fault(const Event& e) {
     auto* const spans = disturbed_by(e);
     if (spans == nullptr) return;
-    const auto over = e.at_ns + (spans == &clocks_moved_ ? 1 : out_.allowed.fault_echo_ns);
+    // A clock that jumped stays so.
+    const bool of_clock = spans == &clocks_moved_;
+    const auto over = of_clock && !e.ends ? kNever : e.at_ns + out_.allowed.fault_echo_ns;
     auto& begun = lasting_[{e.fault, e.victim}];
     if (e.ends && !begun.empty()) {
       (*spans)[begun.front()].to = over;

@@ -5,12 +5,15 @@
 
 namespace leasehold::model {
 
-bool overdue(const Digest& d, Finding& f, const Fact& e, std::int64_t span, Needs needs) {
+bool overdue(const Digest& d, Finding& f, const Fact& e, std::int64_t span, Needs needs,
+             std::int64_t until) {
   const ProcessDigest* process = d.process_of[e.process];
   const auto due = e.at_ns, latest = due + span;
-  if (process == nullptr || process->lock_ran_until_ns <= latest) return false;
+  if (process == nullptr) return false;
+  until = std::min(until, process->lock_ran_until_ns);
+  if (until <= latest) return false;
   const auto put_off = d.delays(e.process, needs).put_off(due, latest);
-  if (put_off < process->lock_ran_until_ns) return true;
+  if (put_off < until) return true;
   excuse(f, d.delays(e.process, needs).first_in({due, put_off})->why);
   return false;
 }

@@ -28,9 +28,9 @@ inline void malformed(Finding& finding, const std::string& why, std::vector<Inde
 }
 
 /// Whether what must follow the event within `span` ns is overdue: its process goes on after that,
-/// and what delayed it (counted in `f`) does not explain it.
+/// and what delayed it (counted in `f`) does not explain it. It is not needed any more at `until`.
 [[nodiscard]] bool overdue(const Digest& d, Finding& f, const Fact& event, std::int64_t span,
-                           Needs needs = Needs::process);
+                           Needs needs = Needs::process, std::int64_t until = kNever);
 
 /// Checks the sessions of a history: each is asked for, granted, lost, released and ended in a
 /// possible order, and each event of it has a cause. It reads the events of sessions; commands it

@@ -340,7 +340,10 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
           s.granted != kNone && d_.owner_of_lock_id(d_.fact(s.granted)) == owner;
       const bool given_back = !d_.deletes.of(owner).empty();
       if (granted || given_back) return;
-      if (overdue(d_, f_.grounded, reply, 1'000 * kMs, Needs::worker)) {
+      // A deletion that waits for a worker for two leases is not sent any more.
+      const auto until = s.ask == kNone ? kNever : reply.at_ns + 2 * shortest_lease(s.asked);
+      const auto soon = std::min<std::int64_t>(1'000 * kMs, until - reply.at_ns - 1);
+      if (overdue(d_, f_.grounded, reply, soon, Needs::worker, until)) {
         all.push_back({"a win that came to nothing", {statement}});
       }
       return;

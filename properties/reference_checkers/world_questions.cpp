@@ -87,7 +87,12 @@ Delays WorldQuestions::link_faults(const std::string& process) const {
   });
 }
 
-Delays WorldQuestions::clock_faults() const { return faults(1, of_clock); }
+Delays WorldQuestions::clock_faults() const {
+  auto drifts = faults(echo_, [](const Event& e) { return of_clock(e) && (e.begins || e.ends); });
+  return together({drifts, faults(kForever, [](const Event& e) {
+                     return of_clock(e) && !e.begins && !e.ends;
+                   })});
+}
 
 Delays WorldQuestions::ttl_away() const {
   auto found = together({disturbances(), faults(echo_, of_ttl)});
