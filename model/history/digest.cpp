@@ -390,6 +390,9 @@ class Builder {
       if (away.to != kNever) away.to += out_.allowed.ttl_seen_ns();
     }
     std::ranges::copy(machine_stalls_, std::back_inserter(stalls_));
+    for (ProcessDigest* p : out_.process_of) {
+      if (p != nullptr && p->crash != kNone) p->alive_until = fact(p->crash).at_ns;
+    }
     std::vector<std::vector<Span>> taken = commands_by_process();
     for (Id id = 0; id < out_.process_of.size(); ++id) {
       if (out_.process_of[id] != nullptr) set_delays(id, *out_.process_of[id], taken[id]);
@@ -405,7 +408,7 @@ class Builder {
     p.away = own.away;
     Span life{p.start == kNone ? 0 : fact(p.start).at_ns, out_.history->back().at_ns + 1};
     if (p.crash != kNone) {
-      const auto died = p.alive_until = life.to = fact(p.crash).at_ns;
+      const auto died = life.to = p.alive_until;
       p.lock_ran_until_ns = std::max(p.lock_ran_until_ns, died);
       const auto unheard = std::max(p.last_ns, died - out_.allowed.unreported_ns);
       if (unheard < died) own.away.push_back({unheard, died, Excuse::pause});
@@ -431,7 +434,8 @@ class Builder {
       if (send.verb == Verb::stream || send.verb == Verb::index) continue;
       if (delayed_[send.process].workers == 0) continue;
       const Index reply = out_.replies[send.command];
-      const auto to = reply == kNone ? out_.history->back().at_ns : fact(reply).at_ns;
+      const auto last = std::min(process(send).alive_until, out_.history->back().at_ns);
+      const auto to = reply == kNone ? last : fact(reply).at_ns;
       const bool heard = reply != kNone && fact(reply).outcome != Outcome::unknown;
       all[send.process].push_back({send.at_ns, to, heard ? Excuse::congestion : Excuse::slow});
     }

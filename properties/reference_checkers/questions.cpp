@@ -126,41 +126,44 @@ double Questions::executed_from(const Event& put) const {
 /// In each stretch between two of their sendings and replies. One that hangs unexplained does not
 /// count; once as many as there are workers were not heard in a row, one is enough.
 Delays Questions::congestions(const std::string& process) const {
-  const Event* start =
-      first([&](const Event& e) { return e.kind == Kind::start && e.process == process; });
-  const auto workers = start == nullptr ? 0 : static_cast<std::size_t>(start->workers);
-  if (workers == 0) return {};
-  struct Command {
-    double from, to;
-    bool heard;
-  };
-  std::vector<Command> commands;
-  std::int64_t last = -1;
-  for (const Event* e : all(Kind::send)) {
-    if (e->process != process || e->verb == "stream" || e->verb == "index") continue;
-    if (std::exchange(last, e->command) == e->command) continue;
-    const Event* reply = reply_to(*e);
-    const double to = reply == nullptr ? at(&h_.back()) : at(reply);
-    if (!unanswered(reply) || explained(process, to)) {
-      commands.push_back({at(e), to, !unanswered(reply)});
+  return once("busy " + process, [&] {
+    const Event* start =
+        first([&](const Event& e) { return e.kind == Kind::start && e.process == process; });
+    const auto workers = start == nullptr ? 0 : static_cast<std::size_t>(start->workers);
+    if (workers == 0) return Delays();
+    struct Command {
+      double from, to;
+      bool heard;
+    };
+    std::vector<Command> commands;
+    std::int64_t last = -1;
+    for (const Event* e : all(Kind::send)) {
+      if (e->process != process || e->verb == "stream" || e->verb == "index") continue;
+      if (std::exchange(last, e->command) == e->command) continue;
+      const Event* reply = reply_to(*e);
+      const double last_word = std::min(at(&h_.back()), alive_until(process));
+      const double to = reply == nullptr ? last_word : at(reply);
+      if (!unanswered(reply) || explained(process, to)) {
+        commands.push_back({at(e), to, !unanswered(reply)});
+      }
     }
-  }
-  std::vector<double> moments;
-  for (const Command& one : commands) moments.insert(moments.end(), {one.from, one.to});
-  std::sort(moments.begin(), moments.end());
-  std::stable_sort(commands.begin(), commands.end(),
-                   [](const Command& a, const Command& b) { return a.to < b.to; });
-  Delays found;
-  for (std::size_t i = 1; i < moments.size(); ++i) {
-    std::size_t under_way = 0, unheard = 0;
-    for (const Command& one : commands) {
-      const bool over = one.to <= moments[i - 1];
-      under_way += !over && one.from <= moments[i - 1] ? 1 : 0;
-      if (over) unheard = one.heard ? 0 : unheard + 1;
+    std::vector<double> moments;
+    for (const Command& one : commands) moments.insert(moments.end(), {one.from, one.to});
+    std::sort(moments.begin(), moments.end());
+    std::stable_sort(commands.begin(), commands.end(),
+                     [](const Command& a, const Command& b) { return a.to < b.to; });
+    Delays found;
+    for (std::size_t i = 1; i < moments.size(); ++i) {
+      std::size_t under_way = 0, unheard = 0;
+      for (const Command& one : commands) {
+        const bool over = one.to <= moments[i - 1];
+        under_way += !over && one.from <= moments[i - 1] ? 1 : 0;
+        if (over) unheard = one.heard ? 0 : unheard + 1;
+      }
+      if (under_way >= (unheard < workers ? workers : 1)) found.push_back({moments[i - 1], moments[i]});
     }
-    if (under_way >= (unheard < workers ? workers : 1)) found.push_back({moments[i - 1], moments[i]});
-  }
-  return found;
+    return found;
+  });
 }
 
 std::vector<Stay> Questions::stays() const {

@@ -1,7 +1,8 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
+#include <set>
+#include <string>
 
 #include "properties/reference_checkers/questions.hpp"
 
@@ -26,21 +27,23 @@ inline double lease_between_clocks(const Event& ask) {
 /// The attempts of this process for this lock that ended in vain for a reason, each with the pause
 /// after it.
 inline Delays vain_attempts(const Questions& q, const Event& ask) {
-  Delays found;
-  for (const Event* e : q.all(Kind::send)) {
-    if (!model::asks_for_lock(*e) || e->name != ask.name || e->process != ask.process) continue;
-    const Event *reply = q.reply_to(*e), *own = q.of(*e, Kind::ask);
-    const bool told = reply != nullptr &&
-                      (reply->outcome == "done" || reply->outcome == "duplicate_key");
-    if (own == nullptr || told) continue;
-    const auto takes = [&](std::int64_t ms) {
-      return q.own_time(*own, static_cast<double>(ms) * kMs) + q.late();
-    };
-    const double ended =
-        std::min({at(reply), q.finish(), at(e) + takes(own->operation_timeout_ms)});
-    if (q.explained(e->process, ended)) found.push_back({at(e), ended + takes(own->longest_pause_ms)});
-  }
-  return found;
+  return q.once("vain " + ask.process + " for " + ask.name, [&] {
+    Delays found;
+    for (const Event* e : q.all(Kind::send)) {
+      if (!model::asks_for_lock(*e) || e->name != ask.name || e->process != ask.process) continue;
+      const Event *reply = q.reply_to(*e), *own = q.of(*e, Kind::ask);
+      const bool told = reply != nullptr &&
+                        (reply->outcome == "done" || reply->outcome == "duplicate_key");
+      if (own == nullptr || told) continue;
+      const auto takes = [&](std::int64_t ms) {
+        return q.own_time(*own, static_cast<double>(ms) * kMs) + q.late();
+      };
+      const double ended =
+          std::min({at(reply), q.finish(), at(e) + takes(own->operation_timeout_ms)});
+      if (q.explained(e->process, ended)) found.push_back({at(e), ended + takes(own->longest_pause_ms)});
+    }
+    return found;
+  });
 }
 
 /// What delays a process that waits for this lock.
@@ -50,13 +53,16 @@ inline Delays of_waiter(const Questions& q, const Event& ask) {
 
 /// What keeps the commands of all processes that wait for it.
 inline Delays of_all_waiters(const Questions& q, const std::string& name) {
-  auto found = together({q.disturbances(), q.stalls(true)});
-  for (const Event* ask : q.all(Kind::ask)) {
-    if (ask->name != name) continue;
-    found = together({found, q.slow(ask->process), q.congestions(ask->process),
-                      vain_attempts(q, *ask)});
-  }
-  return found;
+  return q.once("all for " + name, [&] {
+    auto found = together({q.disturbances(), q.stalls(true)});
+    std::set<std::string> seen;
+    for (const Event* ask : q.all(Kind::ask)) {
+      if (ask->name != name || !seen.insert(ask->process).second) continue;
+      found = together({found, q.slow(ask->process), q.congestions(ask->process),
+                        vain_attempts(q, *ask)});
+    }
+    return found;
+  });
 }
 
 }  // namespace leasehold::properties

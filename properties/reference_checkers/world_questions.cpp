@@ -72,18 +72,22 @@ bool of_documents(const Event& e) {
 }  // namespace
 
 Delays WorldQuestions::disturbances() const {
-  auto found = faults(echo_, [&](const Event& e) {
-    return !of_clock(e) && !of_ttl(e) && !of_documents(e) && !is_process(e.victim.str());
+  return once("disturbances", [&] {
+    auto found = faults(echo_, [&](const Event& e) {
+      return !of_clock(e) && !of_ttl(e) && !of_documents(e) && !is_process(e.victim.str());
+    });
+    for (const Event* e : all(Kind::no_majority)) {
+      found.push_back({static_cast<double>(e->from_ns), at(e)});
+    }
+    return found;
   });
-  for (const Event* e : all(Kind::no_majority)) {
-    found.push_back({static_cast<double>(e->from_ns), at(e)});
-  }
-  return found;
 }
 
 Delays WorldQuestions::link_faults(const std::string& process) const {
-  return faults(echo_, [&](const Event& e) {
-    return !of_clock(e) && !of_ttl(e) && !of_documents(e) && e.victim == process;
+  return once("links of " + process, [&] {
+    return faults(echo_, [&](const Event& e) {
+      return !of_clock(e) && !of_ttl(e) && !of_documents(e) && e.victim == process;
+    });
   });
 }
 
@@ -137,11 +141,15 @@ Delays WorldQuestions::slow(const std::string& process) const {
 }
 
 Delays WorldQuestions::of_process(const std::string& process) const {
-  return together({away(process), stalls(false)});
+  return once("process " + process, [&] {
+    return together({away(process), stalls(false)});
+  });
 }
 
 Delays WorldQuestions::of_servers(const std::string& process) const {
-  return together({away(process), stalls(true), disturbances(), slow(process)});
+  return once("servers for " + process, [&] {
+    return together({away(process), stalls(true), disturbances(), slow(process)});
+  });
 }
 
 bool WorldQuestions::explained(const std::string& process, double end) const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,13 @@ class WorldQuestions {
       if (wanted(e)) return &e;
     }
     return nullptr;
+  }
+
+  /// What `make` finds, looked for once.
+  template <typename Make>
+  [[nodiscard]] const Delays& once(const std::string& what, const Make& make) const {
+    const auto known = known_.find(what);
+    return known != known_.end() ? known->second : known_.emplace(what, make()).first->second;
   }
 
   /// Of the session that this event belongs to.
@@ -112,6 +120,7 @@ class WorldQuestions {
   [[nodiscard]] Delays faults(double echo, const Wanted& wanted) const;
   [[nodiscard]] bool is_process(const std::string& name) const;
 
+  mutable std::map<std::string, Delays> known_;
   double finish_ = kForever;
   double late_ = 400 * kMs, ttl_ = 1'000 * kMs, lag_ = 1'000 * kMs, echo_ = 3'000 * kMs,
          unreported_ = 3'000 * kMs;
