@@ -146,7 +146,7 @@ class Refinement final : public Inquiry<Finding> {
   }
 
   /// An administrator took the lock by a write that was rolled back. Until then a read shows it,
-  /// and a loss is final. A write of the owner that was acknowledged since shows that it was not so.
+  /// and a loss is final. An own write that was sent later and acknowledged refutes that.
   [[nodiscard]] bool was_taken_for_a_while(const Fact& e) const {
     return std::any_of(d_.faults.begin(), d_.faults.end(), [&](Index fault) {
       const Event& force = d_.at(fault);

@@ -5,8 +5,8 @@
 
 #include "model/verdict/finding.hpp"
 
-/// The waiting calls of a lock, how long they wait, and what delays them: the input of the checks of
-/// G7.
+/// The waiting calls of a lock, how long they wait, and what delays them: the input of the checks
+/// of G7.
 namespace leasehold::model {
 
 /// By how much two clocks within the drift count a lease apart: (1+d)/(1-d), rounded up.

@@ -217,8 +217,8 @@ std::optional<Shortfall> shortfall(const Finding& finding, const model::Floors& 
 const std::vector<ExcuseLimit>& excuse_limits() {
   using enum Check;
   static const std::vector<ExcuseLimit> all{
-      {G5, 5, 80}, {G6, 5, 50}, {G7, 30, 97}, {G8, 30, 97}, {G9, 85, 99},
-      {release, 5, 50}, {needless, 5, 50}, {refinement, 5, 50}};
+      {G5, 10, 80}, {G6, 1, 50}, {G7, 1, 97}, {G8, 27, 97}, {G9, 79, 99},
+      {release, 1, 50}, {needless, 1, 50}, {refinement, 1, 50}, {grounded, 1, 50}};
   return all;
 }
 

@@ -160,7 +160,8 @@ Delays Questions::congestions(const std::string& process) const {
         under_way += !over && one.from <= moments[i - 1] ? 1 : 0;
         if (over) unheard = one.heard ? 0 : unheard + 1;
       }
-      if (under_way >= (unheard < workers ? workers : 1)) found.push_back({moments[i - 1], moments[i]});
+      const bool taken = under_way >= (unheard < workers ? workers : 1);
+      if (taken) found.push_back({moments[i - 1], moments[i]});
     }
     return found;
   });

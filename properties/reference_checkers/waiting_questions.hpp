@@ -40,7 +40,8 @@ inline Delays vain_attempts(const Questions& q, const Event& ask) {
       };
       const double ended =
           std::min({at(reply), q.finish(), at(e) + takes(own->operation_timeout_ms)});
-      if (q.explained(e->process, ended)) found.push_back({at(e), ended + takes(own->longest_pause_ms)});
+      const double pause = takes(own->longest_pause_ms);
+      if (q.explained(e->process, ended)) found.push_back({at(e), ended + pause});
     }
     return found;
   });

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -250,7 +251,8 @@ void Network::note_slow(Underway& sent) {
 void Network::note_what_hangs() {
   std::map<core::CommandId, Sent> hang;
   for (const auto* carrier : carriers_) {
-    if (carrier->sent() && carrier->sent()->wanted) hang[carrier->sent()->command.id] = carrier->sent();
+    const Sent& sent = carrier->sent();
+    if (sent && sent->wanted) hang[sent->command.id] = sent;
   }
   for (const auto& [id, sent] : hang) note_slow(*sent);
 }
