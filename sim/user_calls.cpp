@@ -20,7 +20,7 @@ std::uint64_t session_of(const LockHandle& handle) {
   return detail::Access::inside(handle).session();
 }
 
-Event of(const LockHandle& handle) {
+Event event_of(const LockHandle& handle) {
   Event e;
   e.session = static_cast<std::int64_t>(session_of(handle));
   e.name = handle.name();
@@ -38,7 +38,7 @@ std::int64_t UserCalls::called(Event call, const char* verb, milliseconds timeou
 
 /// What is asked of a handle is answered within an operation.
 std::int64_t UserCalls::called(const LockHandle& handle, const char* verb) const {
-  return called(of(handle), verb, options_.effective_operation_timeout());
+  return called(event_of(handle), verb, options_.effective_operation_timeout());
 }
 
 std::int64_t UserCalls::called(const Lock& lock, const char* verb, milliseconds timeout) const {
@@ -57,7 +57,7 @@ void UserCalls::returned(Event end, std::int64_t call, const std::string& outcom
 
 void UserCalls::returned(std::int64_t call, const std::string& name, const Result<LockHandle>& got,
                          std::int64_t kept_since_ns) const {
-  Event end = got ? of(*got) : Event();
+  Event end = got ? event_of(*got) : Event();
   end.name = name;
   end.from_ns = kept_since_ns;
   if (got) end.token = got->fencing_token().value();
@@ -102,13 +102,13 @@ Result<std::vector<LockHandle>> UserCalls::acquire_all(const std::vector<Lock>& 
 
 void UserCalls::release(LockHandle& handle) const {
   const auto call = called(handle, "release");
-  returned(of(handle), call, to_string(handle.release()));
+  returned(event_of(handle), call, to_string(handle.release()));
 }
 
 /// The handle may end before it is answered.
 void UserCalls::release_async(LockHandle& handle, const std::function<void()>& done) const {
   const auto call = called(handle, "release_async");
-  handle.release_async([this, end = of(handle), call, done](ReleaseResult found) mutable {
+  handle.release_async([this, end = event_of(handle), call, done](ReleaseResult found) mutable {
     end.from_ns = kept_since_ ? kept_since_() : 0;
     returned(std::move(end), call, to_string(found));
     done();
@@ -124,7 +124,7 @@ void UserCalls::ensure(const LockHandle& handle) const {
   const milliseconds least = options_.expiry * hundredths / 100;
   const auto call = called(handle, "ensure");
   const bool ensured = handle.ensure(least);
-  Event end = of(handle);
+  Event end = event_of(handle);
   end.deadline_ns = (now_() + least).time_since_epoch().count();
   returned(std::move(end), call, ensured ? "yes" : "no");
 }

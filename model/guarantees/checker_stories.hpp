@@ -15,7 +15,8 @@ namespace leasehold::model {
 inline HistoryBuilder good() {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").start(3, "c");
-  s.ask(10, "a", 1).win(10, 20, "a", 1, 100);
+  s.calls(10, "a", "try_acquire", 5'000).ask(10, "a", 1).win(10, 20, "a", 1, 100);
+  s.returns(20, "a", "granted", 1, 100);
   s.ask(12, "b", 1).refused(12, 22, "b", 1);
   s.write(30, 40, "a", 1, "accepted", 105);
   s.extend(300, 310, "a", 1, 110).yes(21, 320, "a", 1).yes(330, 399, "a", 1).no(411, 412, "a", 1);
