@@ -12,7 +12,7 @@ using model::Event;
 using std::chrono::milliseconds;
 
 /// Every so many-th holding asks `ensure()`, by its number and not by a draw.
-constexpr std::uint64_t kEnsuresEvery = 3;
+constexpr std::uint64_t kEnsuresEvery = 8;
 /// For so many hundredths of the lease, by turns.
 constexpr std::array kEnsured{50, 95, 105, 80};
 

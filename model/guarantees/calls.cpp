@@ -68,8 +68,14 @@ class CallsChecker {
     model::violate(f_, told(call) + ' ' + what, {call.called, because, call.returned});
   }
 
-  /// A call that waits for other functions of its user is not late. One of a process that was
-  /// killed may have returned unseen.
+  /// Until then an answer was seen: not while other functions of the user kept the thread that calls
+  /// back until the process was killed.
+  [[nodiscard]] std::int64_t answered_until(const ProcessDigest& process) const {
+    const auto kept_since = process.crash == kNone ? 0 : d_.at(process.crash).from_ns;
+    return kept_since != 0 ? std::min(process.alive_until, kept_since) : process.alive_until;
+  }
+
+  /// A call that waits for other functions of its user is not late.
   void check_in_time(const UsersCall& call) {
     const Fact& e = d_.fact(call.called);
     const auto give_up = d_.at(call.called).give_up_ns;
@@ -81,7 +87,7 @@ class CallsChecker {
       returned = kept_since != 0 ? kept_since : d_.fact(call.returned).at_ns;
     }
     check_bound(d_, f_,
-                {e.at_ns, give_up + d_.allowed.lateness_ns, returned, process->alive_until,
+                {e.at_ns, give_up + d_.allowed.lateness_ns, returned, answered_until(*process),
                  d_.delays(e.process, Needs::process)},
                 [&] {
                   return told(call) + (returned == kNever

@@ -99,6 +99,22 @@ TEST(CheckCalls, OtherFunctionsOfTheUserMayKeepTheAnswer) {
   EXPECT_EQ(kept(501), Verdict::violated);
 }
 
+TEST(CheckCalls, WhatIsKeptWhenItsProcessIsKilledMayBeUnanswered) {
+  const auto kept = [](int since) {
+    auto s = one();
+    s.calls(10, "a", "acquire_async", 500).ask(10, "a", 1, 500).ended(500, "a", 1, "timed_out");
+    // Its last own event tells until when it lived.
+    auto h = s.stall(600, 690, "").crash(700, "a").exact().end(9'000);
+    for (Event& e : h) {
+      if (e.kind == Kind::crash) e.from_ns = since * kMs;
+      if (e.kind == Kind::stall) e.process = "a";
+    }
+    return find(judge(h, {}), Check::calls).violations;
+  };
+  EXPECT_EQ(kept(500), 0);
+  EXPECT_EQ(kept(501), 1);
+}
+
 TEST(CheckCalls, AReleaseTellsWhatWasFound) {
   const auto told = [](const std::string& user, int at = 410) {
     auto s = holds();

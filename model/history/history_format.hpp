@@ -171,8 +171,8 @@ inline constexpr std::array kAboutFields{
                "place until when the entry was good"},
     AboutField{&Event::from_ns, "from_ns",
                "since when it did not run, there was no majority or a command had no answer, until "
-               "the event; a document was written then or later; of `return` since when other "
-               "functions of the user kept the thread that calls back"},
+               "the event; a document was written then or later; of `return` and `crash` since when "
+               "other functions of the user kept the thread that calls back"},
     AboutField{&Event::wall_ms, "wall_ms",
                "the primary's date of the write, in ms since 1970; 0: not said"},
     AboutField{&Event::sent_ns, "sent_ns",
@@ -281,7 +281,7 @@ inline constexpr std::array kAll{
     AboutKind{Kind::crash,
               "crash",
               "it was killed: it holds nothing from here on",
-              fields(&E::process)},
+              fields(&E::process, &E::from_ns)},
     AboutKind{Kind::exit,
               "exit",
               "a process, or the member `victim`, ended unasked: `outcome` = crashed (by a signal "

@@ -54,9 +54,13 @@ bool late(const Questions& q, const Event& call) {
   if (call.give_up_ns == 0) return false;
   const Event* end = answer_to(q, call);
   const double said = static_cast<double>(call.give_up_ns) + q.late();
+  const Event* killed = q.first([&](const Event& e) {
+    return e.kind == Kind::crash && e.process == call.process && e.from_ns != 0;
+  });
+  const double kept_from = killed == nullptr ? kForever : static_cast<double>(killed->from_ns);
   const bool kept = end != nullptr && end->from_ns != 0;
   const double returned = kept ? static_cast<double>(end->from_ns) : at(end);
-  return q.broken({at(&call), said, returned, q.alive_until(call.process),
+  return q.broken({at(&call), said, returned, std::min(q.alive_until(call.process), kept_from),
                    q.of_process(call.process)});
 }
 

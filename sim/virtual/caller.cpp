@@ -14,9 +14,11 @@ constexpr std::int64_t kWriteTimeout = 3'000 * kMs;
 /// How often a holder asks `held()` in the time of a lease, and at each turn of events besides.
 constexpr int kQuestionsPerLease = 25;
 constexpr std::int64_t kNsPerUs = 1'000;
+/// Every so many-th question is one for `remaining()`, too.
+constexpr std::int64_t kRemainingEvery = 4;
 /// Every so many-th call waits on a thread of the user: those threads are the machine's own, and
 /// dear.
-constexpr std::int64_t kWaitsEvery = 8;
+constexpr std::int64_t kWaitsEvery = 16;
 
 }  // namespace
 
@@ -240,7 +242,9 @@ void Caller::ask() {
 
 bool Caller::ask(Holding& holding) const {
   const bool held = holding.held();
-  const auto left = holding.handle ? holding.handle->remaining().count() : 0;
+  // It says something new once after an extension.
+  const bool asks = holding.handle && holding.answers.count() % kRemainingEvery == 0;
+  const auto left = asks ? holding.handle->remaining().count() : 0;
   const MachineClock& clock = home_->machine.clock;
   const auto until =
       left > 0 ? clock.true_time(clock.now().time_since_epoch().count() + left) : 0;

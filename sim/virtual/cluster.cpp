@@ -41,12 +41,14 @@ Process& SimulatedProcesses::named(const std::string& name) {
   return **std::find_if(all_.begin(), all_.end(), [&](const auto& p) { return p->name() == name; });
 }
 
-void SimulatedProcesses::note(const Process& process, model::Kind kind, bool suspends) {
+void SimulatedProcesses::note(const Process& process, model::Kind kind, bool suspends,
+                              std::int64_t kept_since_ns) {
   model::Event e;
   e.at_ns = queue_.now();
   e.kind = kind;
   e.process = process.name();
   e.suspended = suspends;
+  e.from_ns = kept_since_ns;
   emit_(std::move(e));
 }
 
@@ -54,7 +56,7 @@ void SimulatedProcesses::note(const Process& process, model::Kind kind, bool sus
 bool SimulatedProcesses::kill(const std::string& name) {
   Process& p = named(name);
   p.crash();
-  note(p, model::Kind::crash);
+  note(p, model::Kind::crash, false, p.kept_since());
   return true;
 }
 

@@ -40,7 +40,8 @@ class SimulatedProcesses final : public ProcessControl {
 
  private:
   /// In the history, with the time at which it happened.
-  void note(const Process& process, model::Kind kind, bool suspends = false);
+  void note(const Process& process, model::Kind kind, bool suspends = false,
+            std::int64_t kept_since_ns = 0);
 
   EventQueue& queue_;
   const All& all_;

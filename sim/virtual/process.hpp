@@ -61,6 +61,7 @@ class Process {
   [[nodiscard]] bool holds() const;
   [[nodiscard]] bool awaits_a_reply() const { return network_.awaits_a_reply(); }
   [[nodiscard]] const Network::Counts& sent() const { return network_.sent(); }
+  [[nodiscard]] std::int64_t kept_since() const { return home_.kept_since(); }
   [[nodiscard]] bool is_doomed() const { return doomed_; }
 
   LinkFaults& link() { return network_.link; }
