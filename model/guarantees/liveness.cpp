@@ -203,12 +203,13 @@ bool died(const Digest& d, const Tenure& t) {
 }
 
 /// A call that ended without the lock deletes what it may have won, once a worker is free and as
-/// long as its process runs.
+/// long as its process runs; but for what was not there any more.
 void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {
   const Index ended = holder.session->ended;
   if (ended == kNone) return;
   const Id process = d.fact(ended).process;
   const auto from = d.fact(ended).at_ns;
+  if (t.next != kNone && d.fact(t.next).at_ns <= from) return;
   const auto latest =
       from + holder.ask->operation_timeout_ms * kMs + d.allowed.truth_lag_ns;
   check_bound(

@@ -340,8 +340,11 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
           s.granted != kNone && d_.owner_of_lock_id(d_.fact(s.granted)) == owner;
       const bool given_back = !d_.deletes.of(owner).empty();
       if (granted || given_back) return;
-      // A deletion that waits for a worker for two leases is not sent any more.
-      const auto until = s.ask == kNone ? kNever : reply.at_ns + 2 * shortest_lease(s.asked);
+      // Two leases after the call's end nothing is deleted any more: the lease has run.
+      const auto two_leases = s.ask == kNone ? kNever : 2 * shortest_lease(s.asked);
+      if (s.ended != kNone && reply.at_ns - d_.fact(s.ended).at_ns >= two_leases) return;
+      // Nor is a deletion that waits for a worker for so long.
+      const auto until = s.ask == kNone ? kNever : reply.at_ns + two_leases;
       const auto soon = std::min<std::int64_t>(1'000 * kMs, until - reply.at_ns - 1);
       if (overdue(d_, f_.grounded, reply, soon, Needs::worker, until)) {
         all.push_back({"a win that came to nothing", {statement}});

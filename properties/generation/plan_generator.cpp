@@ -351,7 +351,7 @@ void Generator::read_options() {
     const auto workers = static_cast<int>(in_.between(1, 8));
     if (in_.chance(20)) p.workers = workers;
     const auto other = p.expiry_ms * in_.between(30, 300) / 100;
-    const auto margin = in_.between(100, 2 * plan_.clock_margin_ms);
+    const auto margin = in_.between(plan_.clock_margin_ms, 2 * plan_.clock_margin_ms);
     const auto holding = in_.between(50, other);
     if (!in_.chance(40)) continue;
     p.callers = std::max(p.callers, 2);
@@ -394,7 +394,7 @@ void Generator::read_many_locks() {
   }
 }
 
-/// Each setting as it is where nobody sets it, of the lock and of the servers. All times are longer
+/// Each setting as it is where nobody sets it, of the lock and of a replica set. All times are longer
 /// with the leases, so that such a run has as many events as another.
 void Generator::read_defaults() {
   constexpr std::int64_t kLonger = 20;
@@ -431,7 +431,7 @@ void Generator::read_defaults() {
 void Generator::read_world() {
   constexpr int kFailedFetches = 25;
   plan_.shards = plan_.seed % 3 == 1 && plan_.lock == "leasehold" &&
-                 limits_.manner == Manner::simulated;
+                 limits_.manner == Manner::simulated && plan_.heartbeat_ms < sim::kOwnHeartbeat_ms;
   plan_.ttl_at_once = plan_.seed % 2 == 0;
   plan_.failed_fetches = kFailedFetches;
   plan_.stray_commands = true;

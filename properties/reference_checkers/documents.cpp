@@ -7,10 +7,12 @@
 namespace leasehold::properties {
 namespace {
 
-/// A call that ended without the lock, and whose process could have, did not clean up.
+/// A call that ended without the lock, and whose process could have, did not clean up what was
+/// there then.
 bool leaves_what_it_won(const Questions& q, const Stay& s) {
   const Event* ended = q.of(*s.ask, Kind::ended);
   if (ended == nullptr || !q.deletes_of(s.owner).empty() || q.gives_away(s.owner)) return false;
+  if (s.next != nullptr && s.next->at_ns <= ended->at_ns) return false;
   const auto timeout = static_cast<double>(s.ask->operation_timeout_ms) * kMs;
   return q.broken({at(ended), at(ended) + timeout + q.lag(), kForever,
                    q.sends_until(*s.ask, at(ended)), q.of_worker(s.ask->process)});

@@ -200,6 +200,11 @@ void require_fit(const ProcessPlan& process, const Plan& plan) {
         std::to_string(process.together) + ", leads " + std::to_string(process.leads) +
         ": one of them at most may be other than 0");
   }
+  if (process.other_margin_ms > 0 && process.other_margin_ms < plan.clock_margin_ms) {
+    refuse("other-margin", process.other_margin_ms,
+           "it must be at least clock-margin, which is " + std::to_string(plan.clock_margin_ms) +
+               ", for clocks go wrong by half of that");
+  }
   if (process.permits == 0 || !lock_under_test(plan.lock).is_published()) return;
   throw std::runtime_error("permits is " + std::to_string(process.permits) + ", and '" +
                            plan.lock + "' has no semaphores: it must be 0");

@@ -115,6 +115,8 @@ TEST(Plans, EachLineIsHeldAgainstItsRule) {
       {"process expiry=900 cadence=900",
        "line 1: extension_cadence is 900 ms: it must be positive and below expiry (900 ms)"},
       {"process other-expiry=99", "line 1: expiry is 99 ms: it must be 100 ms to 24 h"},
+      {"clock-margin 900\nprocess other-expiry=2000 other-margin=899",
+       "line 2: other-margin is 899: it must be at least clock-margin, which is 900, for"},
       {"process max-drift=100001", "line 1: max-drift is 100001: it must be 0 to 100000"},
       {"failed-fetches 101", "line 1: failed-fetches is 101: it must be 0 to 100"},
       {"shards 2", "line 1: shards is 2: it must be 0 to 1"},
@@ -146,11 +148,11 @@ TEST(Plans, EverySecondCallerHasTheOtherOptions) {
   const ProcessPlan plan{.max_holding_ms = 600, .operation_timeout_ms = 300,
                          .extension_cadence_ms = 400, .other_expiry_ms = 5'000,
                          .other_margin_ms = 700};
-  const auto one = options_of(plan, "leasehold", 2'000, 2);
-  const auto other = options_of(plan, "leasehold", 2'000, 3);
+  const auto one = options_of(plan, "leasehold", 500, 2);
+  const auto other = options_of(plan, "leasehold", 500, 3);
   using std::chrono::milliseconds;
   EXPECT_EQ(one.expiry, milliseconds(1'000));
-  EXPECT_EQ(one.clock_margin, milliseconds(2'000));
+  EXPECT_EQ(one.clock_margin, milliseconds(500));
   EXPECT_EQ(one.operation_timeout, milliseconds(300));
   EXPECT_EQ(one.extension_cadence, milliseconds(400));
   EXPECT_EQ(other.expiry, milliseconds(5'000));

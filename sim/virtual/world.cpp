@@ -22,8 +22,8 @@ constexpr std::int64_t kFollows_ms = 1'000;       ///< an election: heartbeats, 
 constexpr std::int64_t kSettle_ms = 6'000;        ///< for late clean-ups, beside two TTL passes
 /// Longer than a member shuns its source.
 constexpr std::int64_t kMajorityLimit = 15'000 * kMs;
-/// Election timeouts until a primary is there again.
-constexpr std::int64_t kElections = 3;
+/// Heartbeats until a primary is there again for certain.
+constexpr std::int64_t kBeatsToHeal = 15;
 constexpr std::size_t kUsualEvents = 8'192;       ///< of a history, so that few have to be moved
 
 /// One run. REQUIRES: the plan outlives it.
@@ -210,7 +210,7 @@ class World {
   void heal() {
     faults_.heal();
     // A primary is there again before the healed phase is measured, and a majority.
-    queue_.after(kElections * plan_.election_timeout_ms * kMs,
+    queue_.after(kBeatsToHeal * plan_.heartbeat_ms * kMs,
                  [this] { when_majority_follows(queue_.now() + kMajorityLimit); });
   }
 

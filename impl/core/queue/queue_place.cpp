@@ -37,9 +37,10 @@ std::optional<LocalInstant> QueuePlace::sent_at(std::uint64_t beat) const {
 }
 
 /// A place that was lost, because the document was deleted or overwritten, is a new one when it is
-/// found again: its time begins anew.
+/// found again: its time begins anew. What an old primary shows is of a time before.
 void QueuePlace::shown(const LockDocument& document, Owner owner, FencingToken at,
                        LocalInstant now) {
+  if (at < stood_at_) return;
   const auto owners = owners_in(document.queue);
   const bool stood = stands();
   before_ = place_among(owners, owner);

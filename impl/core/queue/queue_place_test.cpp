@@ -85,6 +85,19 @@ TEST(QueuePlace, WhatHasNotMovedIsWatchedFromItsFirstSight) {
   EXPECT_EQ(place_after(looks).room_in(), 15 * milliseconds(3'000));
 }
 
+/// Its queue may be full of others; who believes it leaves an entry, and with it perhaps the lock.
+TEST(QueuePlace, AnOldPrimaryTakesNobodysPlaceAway) {
+  const Look found{milliseconds(0), {}}, full{milliseconds(0), {10, 3}, 20};
+  QueuePlace place;
+  place.sent(1, LocalInstant());
+  place.shown(shown_by(found), {7, 21}, FencingToken(9), LocalInstant());
+  place.shown(shown_by(full), {7, 21}, FencingToken(8), LocalInstant());
+  EXPECT_TRUE(place.stands());
+  EXPECT_EQ(place.ticket(), std::nullopt);
+  place.shown(shown_by(full), {7, 21}, FencingToken(10), LocalInstant());
+  EXPECT_FALSE(place.stands());
+}
+
 TEST(QueuePlace, WhoStandsThereOrSeesNobodyFindsNothingFull) {
   for (const Look& look : {Look{milliseconds(0), {2, 1}, 0}, Look{milliseconds(0), {2, 2}, 30}}) {
     auto place = place_after({{milliseconds(0), {1, 0}}, {milliseconds(160), {2, 1}}});
