@@ -394,8 +394,8 @@ void Generator::read_many_locks() {
   }
 }
 
-/// Each setting as it is where nobody sets it, of the lock and of a replica set. All times are longer
-/// with the leases, so that such a run has as many events as another.
+/// Each setting as it is where nobody sets it, of the lock and of a replica set. All times are
+/// longer with the leases, so that such a run has as many events as another.
 void Generator::read_defaults() {
   constexpr std::int64_t kLonger = 20;
   plan_.faulty_ms *= kLonger;

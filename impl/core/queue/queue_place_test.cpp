@@ -85,7 +85,7 @@ TEST(QueuePlace, WhatHasNotMovedIsWatchedFromItsFirstSight) {
   EXPECT_EQ(place_after(looks).room_in(), 15 * milliseconds(3'000));
 }
 
-/// Its queue may be full of others; who believes it leaves an entry, and with it perhaps the lock.
+/// Its queue may be full of others; who left it then would leave an entry, and perhaps the lock.
 TEST(QueuePlace, AnOldPrimaryTakesNobodysPlaceAway) {
   const Look found{milliseconds(0), {}}, full{milliseconds(0), {10, 3}, 20};
   QueuePlace place;
