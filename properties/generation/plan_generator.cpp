@@ -384,7 +384,7 @@ void Generator::read_many_locks() {
   p.operation_timeout_ms = p.extension_cadence_ms = p.other_expiry_ms = 0;
   p.max_holding_ms = in_.chance(30) ? p.expiry_ms : 0;
   p.callers = 1;
-  p.acquire_timeout_ms = 4'000;
+  p.acquire_timeout_ms = 8'000;
   p.single_attempt_percent = p.cancel_percent = 0;
   p.long_hold_percent = 100;
   // The others leave it most of the locks.
@@ -472,10 +472,10 @@ Plan Generator::read() {
     const auto drawn = in_.between(0, 99);
     const auto& ways = limits_.waitings;
     const bool may_queue = std::find(ways.begin(), ways.end(), sim::Waiting::queue) != ways.end();
-    if (drawn >= 94 && drawn < 97 && may_queue) read_full_queues();
+    if (drawn >= 93 && drawn < 96 && may_queue) read_full_queues();
     auto& last = plan_.processes.back();
-    if (drawn == 93) last.old_release = last.waiting != sim::Waiting::queue;
-    if (drawn == 97) read_many_locks();
+    if (drawn == 92) last.old_release = last.waiting != sim::Waiting::queue;
+    if (drawn == 96 || drawn == 97) read_many_locks();
     if (drawn > 97) read_defaults();
   }
   read_world();
