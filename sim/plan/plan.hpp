@@ -82,7 +82,7 @@ struct Plan {
   std::int64_t ttl_period_ms = 1'000;  ///< of the TTL monitor; live it is a second, always
   /// A primary may take the others for dead, and step down, if its clock jumps by more.
   int election_timeout_ms = 1'000;
-  int heartbeat_ms = 200;  ///< of members; from `kOwnHeartbeat_ms` on live ones have their own settings
+  int heartbeat_ms = 200;  ///< of members; live, from `kOwnHeartbeat_ms` on all settings are theirs
   // Of the virtual world alone. A live set is what it is.
   bool shards = false;       ///< two behind routers; where faults hit servers the locks move
   bool ttl_at_once = false;  ///< a pass of the TTL monitor is one entry of the oplog, as since 6.1
