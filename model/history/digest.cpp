@@ -434,8 +434,8 @@ class Builder {
       if (send.verb == Verb::stream || send.verb == Verb::index) continue;
       if (delayed_[send.process].workers == 0) continue;
       const Index reply = out_.replies[send.command];
-      const auto last = std::min(process(send).alive_until, out_.history->back().at_ns);
-      const auto to = reply == kNone ? last : fact(reply).at_ns;
+      const auto died = std::min(process(send).alive_until, out_.history->back().at_ns);
+      const auto to = reply == kNone ? died : fact(reply).at_ns;
       const bool heard = reply != kNone && fact(reply).outcome != Outcome::unknown;
       all[send.process].push_back({send.at_ns, to, heard ? Excuse::congestion : Excuse::slow});
     }

@@ -391,7 +391,7 @@ std::chrono::seconds longest_run(const VerifyOptions& options) {
   const auto one = sim::live::longest_run(cases_of(options).front().plan);
   const auto cases = options.plan ? kMostTimesAsked * options.times * one
                                   : std::chrono::seconds(kMostTimesAsked * options.seconds) + one;
-  return kServers + cases + kReducingLimit + one;
+  return kServers + cases + kMinimisingLimit + one;
 }
 
 std::string hash_of(const std::vector<VerifyCase>& cases) {
