@@ -3,11 +3,15 @@
 namespace leasehold::model {
 namespace {
 
-/// Whether the process or the machine stood still for more than half of the time in which the
-/// process should have ended.
-bool was_held_up(const Digest& d, Id process, std::int64_t killed_ns) {
+/// Whether the machine stood still for more than half of the time in which the process should have
+/// ended.
+bool was_held_up(const Digest& d, std::int64_t killed_ns) {
+  std::vector<Span> stalls;
+  for (const Event& e : *d.history) {
+    if (e.kind == Kind::stall && e.victim == kMachine) stalls.push_back({e.from_ns, e.at_ns});
+  }
   std::int64_t still_ns = 0;
-  for (const Span& stall : d.delays(process, Needs::process).all()) {
+  for (const Span& stall : MergedSpans(std::move(stalls)).all()) {
     still_ns += std::max<std::int64_t>(
         std::min(stall.to, killed_ns) - std::max(stall.from, d.healed_ns), 0);
   }
@@ -32,7 +36,7 @@ Finding check_alive(const Digest& d) {
     if (d.fact(i).kind == Kind::start) ++f.checked;
     if (d.fact(i).kind != Kind::exit || !died_of_itself(d.at(i))) continue;
     const Event& exit = d.at(i);
-    if (exit.outcome == "did not end" && was_held_up(d, d.fact(i).process, exit.at_ns)) {
+    if (exit.outcome == "did not end" && was_held_up(d, exit.at_ns)) {
       excuse(f, Excuse::stall);
       continue;
     }

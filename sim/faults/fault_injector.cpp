@@ -1,6 +1,7 @@
 #include "sim/faults/fault_injector.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -288,11 +289,11 @@ void FaultInjector::take_by_force(const FaultPlan& fault, const core::Reply& see
                              });
 }
 
-/// On a machine whose clock is as fast as the lock allows. Also after the healing: the wait depends
+/// On a machine whose clock is as fast as any lock allows. Also after the healing: the wait depends
 /// on no server. Without an answer the lock frees itself.
 void FaultInjector::free_after_its_wait(const core::ForcedRelease& force) {
   const auto wait_ms = static_cast<double>(force.wait.count());
-  const auto shortest_ms = static_cast<std::int64_t>(wait_ms / (1 + LockOptions().max_drift));
+  const auto shortest_ms = static_cast<std::int64_t>(std::ceil(wait_ms / (1 + core::kMaxDrift)));
   cluster_.call_at(cluster_.now_ns() + shortest_ms * kMs, [this, free = force.free] {
     try {
       cluster_.servers->data->ask({1, kAdministratorWaits, free}, [](const core::Reply&) {});

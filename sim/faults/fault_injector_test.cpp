@@ -313,10 +313,10 @@ TEST_F(Injection, WhatWasTakenByForceIsFreedOnceItsHolderMustHaveNoticedAlsoWhen
   EXPECT_EQ(history.back().lock_id, std::get<core::AcquireCommand>(cluster.asked[1]).lock_id);
   EXPECT_EQ(counts[K::force_release], 1);
   faults.heal();
-  run_to(1'003);
+  run_to(999);
   EXPECT_EQ(cluster.asked.size(), 2u);
-  run_to(1'004);
-  EXPECT_EQ(std::get<core::DeleteCommand>(cluster.asked.at(2)).owner,
+  run_to(1'001);
+  EXPECT_EQ(std::get<core::PassOnCommand>(cluster.asked.at(2)).owner,
             std::get<core::AcquireCommand>(cluster.asked[1]).owner);
 }
 

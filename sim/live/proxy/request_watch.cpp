@@ -81,8 +81,7 @@ void RequestWatch::answered(std::string_view bytes, std::int64_t now_ns) {
 
 void RequestWatch::report_open(std::int64_t now_ns) {
   for (Request& one : open_) {
-    report(one, now_ns);
-    one.from_ns = std::max(one.from_ns, now_ns);
+    if (report(one, now_ns)) one.from_ns = now_ns;
   }
 }
 
@@ -91,8 +90,10 @@ void RequestWatch::ended(std::int64_t now_ns) {
   open_.clear();
 }
 
-void RequestWatch::report(const Request& one, std::int64_t now_ns) const {
-  if (now_ns - one.from_ns >= kSlowFrom_ns) report_(one.from_ns, now_ns);
+bool RequestWatch::report(const Request& one, std::int64_t now_ns) const {
+  const bool slow = now_ns - one.from_ns >= kSlowFrom_ns;
+  if (slow) report_(one.from_ns, now_ns);
+  return slow;
 }
 
 }  // namespace leasehold::sim::live

@@ -46,7 +46,8 @@ class RequestWatch {
     std::int64_t from_ns = 0;  ///< an answer is due from then on
   };
 
-  void report(const Request& one, std::int64_t now_ns) const;
+  /// Whether it has waited for so long that it was reported.
+  bool report(const Request& one, std::int64_t now_ns) const;
 
   const Report report_;
   Messages requests_, answers_;
