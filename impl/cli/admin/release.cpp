@@ -50,9 +50,11 @@ void force(Admin& admin, const core::ForcedRelease& force) {
                     return admin.must_command({1, kTimeout, std::move(body)});
                   },
               .wait =
-                  [](milliseconds wait) {
+                  [&force](milliseconds wait) {
+                    const auto rest = wait + force.take.margin;
                     print("taken; waiting " + span(wait.count()) +
-                          ", until the old holder must have noticed\n");
+                          ", until the old holder must have noticed; if you end this before, the "
+                          "lock frees itself in " + span(rest.count()) + '\n');
                     flush_output();
                     std::this_thread::sleep_for(wait);
                     return true;

@@ -5,10 +5,14 @@
 namespace leasehold::core {
 
 /// A caller that timed out wants to know the reason: the holder of the lock, or why no server
-/// answered.
+/// answered. A call that was never the first here may wait for a lock of its own caller.
 Error AcquireCall::error(ErrorKind kind, const std::string& why) const {
   std::string message = "lock '" + name + "': " + why;
-  if (!last_failure.message.empty()) message += "; last attempt: " + last_failure.message;
+  if (!last_failure.message.empty()) {
+    message += "; last attempt: " + last_failure.message;
+  } else if (in<Queued>() != nullptr) {
+    message += "; another call of this process has the lock, or waited for it before";
+  }
   return {kind, last_failure.code, std::move(message)};
 }
 

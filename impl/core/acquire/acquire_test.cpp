@@ -234,5 +234,24 @@ TEST(Acquire, AnUnknownOutcomeThatNoTryCanMendEndsTheCallAndIsCleanedUp) {
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
 }
 
+/// The lock is not reentrant: the first mistake with it is to wait for a lock of one's own.
+TEST(Acquire, BehindALockOfItsOwnProcessSaysSo) {
+  World w;
+  w.hold(1);
+  w.give(AcquireAsked{2, "lock", World::options(), w.now + milliseconds(300), false});
+  w.advance(milliseconds(300));
+  EXPECT_EQ(w.find<Ended>()->error.message,
+            "lock 'lock': timed out; another call of this process has the lock, or waited for it "
+            "before");
+}
+
+TEST(Acquire, ASingleAttemptNamesTheLock) {
+  World w;
+  w.acquire(1, "lock", World::options(), std::nullopt, true);
+  w.reply(World::refused(to_hex({9, 9}) + ".3000.1.db:1:app"));
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::refused);
+  EXPECT_EQ(w.find<Ended>()->error.message, "lock 'lock': held by db:1:app");
+}
+
 }  // namespace
 }  // namespace leasehold::core::acquire_test

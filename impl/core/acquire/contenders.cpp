@@ -105,7 +105,10 @@ CallResult Contenders::answered(SessionId id, const PendingCommand& attempt, con
     case AttemptAnswer::cannot_succeed:
       return Error{ErrorKind::configuration, reply.code, reply.message};
   }
-  if (call.single_attempt) return call.last_failure;
+  if (call.single_attempt) {
+    const auto& [kind, code, message] = call.last_failure;
+    return Error{kind, code, "lock '" + call.name + "': " + message};
+  }
   // An attempt that was executed after the news knows better: it was refused although the lock had
   // been passed to it.
   const bool outdated = news && reply.outcome == Outcome::done && !reply.is_before(news->at);

@@ -48,5 +48,26 @@ TEST(IndexCreation, IsSettledByAnAnswer) {
   EXPECT_EQ(sent(effects), 1u);
 }
 
+/// The collection may have been dropped meanwhile, and made again by an upsert.
+TEST(IndexCreation, IsAskedForAgainTenMinutesLaterAndWarnsOnce) {
+  CountingEntropy entropy;
+  Effects effects;
+  PendingCommands pending;
+  IndexCreation index;
+  auto refused = CoreWorld::with(Outcome::done);
+  refused.message = "no permission";
+  for (int period = 0; period < 3; ++period) {
+    const LocalInstant now{std::chrono::minutes(10 * period)};
+    const SendingStep step{{now, entropy, effects}, pending};
+    index.ensure(step);
+    index.answered(refused, step);
+    index.ensure(step);
+    EXPECT_EQ(sent(effects), static_cast<std::size_t>(period + 1));
+  }
+  EXPECT_EQ(std::count_if(effects.begin(), effects.end(),
+                          [](const auto& e) { return std::holds_alternative<Warned>(e); }),
+            1);
+}
+
 }  // namespace
 }  // namespace leasehold::core

@@ -14,6 +14,7 @@
 #include "mongo/client/streams.hpp"
 #include "mongo/client/transactions.hpp"
 #include "mongo/commands.hpp"
+#include "mongo/errors.hpp"
 #include "mongo/replies.hpp"
 
 // Exported by libmongoc 1.x, but in no public header. Weak: without it the log handler that an
@@ -42,7 +43,8 @@ struct Shared {
   PoolHandle pool;  ///< one of our own sends endSessions, and reports it, when it is destroyed
   std::unique_ptr<Transactions> transactions;
   Streams streams;
-  std::atomic<bool> collection_is_right = false;  ///< it was asked what it is
+  // What was asked and answered: a link that is slow gets one answer a connection.
+  std::atomic<bool> servers_are_right = false, collection_is_right = false;
 };
 
 class MongoConnection final : public core::Connection {
@@ -85,10 +87,20 @@ class MongoConnection final : public core::Connection {
                           error);
   }
 
-  /// No reply is an empty one.
-  void ask(const std::string& database, const Bson& bytes, ReplyBson& reply) {
-    bson_error_t error;
+  /// Nothing: it was answered, perhaps by a refusal to say. Otherwise why it was not; what was not
+  /// answered has to be asked again, because no answer is no "no".
+  std::optional<Reply> ask(const std::string& database, const Bson& bytes, ReplyBson& reply) {
+    bson_error_t error{};
     run_here(database, bytes, reply, error);
+    const int code = static_cast<int>(error.code);
+    const bool answered = bson_has_field(reply.get(), "ok") && !spoils_whole_batch(code) &&
+                          outcome_of_error(code) != Outcome::not_executed;
+    if (answered) return std::nullopt;
+    Reply unasked = driver_failure(error, members_of(client_));
+    unasked.message = "no command was sent, for what the servers are is not known: " +
+                      unasked.message;
+    if (unasked.outcome == Outcome::unknown) unasked.outcome = Outcome::not_executed;
+    return unasked;
   }
 
   /// Not by a find: those count the looks at locks.
@@ -150,8 +162,9 @@ class MongoConnection final : public core::Connection {
     const bson_t& hello = *mongoc_server_description_hello_response(server.get());
     auto refused = refusal_of_chosen(hello);
     through_mongos_ = is_mongos(hello);
-    if (!refused && !shared_->collection_is_right) {
+    if (!refused && !shared_->servers_are_right) {
       refused = through_mongos_ ? refusal_of_sharded() : refusal_of_shard();
+      shared_->servers_are_right = !refused;
     }
     if (!refused && !shared_->collection_is_right) refused = refusal_of_collection();
     server_is_right_ = !refused;
@@ -162,7 +175,8 @@ class MongoConnection final : public core::Connection {
   /// documents.
   std::optional<Reply> refusal_of_shard() {
     ReplyBson answer;
-    ask("admin", document_of("system.version", "shardIdentity"), answer);
+    const auto failed = ask("admin", document_of("system.version", "shardIdentity"), answer);
+    if (failed) return failed;
     if (!is_of_a_shard(*answer.get())) return std::nullopt;
     return configuration(kIsAShard);
   }
@@ -172,10 +186,10 @@ class MongoConnection final : public core::Connection {
     Bson stats;
     stats.text("collStats", shared_->collection);
     ReplyBson answer, entries;
-    ask(shared_->database, stats, answer);
+    if (auto failed = ask(shared_->database, stats, answer)) return failed;
     if (says_unsharded(*answer.get())) return std::nullopt;
     const auto name = shared_->database + '.' + shared_->collection;
-    ask("config", document_of("collections", name), entries);
+    if (auto failed = ask("config", document_of("collections", name), entries)) return failed;
     return refusal_of_sharding(*entries.get());
   }
 
@@ -186,13 +200,13 @@ class MongoConnection final : public core::Connection {
     list.int32("listCollections", 1);
     list.doc("filter", [this](Bson& filter) { filter.text("name", shared_->collection); });
     ReplyBson answer;
-    ask(shared_->database, list, answer);
+    if (auto failed = ask(shared_->database, list, answer)) return failed;
     bson_iter_t at, capped;
     const bool found =
         bson_iter_init(&at, answer.get()) &&
         bson_iter_find_descendant(&at, "cursor.firstBatch.0.options.capped", &capped);
     if (!found || !bson_iter_as_bool(&capped)) {
-      shared_->collection_is_right = bson_has_field(answer.get(), "ok");
+      shared_->collection_is_right = true;
       return std::nullopt;
     }
     return configuration("collection '" + shared_->collection +

@@ -20,6 +20,7 @@ struct Workers::Worker {
   bool abandoned = false;    ///< its command was given up; it does not count until it is back
   bool apart = false;        ///< its command may take long: it does not count either
   bool leaving = false;      ///< its carrier is about to go: it gets no command any more
+  bool replying = false;     ///< it is inside on_reply: a command that it gets waits for that
 };
 
 /// Shared with the threads, which may outlive the object when a command hangs to the end.
@@ -63,11 +64,15 @@ struct Workers::State {
     return !queue.empty() && busy < allowed();
   }
 
+  /// One that can begin at once, if there is one.
   [[nodiscard]] std::shared_ptr<Worker> idle() const {
-    const auto found =
-        std::find_if(workers.begin(), workers.end(),
-                     [](const auto& w) { return w->command == 0 && !w->leaving; });
-    return found == workers.end() ? nullptr : *found;
+    std::shared_ptr<Worker> soon;
+    for (const auto& w : workers) {
+      if (w->command != 0 || w->leaving) continue;
+      if (!w->replying) return w;
+      soon = w;
+    }
+    return soon;
   }
 
   /// The core sends no more than there are workers. Reads come without a bound, and take turns with
@@ -189,11 +194,13 @@ void Workers::answered(const Shared& state, const std::shared_ptr<Worker>& self,
   if (wanted) {
     state->unheard = 0;
     ++state->replying;
+    self->replying = true;
     dispatch(state);
     lock.unlock();
     state->on_reply(command, std::move(reply));
     lock.lock();
     --state->replying;
+    self->replying = false;
   }
   const bool idle = self->command == 0;
   if (idle && (state->stopped || state->too_many())) {
