@@ -1,6 +1,7 @@
 #pragma once
 
 #include <leasehold/lock_provider.hpp>
+#include <leasehold/semaphore.hpp>
 #include <memory>
 #include <string>
 #include <utility>
@@ -39,6 +40,7 @@ struct Access {
   static const runtime::Handle& inside(const LockHandle& handle) {
     return static_cast<const runtime::Handle&>(*handle.holding_);
   }
+  static const std::vector<Lock>& slots(const Semaphore& semaphore) { return semaphore.slots_; }
   /// What is inside it, which nothing releases by its end any more.
   static runtime::Handle take(LockHandle handle) {
     return static_cast<runtime::Handle&>(*std::exchange(handle.holding_, nullptr));

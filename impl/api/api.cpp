@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "api/access.hpp"
+#include "api/begin_acquire.hpp"
 #include "api/cancellation.hpp"
 #include "api/mailbox.hpp"
 #include "api/pause.hpp"
@@ -270,3 +271,21 @@ Result<Lock> LockProvider::create_lock(const std::string& name, LockOptions opti
 }
 
 }  // namespace leasehold
+
+namespace leasehold::detail {
+
+std::function<void()> begin_acquire(const Lock& lock, std::chrono::milliseconds timeout,
+                                    std::function<void(Result<LockHandle>)> answered) {
+  const auto driver = Access::driver(lock);
+  const auto session = driver->acquire(
+      lock.name(), lock.options(), timeout,
+      [driver = driver, answered = std::move(answered)](auto state) mutable {
+        if (!state) return answered(state.error());
+        runtime::Handle handle(std::move(driver), std::move(state).value());
+        handle.end_in_background();
+        answered(Access::handle(std::move(handle)));
+      });
+  return [driver, session] { driver->cancel(session); };
+}
+
+}  // namespace leasehold::detail

@@ -1,6 +1,9 @@
 #include "api/permit_call.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/document/lock_queue.hpp"
 
@@ -9,13 +12,21 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Between two looks at all slots, of one that waits: half as long to half as long again.
-constexpr milliseconds kLookEvery(1'000);
+/// Between two looks at all slots, of one that waits: half as long to half as long again. The
+/// second look comes sooner, because it shows whether the home is the slot of a long job.
+constexpr milliseconds kLookEvery(1'000), kSecondLook(250);
 
-const core::LockDocument* document_of(const std::string& slot, const core::Reply& reply) {
-  const auto found = std::find_if(reply.documents.begin(), reply.documents.end(),
-                                  [&](const auto& document) { return document.name == slot; });
-  return found == reply.documents.end() ? nullptr : &*found;
+/// For each slot its document; null: there is none.
+std::vector<const core::LockDocument*> documents_of(const std::vector<std::string>& slots,
+                                                    const core::Reply& reply) {
+  std::unordered_map<std::string_view, const core::LockDocument*> by_name;
+  for (const auto& document : reply.documents) by_name[document.name] = &document;
+  std::vector<const core::LockDocument*> documents;
+  for (const auto& slot : slots) {
+    const auto found = by_name.find(slot);
+    documents.push_back(found == by_name.end() ? nullptr : found->second);
+  }
+  return documents;
 }
 
 /// In whole seconds, as the oplog counts; 0 if the reply does not say.
@@ -40,8 +51,9 @@ std::vector<int> free_slots(const std::vector<std::string>& slots, const core::R
   std::vector<int> free;
   if (reply.outcome != core::Outcome::done) return free;
   const auto now_ms = ms_of(reply.operation_time);
+  const auto documents = documents_of(slots, reply);
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    const auto* document = document_of(slots[i], reply);
+    const auto* document = documents[i];
     const bool taken = document != nullptr && document->expires_at.since_1970_ms > now_ms;
     if (!taken) free.push_back(static_cast<int>(i));
   }
@@ -51,8 +63,7 @@ std::vector<int> free_slots(const std::vector<std::string>& slots, const core::R
 std::vector<std::size_t> queue_lengths(const std::vector<std::string>& slots,
                                        const core::Reply& reply) {
   std::vector<std::size_t> lengths;
-  for (const auto& slot : slots) {
-    const auto* document = document_of(slot, reply);
+  for (const auto* document : documents_of(slots, reply)) {
     lengths.push_back(document == nullptr ? 0 : core::owners_in(document->queue).size());
   }
   return lengths;
@@ -64,7 +75,7 @@ std::shared_ptr<PermitCall> PermitCall::start(std::shared_ptr<Driver> driver, Or
   if (driver->forked()) {  // no thread would call it
     call->attempt(0);
   } else {
-    driver->call_back([call] { call->begin(); });
+    driver->take_step([call] { call->begin(); });
   }
   return call;
 }
@@ -82,14 +93,14 @@ void PermitCall::begin() {
     end_ = driver_->later_calls().add(*give_up_at_,
                                       [self = shared_from_this()] { self->time_out(); });
   }
-  attempt(any(order_.slots.size()));
+  attempt(static_cast<int>(any(order_.slots.size())));
 }
 
 void PermitCall::cancel() {
-  driver_->call_back([self = shared_from_this()] { self->stop(); });
+  driver_->take_step([self = shared_from_this()] { self->stop(); });
 }
 
-int PermitCall::any(std::size_t count) { return static_cast<int>(driver_->draw() % count); }
+std::size_t PermitCall::any(std::size_t count) { return driver_->draw() % count; }
 
 void PermitCall::attempt(int slot) {
   if (over_) return;
@@ -97,7 +108,8 @@ void PermitCall::attempt(int slot) {
       order_.slots[static_cast<std::size_t>(slot)], order_.options, milliseconds(0),
       [self = shared_from_this(), slot](Result<Handle> result) {
         self->attempted(slot, std::move(result));
-      });
+      },
+      &Driver::take_step);
 }
 
 void PermitCall::attempted(int slot, Result<Handle> result) {
@@ -110,11 +122,11 @@ void PermitCall::attempted(int slot, Result<Handle> result) {
   const bool in_vain = kind == ErrorKind::configuration || kind == ErrorKind::shut_down ||
                        kind == ErrorKind::invalid_option || kind == ErrorKind::cancelled;
   if (in_vain || (single() && looked_)) return fail(result.error());
-  home_slot_ < 0 ? look() : look_later();
+  why_not_ = result.error().message;
+  stands() ? look_later() : look();
 }
 
 void PermitCall::look() {
-  looking_ = true;
   driver_->reads().look_at(
       order_.slots, order_.options.effective_operation_timeout(),
       [self = shared_from_this()](const core::Reply& reply) { self->looked(reply); });
@@ -122,53 +134,79 @@ void PermitCall::look() {
 
 /// An attempt at a slot that seems free; without a home only once, since others try it too.
 void PermitCall::looked(const core::Reply& reply) {
-  looking_ = false;
   if (over_) return;
+  why_not_ = why_not(reply).message;
   const bool first = !std::exchange(looked_, true);
+  const auto passing = slots_that_pass(reply);
   auto free = free_slots(order_.slots, reply);
-  std::erase(free, home_slot_);
-  if (!free.empty() && (first || home_slot_ >= 0)) {
-    return attempt(free[static_cast<std::size_t>(any(free.size()))]);
-  }
-  if (home_slot_ >= 0) return look_later();
+  for (const auto& place : places_) std::erase(free, place.slot);
+  if (!free.empty() && (first || stands())) return attempt(free[any(free.size())]);
   if (single()) return fail(why_not(reply));
-  const auto lengths = queue_lengths(order_.slots, reply);
-  const auto shortest = *std::min_element(lengths.begin(), lengths.end());
-  std::vector<int> candidates;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    if (lengths[i] == shortest) candidates.push_back(static_cast<int>(i));
+  if (!stands()) {
+    std::vector<int> all(order_.slots.size());
+    std::iota(all.begin(), all.end(), 0);
+    stand_at(places_[0], all, reply);
+  } else if (places_[1].session == 0 && std::ranges::count(passing, places_[0].slot) == 0) {
+    stand_at(places_[1], passing, reply);
   }
-  stand_at(candidates[static_cast<std::size_t>(any(candidates.size()))]);
+  look_later();
 }
 
-void PermitCall::look_later() {
-  const auto half = kLookEvery / 2;
-  const milliseconds more(static_cast<std::int64_t>(driver_->draw() % 1'000));
-  const auto at = driver_->now() + half + more;
-  next_look_ = driver_->later_calls().add(at, [self = shared_from_this()] {
-    if (!self->over_ && !self->failure_) self->look();
-  });
+/// Those that have changed hands since the look before. A slot that is passed on is never free.
+std::vector<int> PermitCall::slots_that_pass(const core::Reply& reply) {
+  std::vector<int> passing;
+  if (reply.outcome != core::Outcome::done) return passing;
+  std::vector<std::int64_t> acquired;
+  for (const auto* document : documents_of(order_.slots, reply)) {
+    acquired.push_back(document == nullptr ? 0 : document->acquired_at.since_1970_ms);
+  }
+  for (std::size_t i = 0; i < acquired_.size(); ++i) {
+    if (acquired[i] != acquired_[i]) passing.push_back(static_cast<int>(i));
+  }
+  acquired_ = std::move(acquired);
+  return passing;
 }
 
-void PermitCall::stand_at(int slot) {
-  home_slot_ = slot;
+/// Where the fewest wait, of these slots; if there are none, nowhere.
+void PermitCall::stand_at(Place& place, const std::vector<int>& slots, const core::Reply& reply) {
+  const auto lengths = queue_lengths(order_.slots, reply);
+  std::vector<int> shortest;
+  for (const int slot : slots) {
+    const auto length = lengths[static_cast<std::size_t>(slot)];
+    const auto best = shortest.empty() ? length : lengths[static_cast<std::size_t>(shortest[0])];
+    if (length < best) shortest.clear();
+    if (length <= best) shortest.push_back(slot);
+  }
+  if (shortest.empty()) return;
+  place.slot = shortest[any(shortest.size())];
   std::optional<milliseconds> left;
   if (give_up_at_) {
     const auto until = std::chrono::ceil<milliseconds>(*give_up_at_ - driver_->now());
     left = std::max(until, milliseconds(1));
   }
-  home_ = driver_->acquire_async(order_.slots[static_cast<std::size_t>(slot)], order_.options, left,
-                                 [self = shared_from_this(), slot](Result<Handle> result) {
-                                   self->home_ended(slot, std::move(result));
-                                 });
-  look_later();
+  place.session =
+      driver_->acquire_async(order_.slots[static_cast<std::size_t>(place.slot)], order_.options,
+                             left,
+                             [self = shared_from_this(), &place](Result<Handle> result) {
+                               self->place_ended(place, std::move(result));
+                             },
+                             &Driver::take_step);
 }
 
-void PermitCall::home_ended(int slot, Result<Handle> result) {
-  home_ = 0;
+void PermitCall::look_later() {
+  const auto usual = std::exchange(looks_again_, true) ? kLookEvery : kSecondLook;
+  const auto more = driver_->draw() % static_cast<std::uint64_t>(usual.count());
+  const auto at = driver_->now() + usual / 2 + milliseconds(static_cast<std::int64_t>(more));
+  next_look_ = driver_->later_calls().add(at, [self = shared_from_this()] {
+    if (!self->over_ && !self->failure_) self->look();
+  });
+}
+
+void PermitCall::place_ended(Place& place, Result<Handle> result) {
+  place.session = 0;
   if (result && over_) return result->release_async(nullptr);
   if (over_) return;
-  if (result) return finish(Got{slot, std::move(*result)});
+  if (result) return finish(Got{place.slot, std::move(*result)});
   fail(result.error());
 }
 
@@ -178,7 +216,8 @@ void PermitCall::stop() {
 
 void PermitCall::time_out() {
   end_ = 0;
-  if (!over_) fail({ErrorKind::timed_out, 0, "timed out"});
+  const auto why = why_not_.empty() ? "" : "; " + why_not_;
+  if (!over_) fail({ErrorKind::timed_out, 0, "timed out" + why});
 }
 
 /// Unless an attempt under way succeeds: its answer comes soon, now that it is cancelled.
@@ -193,7 +232,9 @@ void PermitCall::finish(Result<Got> result) {
   for (const auto call : {next_look_, end_}) {
     if (call != 0) driver_->later_calls().forget(call);
   }
-  if (home_ != 0) driver_->cancel(home_);
+  for (const auto& place : places_) {
+    if (place.session != 0) driver_->cancel(place.session);
+  }
   if (attempt_ != 0) driver_->cancel(attempt_);
   const auto done = std::exchange(done_, nullptr);
   done(std::move(result));

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <leasehold/semaphore.hpp>
 #include <memory>
 #include <optional>
@@ -16,11 +18,13 @@ namespace leasehold::runtime {
 ///       refused: one read of all slots; a single attempt at one that is free there
 ///         none, or taken meanwhile: waits at the slot with the shortest queue, its home, as any
 ///         acquire call does, and, about once a second, reads all slots and tries one that is free
+///         others have changed hands since the read before, and its home has not: waits at one of
+///           these, too, because its home is that of a long job
 ///
-/// So a call that waits costs what one that waits for a lock does, and a read a second. A home is
-/// left for good only with a permit in hand, so a place in a queue is never given up.
+/// So a call that waits costs what one that waits for a lock does, or two, and a read a second. A
+/// place is left only with a permit in hand.
 ///
-/// All of it happens on the driver's activity for callbacks, hence one step at a time.
+/// All of it happens on the driver's activity for own steps, hence one at a time.
 class PermitCall : public std::enable_shared_from_this<PermitCall> {
  public:
   struct Order {
@@ -32,7 +36,7 @@ class PermitCall : public std::enable_shared_from_this<PermitCall> {
     int slot = 0;
     Handle handle;
   };
-  /// Called once, as Callbacks calls.
+  /// Called once, as a step: be quick, and own no user's function that is destroyed there.
   using Done = std::function<void(Result<Got>)>;
 
   static std::shared_ptr<PermitCall> start(std::shared_ptr<Driver> driver, Order order, Done done);
@@ -43,15 +47,22 @@ class PermitCall : public std::enable_shared_from_this<PermitCall> {
 
  private:
   [[nodiscard]] bool single() const { return order_.timeout && order_.timeout->count() <= 0; }
-  [[nodiscard]] int any(std::size_t count);
+  /// Where it waits, as an acquire call of its own.
+  struct Place {
+    int slot = -1;                ///< -1: it has not stood there
+    core::SessionId session = 0;  ///< 0: none is under way
+  };
+  [[nodiscard]] bool stands() const { return places_[0].slot >= 0; }
+  [[nodiscard]] std::size_t any(std::size_t count);
   void begin();
   void attempt(int slot);
   void attempted(int slot, Result<Handle> result);
   void look();
   void looked(const core::Reply& reply);
   void look_later();
-  void stand_at(int slot);
-  void home_ended(int slot, Result<Handle> result);
+  [[nodiscard]] std::vector<int> slots_that_pass(const core::Reply& reply);
+  void stand_at(Place& place, const std::vector<int>& slots, const core::Reply& reply);
+  void place_ended(Place& place, Result<Handle> result);
   void stop();
   void time_out();
   void fail(const Error& error);
@@ -61,10 +72,11 @@ class PermitCall : public std::enable_shared_from_this<PermitCall> {
   const Order order_;
   const std::optional<core::LocalInstant> give_up_at_;
   Done done_;
-  // 0: none is under way.
-  core::SessionId home_ = 0, attempt_ = 0;
-  int home_slot_ = -1;  ///< -1: it has not stood anywhere yet
-  bool looked_ = false, looking_ = false, over_ = false;
+  core::SessionId attempt_ = 0;        ///< 0: none is under way
+  std::array<Place, 2> places_;        ///< the first is its home
+  std::vector<std::int64_t> acquired_;  ///< by slot: since when it was held, at the last look
+  bool looked_ = false, looks_again_ = false, over_ = false;
+  std::string why_not_;  ///< what the last attempt or look said
   std::optional<Error> failure_;  ///< the answer, unless the attempt under way succeeds
   std::uint64_t next_look_ = 0;
   std::uint64_t end_ = 0;  ///< what ends it at its time, whatever is under way

@@ -1,6 +1,7 @@
 #include <leasehold/semaphore.hpp>
 
 #include "api/access.hpp"
+#include "api/begin_acquire.hpp"
 #include "api/cancellation.hpp"
 #include "api/mailbox.hpp"
 #include "api/permit_call.hpp"
@@ -17,26 +18,30 @@ Error named(const std::string& name, Error error) {
   return error;
 }
 
-std::shared_ptr<runtime::PermitCall> start(const std::string& name, const std::vector<Lock>& slots,
-                                           std::optional<milliseconds> timeout, bool blocks,
-                                           std::function<void(Result<Permit>)> done) {
+using Got = Result<runtime::PermitCall::Got>;
+
+Result<Permit> permit_of(const std::string& name, Got got, bool blocks) {
+  if (!got) return named(name, got.error());
+  if (!blocks) got->handle.end_in_background();
+  return Permit{got->slot, Access::handle(std::move(got->handle))};
+}
+
+std::shared_ptr<runtime::PermitCall> start(const std::vector<Lock>& slots,
+                                           std::optional<milliseconds> timeout,
+                                           std::function<void(Got)> done) {
   runtime::PermitCall::Order order{{}, slots.front().options(), timeout};
   for (const auto& slot : slots) order.slots.push_back(slot.name());
-  return runtime::PermitCall::start(
-      Access::driver(slots.front()), std::move(order),
-      [name, blocks, done = std::move(done)](Result<runtime::PermitCall::Got> got) {
-        if (!got) return done(named(name, got.error()));
-        if (!blocks) got->handle.end_in_background();
-        done(Permit{got->slot, Access::handle(std::move(got->handle))});
-      });
+  return runtime::PermitCall::start(Access::driver(slots.front()), std::move(order),
+                                    std::move(done));
 }
 
 Result<Permit> acquire_blocking(const std::string& name, const std::vector<Lock>& slots,
                                 std::optional<milliseconds> timeout, const std::stop_token& stop) {
   if (stop.stop_requested()) return named(name, {ErrorKind::cancelled, 0, "cancelled"});
   const auto mailbox = std::make_shared<runtime::Mailbox<Result<Permit>>>();
-  const auto call = start(name, slots, timeout, true,
-                          [mailbox](Result<Permit> permit) { mailbox->put(std::move(permit)); });
+  const auto call = start(slots, timeout, [mailbox, name](Got got) {
+    mailbox->put(permit_of(name, std::move(got), true));
+  });
   const std::stop_callback cancel(stop, [&call] { call->cancel(); });
   return mailbox->take(*Access::driver(slots.front()));
 }
@@ -79,12 +84,28 @@ void Semaphore::acquire_async(milliseconds timeout, std::function<void(Result<Pe
                               std::stop_token stop) const {
   const auto cancellation =
       stop.stop_possible() ? std::make_shared<runtime::Cancellation>() : nullptr;
-  const auto call = start(name_, slots_, timeout, false,
-                          [done = std::move(done), cancellation](Result<Permit> permit) {
-                            if (cancellation) cancellation->end();
-                            done(std::move(permit));
-                          });
+  const auto call = start(slots_, timeout, [driver = Access::driver(slots_.front()), name = name_,
+                                            done = std::move(done), cancellation](Got got) mutable {
+    if (cancellation) cancellation->end();
+    // What is left here is empty: all goes to the callback's thread.
+    runtime::Driver& poster = *driver;
+    poster.call_back([driver = std::move(driver), name = std::move(name), done = std::move(done),
+                      got = std::move(got)] { done(permit_of(name, got, false)); });
+  });
   if (cancellation) cancellation->begin(stop, [call] { call->cancel(); });
 }
 
 }  // namespace leasehold
+
+namespace leasehold::detail {
+
+std::function<void()> begin_acquire(const Semaphore& semaphore, milliseconds timeout,
+                                    std::function<void(Result<Permit>)> answered) {
+  const auto call = start(Access::slots(semaphore), timeout,
+                          [name = semaphore.name(), answered = std::move(answered)](Got got) {
+                            answered(permit_of(name, std::move(got), false));
+                          });
+  return [call] { call->cancel(); };
+}
+
+}  // namespace leasehold::detail

@@ -299,5 +299,55 @@ TEST(Semaphores, BadOptionsAreNamed) {
   EXPECT_FALSE(Semaphore::create(*f.provider, "s", 1, {.expiry = milliseconds(1)}));
 }
 
+/// What it does may take for ever: no step of the library waits for it.
+TEST(Semaphores, AUsersFunctionThatBlocksDelaysNeitherPermitsNorTheirTimeOuts) {
+  Fixture f;
+  std::promise<void> begun, over;
+  f.lock().acquire_async(milliseconds(10'000), [&](const Result<LockHandle>&) {
+    begun.set_value();
+    over.get_future().wait();
+  });
+  begun.get_future().wait();
+  EXPECT_TRUE(semaphore(f, 3).try_acquire(milliseconds(10'000)));
+  f.server->mode = Mode::refuse;
+  const auto late = semaphore(f, 3).try_acquire(milliseconds(30));
+  EXPECT_EQ(late.error().kind, ErrorKind::timed_out);
+  EXPECT_TRUE(late.error().message.starts_with("semaphore 's': timed out; ")) << late.error();
+  std::stop_source stop;
+  std::jthread stops([&stop] { stop.request_stop(); });
+  EXPECT_EQ(semaphore(f, 3).acquire(stop.get_token()).error().kind, ErrorKind::cancelled);
+  over.set_value();
+}
+
+/// Slot 0 or 1 is that of a long job, the other changes hands at each look; where it waits first is
+/// chance, so some of the calls stand at the long job.
+TEST(Semaphores, OneThatWaitsBehindALongJobStandsAtASlotThatPassesToo) {
+  int stood_at_both = 0;
+  for (int i = 0; i < 8; ++i) {
+    Fixture f;
+    f.server->mode = Mode::refuse;
+    f.server->passing = "s#1";
+    std::atomic<int> at_long = 0, at_passing = 0;
+    f.server->before = [&](const Command& command) {
+      const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
+      if (attempt == nullptr || f.server->looks == 0) return;
+      ++(attempt->name == "s#0" ? at_long : at_passing);
+    };
+    std::stop_source stop;
+    std::promise<void> ended;
+    semaphore(f, 2).acquire_async(
+        milliseconds(60'000), [&ended](const Result<Permit>&) { ended.set_value(); },
+        stop.get_token());
+    while (f.server->looks < 2) std::this_thread::yield();
+    const bool stands_at_long = at_long > 0;
+    while (stands_at_long && at_passing == 0) std::this_thread::yield();
+    stood_at_both += stands_at_long ? 1 : 0;
+    stop.request_stop();
+    ended.get_future().get();
+    end(f);
+  }
+  EXPECT_GT(stood_at_both, 0) << "by chance it would be none once in 256 times";
+}
+
 }  // namespace
 }  // namespace leasehold::runtime::semaphore_test

@@ -6,6 +6,7 @@
 #include <leasehold/lock_provider.hpp>
 #include <variant>
 
+#include "api/begin_acquire.hpp"
 #include "c/errors.hpp"
 #include "c/objects.hpp"
 #include "c/options.hpp"
@@ -114,10 +115,11 @@ int leasehold_acquire_begin(leasehold_provider* provider, const char* name,
       answer->promise.set_value(as_permit(std::move(result)));
       answer->arrived.signal();
     };
-    const auto acquire = [&](const auto& source) {
-      source.acquire_async(limit(timeout_ms), arrive, made->stop.get_token());
-    };
-    std::visit(acquire, from);
+    made->cancel = std::visit(
+        [&](const auto& source) {
+          return leasehold::detail::begin_acquire(source, limit(timeout_ms), arrive);
+        },
+        from);
     begun = made.release();
   });
 }
@@ -138,7 +140,7 @@ int leasehold_call_end(leasehold_call** call, leasehold_handle** handle, leaseho
            "this process is a child of fork; it needs a provider of its own"}};
     }
     const std::unique_ptr<leasehold_call> ended(std::exchange(waiting, nullptr));
-    ended->stop.request_stop();  // not heard once there is an answer
+    ended->cancel();  // not heard once there is an answer
     granted = new leasehold_handle(value_of(ended->result.get()));
   });
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <future>
 #include <set>
 #include <string>
 #include <thread>
@@ -206,7 +207,7 @@ TEST_F(CHandles, AreRefusedWhileAnotherHolds) {
   server->mode = Mode::refuse;
   EXPECT_EQ(leasehold_acquire(provider, "lock", nullptr, 0, &handle, &error), LEASEHOLD_REFUSED);
   EXPECT_EQ(error.kind, LEASEHOLD_REFUSED);
-  EXPECT_STREQ(error.message, "held by other software");
+  EXPECT_STREQ(error.message, "lock 'lock': held by other software");
 }
 
 TEST_F(CHandles, SayInAMessageThatIsTooLongWholeCharacters) {
@@ -399,6 +400,39 @@ TEST(CWarnings, MayCloseTheProviderThemselves) {
   provider = provider_that_warns(hook);
   hook->warn("close it");
   EXPECT_EQ(provider, nullptr);
+}
+
+/// As on_warning may, or on_event of C++.
+TEST(CCalls, AUsersFunctionThatBlocksDelaysNoAnswerAndNoCancellation) {
+  const auto server = std::make_shared<runtime::FakeServer>();
+  std::promise<void> blocked, over;
+  auto* provider = new leasehold_provider{runtime::provider_for(server, 2, [&](const LockEvent& e) {
+    if (e.kind != LockEvent::Kind::acquired || e.lock != "first") return;
+    blocked.set_value();
+    over.get_future().wait();
+  })};
+  leasehold_error error{};
+  leasehold_handle *first = nullptr, *second = nullptr;
+  ASSERT_EQ(leasehold_acquire(provider, "first", nullptr, 1'000, &first, &error), LEASEHOLD_OK);
+  blocked.get_future().wait();
+  leasehold_lock_options options{};
+  options.size = sizeof options;
+  for (const int permits : {0, 3}) {
+    options.permits = permits;
+    leasehold_call* call = nullptr;
+    ASSERT_EQ(leasehold_acquire_begin(provider, "l", &options, 60'000, &call, &error),
+              LEASEHOLD_OK);
+    EXPECT_TRUE(readable(leasehold_call_fd(call), 60'000));
+    EXPECT_EQ(leasehold_call_end(&call, &second, &error), LEASEHOLD_OK) << error.message;
+    leasehold_free(&second);
+    server->mode = Mode::refuse;
+    ASSERT_EQ(leasehold_acquire_begin(provider, "l", &options, -1, &call, &error), LEASEHOLD_OK);
+    EXPECT_EQ(leasehold_call_end(&call, &second, &error), LEASEHOLD_CANCELLED) << error.message;
+    server->mode = Mode::serve;
+  }
+  over.set_value();
+  leasehold_free(&first);
+  leasehold_close(&provider);
 }
 
 }  // namespace

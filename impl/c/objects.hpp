@@ -57,13 +57,13 @@ struct leasehold_handle {
 struct leasehold_call {
   using Result = leasehold::Result<leasehold::Permit>;
 
-  /// What the provider's thread for callbacks fills in, maybe after the caller has left.
+  /// What the thread that has the answer fills in: no function of the caller delays it.
   struct Answer {
     std::promise<Result> promise;
     leasehold::c::EventFd arrived;
   };
   std::shared_ptr<Answer> answer = std::make_shared<Answer>();
   std::future<Result> result = answer->promise.get_future();
-  std::stop_source stop;
+  std::function<void()> cancel;
   leasehold::c::MadeHere made;
 };

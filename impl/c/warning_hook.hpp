@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <mutex>
@@ -21,16 +23,17 @@ class WarningHook {
     std::fprintf(stderr, "leasehold: %s\n", message.c_str());
   }
 
-  /// Waits for a call of the function that runs, unless that call ends it.
+  /// Waits for a call of the function that runs, unless that call ends it, and at most as long
+  /// as the end of a provider does.
   void end() {
-    const std::lock_guard guard(mutex_);
     ended_ = true;
+    const std::unique_lock guard(mutex_, std::chrono::seconds(5));
   }
 
  private:
   const std::function<void(const std::string&)> function_;
-  std::recursive_mutex mutex_;  // protects the rest, and is held while the function runs
-  bool ended_ = false;
+  std::recursive_timed_mutex mutex_;  // held while the function runs
+  std::atomic<bool> ended_ = false;
 };
 
 }  // namespace leasehold::c

@@ -39,7 +39,8 @@ class BoundedMap {
   bool operator==(const BoundedMap& other) const {
     if (uses_.size() != other.uses_.size()) return false;
     for (auto one = uses_.begin(), two = other.uses_.begin(); one != uses_.end(); ++one, ++two) {
-      if (one->second != two->second || *find(one->second) != *other.find(two->second)) return false;
+      if (one->second != two->second) return false;
+      if (!(*find(one->second) == *other.find(two->second))) return false;
     }
     return true;
   }

@@ -1,6 +1,7 @@
 #include "runtime/driver.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "runtime/threads/os_entropy.hpp"
 #include "runtime/threads/thread_executor.hpp"
@@ -25,6 +26,15 @@ DriverParts production_parts(std::shared_ptr<core::Transport> transport,
 }
 
 std::shared_ptr<Driver> Driver::make(DriverParts parts) {
+  // A function of the user may still run when the driver is gone.
+  const auto kept = std::make_shared<EffectRunner::OnWarning>(std::move(parts.on_warning));
+  parts.on_warning = [kept](const std::string& message) noexcept {
+    try {
+      (*kept)(message);
+    } catch (...) {  // what it throws has no handler left
+      std::fprintf(stderr, "leasehold: %s\n", message.c_str());
+    }
+  };
   return {new Driver(std::move(parts)), [](Driver* driver) { destroy(driver); }};
 }
 
@@ -35,9 +45,10 @@ Driver::Driver(DriverParts parts)
       observer_(std::move(parts.observer)),
       core_(std::move(parts.provider)),
       callbacks_(parts.executor,
-                 [this](const char* what) {
-                   runner_.warn(std::string("a function of the application threw: ") + what);
+                 [warn = parts.on_warning](const char* what) {
+                   warn(std::string("a function of the application threw: ") + what);
                  }),
+      own_steps_(parts.executor),
       losses_(parts.executor),
       timers_(parts.executor, parts.clock,
               [this](core::Timer timer) { due(timer); }),
@@ -45,8 +56,8 @@ Driver::Driver(DriverParts parts)
                [this](core::CommandId command, core::Reply reply) {
                  replied(command, std::move(reply));
                }),
-      reads_(parts.inspects, clock_, executor_, workers_, timers_, callbacks_),
-      later_calls_(timers_, callbacks_),
+      reads_(parts.inspects, clock_, executor_, workers_, timers_, own_steps_),
+      later_calls_(timers_, own_steps_),
       runner_({workers_, timers_, callbacks_, losses_}, std::move(parts.on_warning),
               std::move(parts.on_event)) {}
 
@@ -60,6 +71,7 @@ Driver::~Driver() {
   timers_.stop();
   workers_.stop();
   losses_.stop();
+  own_steps_.stop();
   callbacks_.stop();
 }
 
@@ -110,7 +122,8 @@ core::SessionId Driver::acquire(const std::string& name, const LockOptions& opti
 }
 
 core::SessionId Driver::acquire_async(const std::string& name, const LockOptions& options,
-                                      std::optional<std::chrono::milliseconds> timeout, Done done) {
+                                      std::optional<std::chrono::milliseconds> timeout, Done done,
+                                      Post post) {
   using State = Result<std::shared_ptr<HandleState>>;
   const auto call = [](const std::shared_ptr<Driver>& driver, const Done& to, const State& state) {
     state ? to(Handle(driver, *state)) : to(state.error());
@@ -120,8 +133,8 @@ core::SessionId Driver::acquire_async(const std::string& name, const LockOptions
                  [=, driver = shared_from_this(), kept = std::move(done)](State state) mutable {
                    if (no_thread_to_call_it) return call(driver, kept, state);
                    // What is left here, under the lock, is empty: both go to the callback's thread.
-                   Callbacks& callbacks = driver->callbacks_;
-                   callbacks.post([call, driver = std::move(driver), kept = std::move(kept),
+                   Driver& poster = *driver;
+                   (poster.*post)([call, driver = std::move(driver), kept = std::move(kept),
                                    state = std::move(state)] { call(driver, kept, state); });
                  });
 }

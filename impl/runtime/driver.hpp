@@ -76,7 +76,7 @@ struct DriverParts {
 ///     the timers' thread ── timer due ───────────────────────────┘ lock never held across I/O
 ///                                                                  │
 ///              commands -> Workers   timers -> Timers   results, events -> Callbacks (one thread)
-///                                                       losses -> LossSignals (a thread each)
+///              own steps -> Callbacks (another thread)   losses -> LossSignals (a thread each)
 ///
 /// Ownership:
 ///
@@ -104,11 +104,13 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   core::SessionId acquire(const std::string& name, const LockOptions& options,
                           std::optional<std::chrono::milliseconds> timeout, Answered answered);
 
-  /// The same for a user's function: `done` is called as Callbacks calls. It keeps the driver until
-  /// then.
+  /// The same, but `done` is called by `post`: as a user's function, unless that says otherwise. It
+  /// keeps the driver until then.
   using Done = std::function<void(Result<Handle>)>;
+  using Post = void (Driver::*)(Callbacks::Function);
   core::SessionId acquire_async(const std::string& name, const LockOptions& options,
-                                std::optional<std::chrono::milliseconds> timeout, Done done);
+                                std::optional<std::chrono::milliseconds> timeout, Done done,
+                                Post post = &Driver::call_back);
 
   void cancel(core::SessionId session);
   void release(core::SessionId session);
@@ -117,8 +119,11 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   /// moved or it is not held any more, at most until then: false.
   [[nodiscard]] bool extend(const HandleState& handle, core::LocalInstant until);
 
-  /// Has a function called as Callbacks calls: now, or later.
+  /// Has a user's function called as Callbacks calls.
   void call_back(Callbacks::Function function) { callbacks_.post(std::move(function)); }
+  /// The same for a step of the library's own, which no user's function holds up.
+  void take_step(Callbacks::Function function) { own_steps_.post(std::move(function)); }
+  /// Steps of the library's own.
   [[nodiscard]] LaterCalls& later_calls() { return later_calls_; }
 
   /// What the core does not hear of.
@@ -172,7 +177,8 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   std::chrono::milliseconds longest_timeout_{0};
   bool stopped_ = false;  ///< nothing steps any more
 
-  Callbacks callbacks_;
+  Callbacks callbacks_;  ///< of users
+  Callbacks own_steps_;  ///< of calls for permits
   LossSignals losses_;
   Timers timers_;
   Workers workers_;

@@ -1,24 +1,25 @@
 #include "runtime/effect_runner.hpp"
 
-#include <cstdio>
 #include <utility>
 
 namespace leasehold::runtime {
 
-EffectRunner::EffectRunner(Parts parts, std::function<void(const std::string&)> on_warning,
-                           std::function<void(const LockEvent&)> on_event)
-    : parts_(parts), on_warning_(std::move(on_warning)), on_event_(std::move(on_event)) {}
+EffectRunner::EffectRunner(Parts parts, OnWarning on_warning, OnEvent on_event)
+    : parts_(parts),
+      on_warning_(std::move(on_warning)),
+      on_event_(on_event ? std::make_shared<OnEvent>(std::move(on_event)) : nullptr) {}
 
 void EffectRunner::expect(core::SessionId session, const LockOptions& options, Answered answered) {
   waiting_.insert_or_assign(session, Call{options, std::move(answered)});
 }
 
-/// The driver waits for its callbacks before it ends, so they may use members of this class. Events
-/// are translated first, because carrying out an effect moves its command out of it.
+/// A function may go on when this is gone, so it owns what it uses. Events are translated first,
+/// because carrying out an effect moves its command out of it.
 void EffectRunner::run(const core::Event& event, core::Effects& effects, core::LocalInstant at) {
   if (on_event_) {
     for (auto& lock_event : translator_.translate(event, effects, at)) {
-      parts_.callbacks.post([this, lock_event = std::move(lock_event)] { on_event_(lock_event); });
+      parts_.callbacks.post(
+          [to = on_event_, lock_event = std::move(lock_event)] { (*to)(lock_event); });
     }
   }
   for (auto& effect : effects) {
@@ -27,13 +28,7 @@ void EffectRunner::run(const core::Event& event, core::Effects& effects, core::L
 }
 
 void EffectRunner::warn(const std::string& message) {
-  parts_.callbacks.post([this, message]() noexcept {
-    try {
-      on_warning_(message);
-    } catch (...) {  // what on_warning_ throws has no handler left
-      std::fprintf(stderr, "leasehold: %s\n", message.c_str());
-    }
-  });
+  parts_.callbacks.post([to = on_warning_, message] { to(message); });
 }
 
 void EffectRunner::answer(core::SessionId session, Result<std::shared_ptr<HandleState>> result) {

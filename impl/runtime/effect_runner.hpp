@@ -36,9 +36,10 @@ class EffectRunner {
     Callbacks& callbacks;
     LossSignals& losses;
   };
-  /// `on_event` may be empty. Both are called as Callbacks calls, while this exists.
-  EffectRunner(Parts parts, std::function<void(const std::string&)> on_warning,
-               std::function<void(const LockEvent&)> on_event);
+  /// `on_event` may be empty. Both are called as Callbacks calls.
+  using OnWarning = std::function<void(const std::string&)>;
+  using OnEvent = std::function<void(const LockEvent&)>;
+  EffectRunner(Parts parts, OnWarning on_warning, OnEvent on_event);
 
   /// `answered` gets what becomes of this session, which asks for a lock of these options.
   void expect(core::SessionId session, const LockOptions& options, Answered answered);
@@ -68,8 +69,8 @@ class EffectRunner {
   void answer(core::SessionId session, Result<std::shared_ptr<HandleState>> result);
 
   const Parts parts_;
-  const std::function<void(const std::string&)> on_warning_;
-  const std::function<void(const LockEvent&)> on_event_;
+  const OnWarning on_warning_;
+  const std::shared_ptr<const OnEvent> on_event_;  ///< may be null
   LockEventTranslator translator_;
   std::map<core::SessionId, Call> waiting_;
   std::map<core::SessionId, std::shared_ptr<HandleState>> handles_;

@@ -380,5 +380,26 @@ TEST(Lifetime, AcquireAllLetsGoOfAllAtOnce) {
   f.server->deletes_hang = false;
 }
 
+/// It and its thread are left to themselves: they may go on when the driver is gone.
+TEST(Lifetime, AUsersFunctionThatBlocksForEverDelaysNoEnd) {
+  const Resources before;
+  auto over = std::make_shared<std::promise<void>>();
+  {
+    const auto server = std::make_shared<FakeServer>();
+    const auto blocked = std::make_shared<std::promise<void>>();
+    std::optional provider = provider_for(
+        server, 2, [over = over->get_future().share(), blocked](const LockEvent& event) {
+          if (event.kind != LockEvent::Kind::acquired) return;
+          blocked->set_value();
+          over.wait();
+        });
+    EXPECT_TRUE(provider->create_lock("lock").value().try_acquire());
+    blocked->get_future().wait();
+    provider.reset();  // the last owner
+  }
+  over->set_value();
+  EXPECT_TRUE(before.as_at_the_start());
+}
+
 }  // namespace
 }  // namespace leasehold::runtime

@@ -61,7 +61,8 @@ class Lock {
 /// it had, and does not wait for it.
 /// The handles come in the order of `locks`. Each is extended, and lost, on its own; one that is
 /// lost while others are waited for ends the call with `unavailable`. Two locks of one name are an
-/// error, because the second would wait for the first.
+/// error, because the second would wait for the first; even if they are of two providers, because
+/// locks are taken in the order of their names alone.
 ///
 ///     auto both = leasehold::acquire_all({from, to}, 5s);
 ///     if (both) transfer(both->at(0).fencing_token(), both->at(1).fencing_token());
@@ -112,9 +113,10 @@ struct ProviderOptions {
 /// read preference or write concern of the caller is used: writes are majority, reads primary.
 /// MongoDB 5.1 or newer. Refused with the first acquire: a standalone, a shard by itself, and a
 /// collection that is sharded, unless by `_id` alone.
-/// While a callback does not return, the calls behind it wait in line without a bound. A
-/// contradiction in the library's own state ends the process by SIGABRT, with a sentence on
-/// standard error, because a lock that went on then might be held twice.
+/// While a callback does not return, the callbacks behind it wait in line without a bound; nothing
+/// else waits for it, and the end of the provider for 5 s. A contradiction in the library's own
+/// state ends the process by SIGABRT, with a sentence on standard error, because a lock that went
+/// on then might be held twice.
 /// Failure: values, see Result. Construction contacts no server.
 /// Thread safety: all calls from any thread.
 /// Fork: the locks stay the parent's. In the child handles are not held, calls fail with
@@ -128,8 +130,9 @@ struct ProviderOptions {
 /// or a crash leave the locks to expire.
 /// Destruction: waiting acquires end with `shut_down`; waits at most the longest
 /// `operation_timeout` in use for clean-ups, and warns how many it left. Handles outlive the
-/// provider. The thread that destroys the last of them waits for callbacks that run; in a callback,
-/// or for a handle that waits for nothing, a thread of its own does.
+/// provider. The thread that destroys the last of them waits for callbacks that run, for each up to
+/// 5 s: one that takes longer goes on alone. In a callback, or for a handle that waits for nothing,
+/// a thread of its own does.
 ///
 ///     auto provider = leasehold::LockProvider::connect("mongodb://db1,db2/app?replicaSet=rs");
 ///     auto lock = provider->create_lock("nightly-report");

@@ -31,11 +31,12 @@ struct Permit {
 /// Fairness: a call that finds all slots taken waits at the one with the shortest queue at that
 /// time, and is served there as `LockOptions::waiting` has it: with `queue_waiting` first come,
 /// first served among the calls that wait at that slot. Once in about a second it looks at all
-/// slots, by one read, and takes one that is free; it keeps its place until it has a permit.
+/// slots, by one read, and takes one that is free; it keeps its place until it has a permit. If its
+/// slot is that of a long job while others change hands, it waits at one of those, too.
 /// Not guaranteed: an order among calls that wait at different slots. A later call may be served
 /// sooner, and a slot without waiting calls may stay free for about a second.
 /// Cost: one command where the slot that is tried first is free, three where another is; a call
-/// that waits costs what one that waits for a lock does, and a read a second.
+/// that waits costs what one that waits for a lock does, or two, and a read a second.
 /// Thread safety: all calls from any thread.
 ///
 ///     auto slots = *leasehold::Semaphore::create(*provider, "exports", 3);
@@ -54,17 +55,17 @@ class Semaphore {
   /// The name of a slot's lock. REQUIRES: 0 <= slot < permits().
   [[nodiscard]] const std::string& lock_name(int slot) const;
 
-  /// As `Lock::try_acquire`; zero means no waiting: two attempts at most. Not from a function that
-  /// the provider calls: its answer would have to wait for that function.
+  /// As `Lock::try_acquire`; zero means no waiting: two attempts at most.
   Result<Permit> try_acquire(std::chrono::milliseconds timeout = {},
                              std::stop_token stop = {}) const;
-  /// As `Lock::acquire`; likewise.
+  /// As `Lock::acquire`.
   Result<Permit> acquire(std::stop_token stop = {}) const;
   /// As `Lock::acquire_async`.
   void acquire_async(std::chrono::milliseconds timeout, std::function<void(Result<Permit>)> done,
                      std::stop_token stop = {}) const;
 
  private:
+  friend struct detail::Access;
   Semaphore(std::string name, std::vector<Lock> slots)
       : name_(std::move(name)), slots_(std::move(slots)) {}
 

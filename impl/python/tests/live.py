@@ -257,6 +257,35 @@ warned.wait()
             self.assertEqual(ran.returncode, 0, ran.stderr)
             self.assertIn(b"index", ran.stdout)
 
+    def test_a_warning_may_take_locks_and_hang_for_ever_without_delaying_others_or_the_exit(self):
+        collection = pymongo.MongoClient(URI)["python_live"]["other_index"]
+        collection.create_index("expiresAt", expireAfterSeconds=77)  # so ours cannot be made
+        self.addCleanup(collection.drop)
+        program = f"""
+import asyncio, threading, leasehold
+warned = threading.Event()
+def hear(said):
+    with provider.lock("log").acquire(timeout=20):
+        print("logged", flush=True)
+    warned.set()
+    threading.Event().wait()
+provider = leasehold.connect({URI!r}, database="python_live", collection="other_index", on_warning=hear)
+held = provider.lock("lock").acquire(20)
+assert warned.wait(60)
+async def others():
+    with provider.semaphore("slots", 2).acquire(20):
+        pass
+    async with await provider.lock("free").acquire_async(20):
+        waits = asyncio.create_task(provider.lock("lock").acquire_async())
+        await asyncio.sleep(0)
+        waits.cancel()
+        await asyncio.wait((waits,))
+        assert waits.cancelled()
+asyncio.run(others())
+"""
+        ran = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120)
+        self.assertEqual((ran.returncode, ran.stdout), (0, b"logged\n"), ran.stderr)
+
     def test_a_process_that_ends_or_forks_leaves_no_lock_behind_and_takes_none(self):
         program = f"""
 import os, leasehold

@@ -265,10 +265,38 @@ class Inspecting(unittest.TestCase):
             inspects.join()
         self.assertEqual(said, ["inspected", "closed"])
 
+    def test_is_waited_for_by_all_that_close(self):
+        asked, go = threading.Event(), threading.Event()
+        fake = mock.Mock(leasehold_inspect=lambda *_: asked.set() or go.wait() and 0)
+        with mock.patch.object(leasehold.lock, "library", fake):
+            threads = [threading.Thread(target=self.provider.inspect, args=("job",), daemon=True)]
+            threads[0].start()
+            asked.wait()
+            for _ in range(2):  # the end of the Provider and the exit of Python, say
+                threads.append(threading.Thread(target=self.provider._opened.finish, daemon=True))
+                threads[-1].start()
+            go.set()
+            for thread in threads:
+                thread.join(30)
+            self.assertFalse(any(thread.is_alive() for thread in threads))
+
     def test_has_the_nearest_date(self):
         date = leasehold.seen._date
         self.assertEqual(date(1500).timestamp(), 1.5)
         self.assertEqual([date(2**62).year, date(-2**62).year], [9999, 1])
+
+
+class Signals(unittest.TestCase):
+    def test_may_release_amid_the_first_question_for_the_loss(self):
+        fake = mock.Mock(leasehold_release=lambda *_: 0)
+        with mock.patch.object(leasehold.held, "library", fake):
+            held = leasehold.Held(leasehold.held.Handle(), "job")
+            fake.leasehold_lost_fd = lambda *_: held.release().value
+            asks = threading.Thread(target=lambda: held.lost, daemon=True)
+            asks.start()
+            asks.join(30)
+            self.assertFalse(asks.is_alive())
+            self.assertTrue(_polling.any_ready((held.lost._released,), 0))
 
 
 class FakeHeld:

@@ -53,6 +53,7 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
   std::string refused_name;                ///< a lock that another holds; set while no command runs
   std::string only_free;                   ///< if not empty: the one that no other holds; likewise
   std::string queued_at;                   ///< a lock that a call waits for; likewise
+  std::string passing;                     ///< one that changes hands at each look; likewise
   std::vector<core::LockDocument> shown;   ///< to an inspection; set while no command runs
   std::atomic<int> looks = 0;
   /// Sees each command before it is executed, and may set the mode for it; set while none runs.
@@ -103,6 +104,7 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
           if (!server_->refuses(name)) continue;
           reply.documents.push_back({name, "other software"});
           reply.documents.back().expires_at = {kFarAway_ms};
+          if (name == server_->passing) reply.documents.back().acquired_at = {server_->looks + 1};
           if (name == server_->queued_at) reply.documents.back().queue = one_entry();
         }
         ++server_->looks;

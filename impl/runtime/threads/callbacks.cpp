@@ -26,7 +26,7 @@ void Callbacks::post(Function function) {
 /// a while, as a user's may, and the functions behind it have to wait.
 void Callbacks::call_next(State& state) {
   std::unique_lock lock(state.mutex);
-  if (state.queue.empty()) return;
+  if (state.stopped || state.queue.empty()) return;
   {
     const auto function = std::move(state.queue.front());
     state.queue.pop_front();
@@ -36,6 +36,7 @@ void Callbacks::call_next(State& state) {
   }  // what the function owned is destroyed before the lock is taken again
   lock.lock();
   state.calling = false;
+  ++state.calls;
   if (state.activity && !state.queue.empty()) state.activity->wake();
   state.called.notify_all();
 }
@@ -52,8 +53,14 @@ void Callbacks::call(State& state, const Function& function) {
 
 void Callbacks::stop() {
   std::unique_lock lock(state_->mutex);
-  executor_->wait(lock, state_->called, core::Duration::max(),
-                  [this] { return state_->queue.empty() && !state_->calling; });
+  const auto idle = [this] { return state_->queue.empty() && !state_->calling; };
+  std::uint64_t before = 0;
+  do {
+    before = state_->calls;
+    executor_->wait(lock, state_->called, kLongestCall,
+                    [&] { return idle() || state_->calls != before; });
+  } while (!idle() && state_->calls != before);
+  state_->stopped = true;
   const auto activity = std::move(state_->activity);
   lock.unlock();  // its thread destroys the state, maybe at once
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -11,13 +13,16 @@ namespace leasehold::runtime {
 
 /// Calls users' functions, one after the other, on an activity of their own: results of
 /// asynchronous calls, events, warnings. So no user's function holds up a timer, a command or the
-/// signal of a loss. If one throws, `threw` gets the exception, and the next function is called.
+/// signal of a loss. If one throws, `threw` gets the exception there, and the next function is
+/// called. The steps of the library itself have an activity of their own, which another one is.
 ///
 /// INVARIANT: a function is called and destroyed there and nowhere else, outside every lock.
 /// Thread safety: all calls from any thread.
 class Callbacks {
  public:
   using Function = std::function<void()>;
+  /// For how long `stop` waits for one function.
+  static constexpr std::chrono::seconds kLongestCall{5};
 
   /// Throws std::system_error where there is no thread for it.
   explicit Callbacks(std::shared_ptr<Executor> executor,
@@ -27,7 +32,9 @@ class Callbacks {
 
   void post(Function function);
 
-  /// Waits until all that was posted has been called.
+  /// Waits until all that was posted has been called; not for a function that takes longer than
+  /// kLongestCall: that one, its thread and what is behind it are left to themselves, and nothing
+  /// more is called.
   /// REQUIRES: not called by one of them.
   void stop();
 
@@ -37,7 +44,8 @@ class Callbacks {
     std::condition_variable called;
     std::deque<Function> queue;
     std::unique_ptr<Activity> activity;
-    bool calling = false;
+    bool calling = false, stopped = false;
+    std::uint64_t calls = 0;
     std::function<void(const char*)> threw;
   };
   static void call(State& state, const Function& function);

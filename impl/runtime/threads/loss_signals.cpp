@@ -5,23 +5,24 @@ namespace leasehold::runtime {
 bool LossSignals::signal(std::shared_ptr<HandleState> handle) {
   const std::lock_guard lock(state_->mutex);
   state_->waiting.push_back(std::move(handle));
-  if (see_to_it(*executor_, state_)) return true;
+  if (see_to_it(executor_, state_)) return true;
   if (state_->threads > 0) return true;  // one of them comes for it, if later
   state_->waiting.pop_back();
   return false;
 }
 
 /// REQUIRES: the mutex is held.
-bool LossSignals::see_to_it(Executor& executor, const std::shared_ptr<State>& state) {
+bool LossSignals::see_to_it(const std::shared_ptr<Executor>& executor,
+                            const std::shared_ptr<State>& state) {
   if (state->waiting.empty() || state->coming > 0 || state->threads == kMostThreads) return true;
-  // The executor lives as long as its driver, which waits for `threads` to be 0.
-  if (!executor.run_apart([&executor, state] { signal_all(executor, state); })) return false;
+  if (!executor->run_apart([executor, state] { signal_all(executor, state); })) return false;
   ++state->coming;
   ++state->threads;
   return true;
 }
 
-void LossSignals::signal_all(Executor& executor, const std::shared_ptr<State>& state) {
+void LossSignals::signal_all(const std::shared_ptr<Executor>& executor,
+                             const std::shared_ptr<State>& state) {
   std::unique_lock lock(state->mutex);
   --state->coming;
   while (!state->waiting.empty()) {
@@ -39,8 +40,7 @@ void LossSignals::signal_all(Executor& executor, const std::shared_ptr<State>& s
 
 void LossSignals::stop() {
   std::unique_lock lock(state_->mutex);
-  executor_->wait(lock, state_->done, core::Duration::max(),
-                  [this] { return state_->threads == 0; });
+  executor_->wait(lock, state_->done, kLongestCall, [this] { return state_->threads == 0; });
 }
 
 }  // namespace leasehold::runtime

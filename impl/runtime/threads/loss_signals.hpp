@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,7 @@ namespace leasehold::runtime {
 class LossSignals {
  public:
   static constexpr int kMostThreads = 256;
+  static constexpr std::chrono::seconds kLongestCall{5};
 
   explicit LossSignals(std::shared_ptr<Executor> executor) : executor_(std::move(executor)) {}
   LossSignals(const LossSignals&) = delete;
@@ -27,7 +29,8 @@ class LossSignals {
   /// False: no thread is available; then it is the caller's to signal.
   [[nodiscard]] bool signal(std::shared_ptr<HandleState> handle);
 
-  /// Waits until all that was asked for has been signalled.
+  /// Waits until all that was asked for has been signalled, at most kLongestCall: a stop callback
+  /// that takes longer is left to itself.
   /// REQUIRES: not called by a stop callback of one of them.
   void stop();
 
@@ -39,8 +42,10 @@ class LossSignals {
     int coming = 0;   ///< threads that have not taken their first loss yet
     int threads = 0;  ///< all
   };
-  static bool see_to_it(Executor& executor, const std::shared_ptr<State>& state);
-  static void signal_all(Executor& executor, const std::shared_ptr<State>& state);
+  static bool see_to_it(const std::shared_ptr<Executor>& executor,
+                        const std::shared_ptr<State>& state);
+  static void signal_all(const std::shared_ptr<Executor>& executor,
+                         const std::shared_ptr<State>& state);
 
   const std::shared_ptr<Executor> executor_;
   const std::shared_ptr<State> state_ = std::make_shared<State>();

@@ -70,7 +70,7 @@ class Held:
 
     def __init__(self, handle: Handle, name: str) -> None:
         self._handle = handle
-        self._guard = threading.Lock()  # protects the next two
+        self._guard = threading.RLock()  # protects the next two; a signal may come amid it
         self._lost: Optional[Lost] = None
         self._released = False
         self.name = name

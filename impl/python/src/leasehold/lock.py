@@ -145,7 +145,8 @@ class _Opened:
             with self.guard:
                 self.closed = True
             for read in list(self.reads):
-                read.acquire()
+                with read:
+                    pass
             with self._finishing:
                 library.leasehold_close(ctypes.byref(self.box))
 
