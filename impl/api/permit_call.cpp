@@ -12,9 +12,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Between two looks at all slots, of one that waits: half as long to half as long again. The
-/// second look comes sooner, because it shows whether the home is the slot of a long job.
-constexpr milliseconds kLookEvery(1'000), kSecondLook(250);
+/// The soonest time between two looks at all slots, of one that waits, and what is added by chance.
+/// The second look is an early one, because it shows whether the home is the slot of a long job.
+constexpr milliseconds kSoonestLook(500), kLater(1'000), kSecondLater(100);
 
 /// For each slot its document; null: there is none.
 std::vector<const core::LockDocument*> documents_of(const std::vector<std::string>& slots,
@@ -194,9 +194,10 @@ void PermitCall::stand_at(Place& place, const std::vector<int>& slots, const cor
 }
 
 void PermitCall::look_later() {
-  const auto usual = std::exchange(looks_again_, true) ? kLookEvery : kSecondLook;
-  const auto more = driver_->draw() % static_cast<std::uint64_t>(usual.count());
-  const auto at = driver_->now() + usual / 2 + milliseconds(static_cast<std::int64_t>(more));
+  const auto later = std::exchange(looks_again_, true) ? kLater : kSecondLater;
+  const milliseconds more(static_cast<std::int64_t>(
+      driver_->draw() % static_cast<std::uint64_t>(later.count())));
+  const auto at = driver_->now() + kSoonestLook + more;
   next_look_ = driver_->later_calls().add(at, [self = shared_from_this()] {
     if (!self->over_ && !self->failure_) self->look();
   });
