@@ -138,6 +138,12 @@ void PermitCall::looked(const core::Reply& reply) {
   why_not_ = why_not(reply).message;
   const bool first = !std::exchange(looked_, true);
   const auto passing = slots_that_pass(reply);
+  // Its first attempt takes the slot if that is free at the moment.
+  const bool behind_long_job = stands() && std::ranges::count(passing, places_[0].slot) == 0;
+  if (behind_long_job && places_[1].session == 0 && !passing.empty()) {
+    stand_at(places_[1], passing, reply);
+    return look_later();
+  }
   auto free = free_slots(order_.slots, reply);
   for (const auto& place : places_) std::erase(free, place.slot);
   if (!free.empty() && (first || stands())) return attempt(free[any(free.size())]);
@@ -146,8 +152,6 @@ void PermitCall::looked(const core::Reply& reply) {
     std::vector<int> all(order_.slots.size());
     std::iota(all.begin(), all.end(), 0);
     stand_at(places_[0], all, reply);
-  } else if (places_[1].session == 0 && std::ranges::count(passing, places_[0].slot) == 0) {
-    stand_at(places_[1], passing, reply);
   }
   look_later();
 }
