@@ -16,6 +16,7 @@ enum Exit {
   kFound = 1,            ///< doctor: something is wrong; show, release: there is no such lock
   kUsage = 64,           ///< bad input, nothing was done
   kUnavailable = 69,     ///< no server answers, or access is denied
+  kFailed = 70,          ///< the system refused what the program itself needs
   kCannotWrite = 74,     ///< standard output
   kNotAcquired = 75,     ///< run, hold: another held the lock for the whole wait
   kLost = 76,            ///< run: the lock was lost while the command ran
@@ -29,6 +30,9 @@ struct Failure : std::runtime_error {
   Failure(int code_, const std::string& what) : std::runtime_error(what), code(code_) {}
   int code;
 };
+
+/// Throws it unless the system made the descriptor, the pipe or the process: "no WHAT: CAUSE".
+void require_made(bool made, const char* what);
 
 /// Ends the program by this signal instead of a code, because it ended the command or the wait: a
 /// shell goes on with the next command of a loop unless it sees that.

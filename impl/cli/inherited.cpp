@@ -34,7 +34,7 @@ void settle_inherited_state() {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGCHLD, SIG_DFL);
-  signal(SIGPIPE, SIG_IGN);
+  for (const int one : {SIGPIPE, SIGXFSZ}) signal(one, SIG_IGN);
 }
 
 bool was_ignored(int signal) { return sigismember(&ignored, signal) == 1; }

@@ -3,10 +3,20 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "cli/cli.hpp"
 #include "cli/inherited.hpp"
 #include "cli/output.hpp"
+#include "mongo/client/json_client.hpp"
+
+/// The driver's library makes counters in shared memory while it is loaded, and one that is full kills
+/// the process by SIGBUS. Without shared memory it keeps them to itself. A program's own function goes
+/// before that of the C library.
+extern "C" __attribute__((visibility("default"))) int shm_open(const char*, int, mode_t) {
+  errno = ENOSYS;
+  return -1;
+}
 
 namespace leasehold::cli {
 namespace {
@@ -52,6 +62,10 @@ int output_failed(const OutputFailed& failure) {
 
 }  // namespace
 
+void require_made(bool made, const char* what) {
+  if (!made) throw Failure(kCannotExecute, std::string("no ") + what + ": " + std::strerror(errno));
+}
+
 bool is_of_keyboard(int signal) { return signal == SIGINT || signal == SIGQUIT; }
 
 /// Process number 1 is not ended by a signal: it returns what a shell says of one.
@@ -80,8 +94,11 @@ int main(int argc, char** argv) {
     end_by(by);
   } catch (const OutputFailed& failure) {
     return output_failed(failure);
-  } catch (const std::exception& error) {
+  } catch (const leasehold::mongo::NoReply& error) {
     say(error.what());
     return kUnavailable;
+  } catch (const std::exception& error) {
+    say(error.what());
+    return kFailed;
   }
 }

@@ -1,5 +1,7 @@
 #include "cli/output.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -40,6 +42,17 @@ void append_escaped(std::string& to, std::string_view bytes) {
   }
 }
 
+int failed_write = 0;  ///< why the first write that failed did
+
+[[maybe_unused]] ssize_t write_or_remember(void*, const char* bytes, std::size_t size) {
+  for (std::size_t written = 0; written < size && failed_write == 0;) {
+    const auto n = ::write(STDOUT_FILENO, bytes + written, size - written);
+    if (n >= 0) written += static_cast<std::size_t>(n);
+    if (n < 0 && errno != EINTR) failed_write = errno;
+  }
+  return static_cast<ssize_t>(size);
+}
+
 std::size_t characters_in(std::string_view valid) {
   return static_cast<std::size_t>(std::count_if(valid.begin(), valid.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
@@ -59,6 +72,16 @@ void print(std::string_view text) {
 
 void flush_output() {
   if (std::fflush(stdout) != 0) throw OutputFailed(errno);
+  if (failed_write != 0) throw OutputFailed(failed_write);
+}
+
+void put_off_failed_output() {
+#ifdef __GLIBC__  // where stdout is a variable
+  FILE* all_is_well = fopencookie(nullptr, "w", {nullptr, write_or_remember, nullptr, nullptr});
+  if (all_is_well == nullptr) return;
+  if (isatty(STDOUT_FILENO) != 0) setvbuf(all_is_well, nullptr, _IOLBF, BUFSIZ);
+  stdout = all_is_well;
+#endif
 }
 
 std::string printable(std::string_view text) {

@@ -20,6 +20,10 @@ void print(std::string_view text);
 /// because only then it knows that all was written.
 void flush_output();
 
+/// From here on a write to standard output that fails is no failure until `flush_output`: what else
+/// a program does, and writes, is done first. `main` calls it before anything is printed.
+void put_off_failed_output();
+
 /// What a terminal shows as it stands: control characters, marks that change the direction of
 /// writing, and bytes that are no UTF-8 become \xNN. Names, notes and servers' words come from
 /// other people.

@@ -1,6 +1,11 @@
 #include "cli/output.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
 #include <rapidcheck/gtest.h>
 
 #include "core/document/utf8.hpp"
@@ -28,6 +33,24 @@ RC_GTEST_PROP(Printable, IsUtf8WithoutControlCharactersWhateverItGets, (const st
 TEST(Column, IsAsWideAsItsCharacters) {
   EXPECT_EQ(column("\u8a9e", 3), "\u8a9e  ");
   EXPECT_EQ(width_of("\x1b"), 4u);
+}
+
+TEST(FailedOutput, IsPutOffUntilTheEnd) {
+  EXPECT_EXIT(
+      {
+        dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO);
+        put_off_failed_output();
+        for (int i = 0; i < 1'000; ++i) print("a line that nobody reads\n");
+        std::fprintf(stderr, "all else was done; ");
+        try {
+          flush_output();
+        } catch (const OutputFailed& failed) {
+          std::fprintf(stderr, "%s", failed.what());
+          _exit(failed.error == ENOSPC ? 0 : 1);
+        }
+        _exit(2);
+      },
+      testing::ExitedWithCode(0), "all else was done; standard output cannot be written");
 }
 
 }  // namespace

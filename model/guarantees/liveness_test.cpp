@@ -270,5 +270,15 @@ TEST(CheckCongestion, AnAttemptThatWaitedForAWorkerIsExcusedAndCounted) {
   EXPECT_EQ(excused(taken(2'500, 500, "b")), 0) << "it was in time all the same";
 }
 
+TEST(CheckLiveness, WhatARecordThatWasCutDoesNotShowDidNotFailToHappen) {
+  HistoryBuilder s;
+  s.start(1, "a").start(1, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(30, "b", 1);
+  auto cut = s.end(60'000);
+  const auto before = find(judge(cut, {}), Check::G7).violations;
+  std::erase_if(cut, [](const Event& e) { return e.kind == Kind::finish || e.at_ns > 40 * kMs; });
+  EXPECT_EQ(before, 1);
+  EXPECT_EQ(find(judge(cut, {}), Check::G7).violations, 0);
+}
+
 }  // namespace
 }  // namespace leasehold::model

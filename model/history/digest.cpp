@@ -128,6 +128,10 @@ class Builder {
   }
 
   Digest finish() {
+    // A record that was cut says nothing of what came after its last event.
+    if (out_.finished_ns == kNever && !out_.history->empty()) {
+      out_.finished_ns = out_.history->back().at_ns;
+    }
     sort_by_order(out_.stored, [](Index i) { return i; });
     for (auto& places : out_.places) sort_by_order(places, [](Index i) { return i; });
     set_claims();

@@ -29,5 +29,11 @@ TEST(Checkers, WhatWasNeverPutToTheTestDoesNotHold) {
   EXPECT_EQ(overall_tested(findings), Verdict::holds);  // as one run among many
 }
 
+TEST(Checkers, ARunInWhichNothingWasPutToTheTestIsUnknown) {
+  HistoryBuilder s;
+  s.start(1, "a");
+  EXPECT_EQ(overall_tested(judge(s.end(9'000), {})), Verdict::unknown);
+}
+
 }  // namespace
 }  // namespace leasehold::model

@@ -5,6 +5,7 @@
 namespace leasehold::properties {
 
 WorldQuestions::WorldQuestions(const model::History& h) : h_(h) {
+  if (!h_.empty()) finish_ = at(&h_.back());
   for (const Event& e : h_) {
     if (e.kind == Kind::finish) finish_ = at(&e);
   }

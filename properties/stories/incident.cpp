@@ -1,8 +1,10 @@
 #include "properties/stories/incident.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "model/history/from_outside.hpp"
 #include "model/workers/worker_judge.hpp"
@@ -68,23 +70,24 @@ class IncidentReader {
     if (line.is == LogLine::Is::died) {
       add(Kind::crash, line, latest(line));
       known_.erase(line.process);
+      std::erase_if(calls_, [&](const auto& one) { return one.first[0] == line.process; });
       return;
     }
-    Call& call = calls_[{line.process, line.lock}];
+    Call& call = calls_[{line.process, line.lock, line.call}];
     using enum LogLine::Is;
     switch (line.is) {
       case asked: ask(call, line, line.at_ms); break;
       case granted:
-        if (!call.waits) ask(call, line, call.last_ms);
-        call.waits = false;
+        if (call.waiting == 0) ask(call, line, call.last_ms);
+        call.holding = std::exchange(call.waiting, 0);
         add(Kind::granted, line, latest(line)).token = line.token;
         break;
       case refused:
       case timed_out:
       case failed:
-        if (!call.waits) ask(call, line, call.last_ms);
-        call.waits = false;
-        add(Kind::ended, line, latest(line)).outcome = to_string(line.is);
+        if (call.waiting == 0) ask(call, line, call.last_ms);
+        add(Kind::ended, line, latest(line), call.waiting).outcome = to_string(line.is);
+        call.last = std::exchange(call.waiting, 0);
         break;
       case held:
       case not_held: answered(line); break;
@@ -93,8 +96,9 @@ class IncidentReader {
       case released:
       case not_owner:
       case unknown:
-        if (!call.releases) release(call, line, call.last_ms);
+        if (call.releasing != call.session()) release(call, line, call.last_ms);
         add(Kind::released, line, latest(line)).outcome = to_string(line.is);
+        if (call.holding != 0) call.last = std::exchange(call.holding, 0);
         break;
       case died: break;
     }
@@ -112,11 +116,16 @@ class IncidentReader {
   [[nodiscard]] std::int64_t began_ms() const { return began_ms_; }
 
  private:
-  /// The latest call of one process and lock.
+  /// The latest calls of one process for a lock, as sessions; 0: none. While one of its threads
+  /// holds the lock, another may ask for it: a grant and its refusal are the waiting one's, the rest
+  /// is the holding one's.
   struct Call {
-    std::int64_t session = 0;
-    std::int64_t last_ms = 0;  ///< its last line; 0: none
-    bool waits = false, releases = false;
+    std::int64_t waiting = 0, holding = 0, last = 0, releasing = -1;
+    std::int64_t last_ms = 0;  ///< the time of the last line; 0: none
+
+    [[nodiscard]] std::int64_t session() const {
+      return holding != 0 ? holding : waiting != 0 ? waiting : last;
+    }
   };
 
   [[nodiscard]] std::int64_t ns(std::int64_t at_ms) const { return (at_ms - began_ms_) * kMs; }
@@ -130,12 +139,13 @@ class IncidentReader {
     return e;
   }
 
-  /// Adds an event of the line's call.
-  Event& add(Kind kind, const LogLine& line, std::int64_t at_ms) {
+  /// Adds an event of the line's call, or of this session of it.
+  Event& add(Kind kind, const LogLine& line, std::int64_t at_ms, std::int64_t session = 0) {
     Event e = event(kind, at_ms);
     e.process = line.process;
     if (about(kind).fields.contains(field(&model::Event::session))) {
-      e.session = calls_[{line.process, line.lock}].session;
+      e.session =
+          session != 0 ? session : calls_[{line.process, line.lock, line.call}].session();
       e.name = line.lock;
     }
     history_.push_back(std::move(e));
@@ -152,10 +162,8 @@ class IncidentReader {
 
   /// The call was asked for then or later; without such a line, at any time since the line before.
   void ask(Call& call, const LogLine& line, std::int64_t at_ms) {
-    call.session = ++sessions_[line.process];
-    call.waits = true;
-    call.releases = false;
-    Event& e = add(Kind::ask, line, at_ms == 0 ? began_ms_ : at_ms - error_ms_);
+    call.waiting = ++sessions_[line.process];
+    Event& e = add(Kind::ask, line, at_ms == 0 ? began_ms_ : at_ms - error_ms_, call.waiting);
     const auto lease_ms = line.lease_ms != 0 ? line.lease_ms : options_.lease_ms;
     e.expiry_ms = std::max<std::int64_t>(lease_ms - 2 * error_ms_, 1);
     e.single_attempt = line.timeout_ms.value_or(0) == 0;
@@ -163,7 +171,7 @@ class IncidentReader {
   }
 
   void release(Call& call, const LogLine& line, std::int64_t at_ms) {
-    call.releases = true;
+    call.releasing = call.session();
     add(Kind::release, line, at_ms == 0 ? began_ms_ : at_ms - error_ms_);
   }
 
@@ -183,7 +191,7 @@ class IncidentReader {
   sim::live::DocumentTruth documents_;
   std::set<std::string> known_;
   std::map<std::string, std::int64_t> sessions_;
-  std::map<std::pair<std::string, std::string>, Call> calls_;
+  std::map<std::array<std::string, 3>, Call> calls_;  ///< by process, lock and call
   model::History history_;
 };
 

@@ -23,6 +23,9 @@ constexpr std::array kWords{"asked",     "granted",  "refused",   "timed_out", "
                             "held",      "not_held", "lost",      "releasing", "released",
                             "not_owner", "unknown",  "died"};
 
+constexpr std::size_t kDateWidth = 10;  // of 2026-11-24
+constexpr std::int64_t kSeconds = 100'000'000;  // so many since 1970 was in 1973
+
 LogLine::Is word_in(const std::string& text) {
   const auto found = std::find(kWords.begin(), kWords.end(), text);
   if (found != kWords.end()) return static_cast<LogLine::Is>(found - kWords.begin());
@@ -45,6 +48,8 @@ void take(LogLine& line, const std::string& field, const std::string& value) {
     line.process = value;
   } else if (field == "lock") {
     line.lock = value;
+  } else if (field == "call") {
+    line.call = value;
   } else if (field == "is") {
     line.is = word_in(value);
   } else if (field == "token") {
@@ -54,7 +59,7 @@ void take(LogLine& line, const std::string& field, const std::string& value) {
   } else if (field == "timeout_ms") {
     line.timeout_ms = whole_number(field, value);
   } else {
-    throw std::runtime_error("'" + field + "' is unknown; there may be at, process, lock, is, " +
+    throw std::runtime_error("'" + field + "' is unknown; there may be at, process, lock, call, is, " +
                              "token, lease_ms, timeout_ms");
   }
 }
@@ -67,7 +72,7 @@ LogLine from_json(const std::string& text) {
     if (!json.contains(field)) throw std::runtime_error(std::string(field) + " is missing");
   }
   for (const char* field :
-       {"at", "process", "lock", "is", "token", "lease_ms", "timeout_ms"}) {
+       {"at", "process", "lock", "call", "is", "token", "lease_ms", "timeout_ms"}) {
     if (!json.contains(field)) continue;
     const auto& value = json[field];
     take(line, field, value.is_string() ? value.get<std::string>() : value.dump());
@@ -113,6 +118,7 @@ std::vector<LogLine> read_log(std::istream& in) {
   std::vector<LogLine> lines;
   std::string text;
   for (std::size_t number = 1; std::getline(in, text); ++number) {
+    text.erase(text.find_last_not_of(" \t\r") + 1);
     text.erase(0, text.find_first_not_of(" \t"));
     if (text.empty() || text.front() == '#') continue;
     try {
@@ -127,6 +133,7 @@ std::vector<LogLine> read_log(std::istream& in) {
 std::string to_text(const LogLine& line) {
   auto text = fmt::format("{} {} {} {}", date_text(line.at_ms), line.process,
                           line.lock.empty() ? "-" : line.lock, to_string(line.is));
+  if (!line.call.empty()) text += " call=" + line.call;
   if (line.token != 0) text += fmt::format(" token={}", line.token);
   if (line.lease_ms != 0) text += fmt::format(" lease_ms={}", line.lease_ms);
   if (line.timeout_ms) text += fmt::format(" timeout_ms={}", *line.timeout_ms);
@@ -134,15 +141,31 @@ std::string to_text(const LogLine& line) {
 }
 
 std::int64_t date_ms(const std::string& text) {
-  static const std::regex date(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z)");
-  if (std::regex_match(text, date)) return sim::live::date_ms({{"$date", text}});
-  try {
-    return whole_number("at", text);
-  } catch (const std::exception&) {
-    throw std::runtime_error("'" + text +
-                             "' is no time: it must be like 2026-11-24T20:00:00.123Z, or ms "
-                             "since 1970");
+  static const std::regex date(
+      R"((\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):?(\d\d)))");
+  static const std::regex since_1970(R"((\d{1,19})(?:\.(\d+))?)");
+  std::smatch part;
+  const auto fraction_ms = [&part] { return std::stoll((part[2].str() + "000").substr(0, 3)); };
+  if (std::regex_match(text, part, date)) {
+    auto of_day = part[1].str();
+    of_day[kDateWidth] = 'T';
+    const auto ms = sim::live::date_ms({{"$date", of_day + "Z"}}) + fraction_ms();
+    if (!part[3].matched) return ms;
+    const auto east_ms = (std::stoll(part[4]) * 60 + std::stoll(part[5])) * 60'000;
+    return part[3] == "+" ? ms - east_ms : ms + east_ms;
   }
+  if (!std::regex_match(text, part, since_1970)) {
+    throw std::runtime_error("'" + text +
+                             "' is no time: it must be like 2026-11-24T20:00:00.123Z, or s, ms, us "
+                             "or ns since 1970");
+  }
+  // Each unit is told from the next by its size between 1973 and 5138.
+  const auto count = whole_number("at", part[1]);
+  if (part[2].matched || (count >= kSeconds && count < kSeconds * 1'000)) {
+    return count * 1'000 + fraction_ms();
+  }
+  if (count < kSeconds * 1'000'000) return count;
+  return count < kSeconds * 1'000'000'000 ? count / 1'000 : count / 1'000'000;
 }
 
 std::string date_text(std::int64_t since_1970_ms) {

@@ -28,6 +28,7 @@ struct LogLine {
   std::int64_t at_ms = 0;  ///< since 1970, by the clock of its machine
   std::string process;
   std::string lock;  ///< empty if it died
+  std::string call;  ///< which of the process's calls for this lock; empty: not said
   Is is = Is::asked;
   std::int64_t token = 0;                ///< 0: not said
   std::int64_t lease_ms = 0;             ///< likewise
@@ -35,14 +36,16 @@ struct LogLine {
 };
 [[nodiscard]] const char* to_string(LogLine::Is is);
 
-/// Each line is a JSON object or words. Empty lines and lines that begin with `#` are left out.
+/// Each line is a JSON object or words. Empty lines and lines that begin with `#` are left out, and
+/// so is white space around a line.
 /// Throws std::runtime_error that names the line, the value and the rule.
 [[nodiscard]] std::vector<LogLine> read_log(std::istream& in);
 
 /// The line as words.
 [[nodiscard]] std::string to_text(const LogLine& line);
 
-/// "2026-11-24T20:00:00.123Z", or ms since 1970. Throws std::runtime_error.
+/// "2026-11-24T20:00:00.123Z", with +01:00 for Z; or s, ms, us or ns since 1970, told apart by their
+/// size. Throws std::runtime_error.
 [[nodiscard]] std::int64_t date_ms(const std::string& text);
 [[nodiscard]] std::string date_text(std::int64_t since_1970_ms);
 

@@ -185,8 +185,8 @@ std::string refused(const std::string& text) {
 
 TEST(IncidentLogs, ALineThatIsWrongIsNamed) {
   EXPECT_EQ(refused("\nyesterday a x held"),
-            "line 2: 'yesterday' is no time: it must be like 2026-11-24T20:00:00.123Z, or ms since "
-            "1970");
+            "line 2: 'yesterday' is no time: it must be like 2026-11-24T20:00:00.123Z, or s, ms, us "
+            "or ns since 1970");
   EXPECT_NE(refused("1 a x took").find("is is 'took': it must be one of asked, granted"),
             std::string::npos);
   EXPECT_NE(refused("1 a x granted token=-1").find("token is '-1'"), std::string::npos);
@@ -219,6 +219,61 @@ TEST(IncidentLogs, ALineIsReadBack) {
   EXPECT_EQ(to_text(line), "2026-11-24T20:00:00.123Z a x asked lease_ms=1000 timeout_ms=0");
   std::istringstream again(to_text(line));
   EXPECT_EQ(read_log(again).at(0).at_ms, line.at_ms);
+}
+
+TEST(IncidentLogs, TimesAreReadInEachFormThatLogsHave) {
+  for (const char* time :
+       {"2026-11-24T20:00:00.123Z", "2026-11-24T20:00:00.123456789Z", "2026-11-24T20:00:00,123Z",
+        "2026-11-24T21:30:00.123+01:30", "2026-11-24T12:00:00.123-0800", "1795550400.123",
+        "1795550400123", "1795550400123456", "1795550400123456789"}) {
+    EXPECT_EQ(date_ms(time), kBegan_ms + 123) << time;
+  }
+  EXPECT_EQ(date_ms("1795550400"), kBegan_ms);
+  EXPECT_EQ(date_ms("2026-11-24 20:00:00Z"), kBegan_ms);
+  EXPECT_EQ(date_ms("2026-11-24T20:00:00.1Z"), kBegan_ms + 100);
+  for (const char* none : {"2026-11-24T20:00:00", "-5", "12:00", "99999999999999999999", ""}) {
+    EXPECT_THROW((void)date_ms(none), std::runtime_error) << none;
+  }
+}
+
+TEST(IncidentLogs, FromWindowsAreReadAsOthers) {
+  std::istringstream in("# a comment\r\n\r\n1 a x asked timeout_ms=5\r\n \r\n2 a x granted\r\n");
+  const auto lines = read_log(in);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0].timeout_ms, 5);
+}
+
+/// By process and session: what became of each call.
+std::string sessions_in(const std::string& log) {
+  std::istringstream in(log);
+  std::string all;
+  for (const Event& e : read_incident({}, read_log(in), exact()).history) {
+    if (e.session == 0) continue;
+    all += std::to_string(e.session) + ' ' + std::string(about(e.kind).name) + ", ";
+  }
+  return all;
+}
+
+TEST(Incidents, AThreadThatWaitsLeavesTheCallOfTheOneThatHoldsAlone) {
+  EXPECT_EQ(sessions_in("1 a x asked timeout_ms=9\n2 a x granted\n3 a x asked timeout_ms=4\n"
+                        "7 a x timed_out\n8 a x held\n9 a x releasing\n10 a x released\n"),
+            "1 ask, 1 granted, 2 ask, 2 ended, 1 held, 1 release, 1 released, ");
+  EXPECT_EQ(sessions_in("1 a x asked\n2 a x granted\n3 a x asked timeout_ms=99\n4 a x releasing\n"
+                        "5 a x released\n6 a x granted\n7 a x releasing\n8 a x released\n"),
+            "1 ask, 1 granted, 2 ask, 1 release, 1 released, 2 granted, 2 release, 2 released, ");
+}
+
+TEST(Incidents, CallsThatAreNamedAreToldApart) {
+  EXPECT_EQ(sessions_in("1 a x asked call=t1 timeout_ms=9\n2 a x asked call=t2 timeout_ms=1\n"
+                        "3 a x timed_out call=t2\n4 a x granted call=t1\n"
+                        "5 a x releasing call=t1\n6 a x released call=t1\n"),
+            "1 ask, 2 ask, 2 ended, 1 granted, 1 release, 1 released, ");
+}
+
+TEST(Incidents, OfWhichNothingCanBeCheckedAreUnknown) {
+  std::istringstream in("2026-11-24T20:00:00Z p1 other asked timeout_ms=5\n");
+  const auto findings = judge_incident(read_incident({}, read_log(in), exact()));
+  EXPECT_EQ(model::overall_tested(findings), model::Verdict::unknown);
 }
 
 }  // namespace

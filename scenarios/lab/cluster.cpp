@@ -138,7 +138,7 @@ int down(const Cluster& cluster, const std::string& file) {
 int cluster(const std::vector<std::string>& words) {
   std::string what;
   std::string file =
-      fs::temp_directory_path() / ("leasehold-cluster-" + std::to_string(getuid()) + ".json");
+      sim::live::temporary_folder() / ("leasehold-cluster-" + std::to_string(getuid()) + ".json");
   int member = 0;
   std::int64_t ms = 0, ppm = 0;
   po::options_description options(

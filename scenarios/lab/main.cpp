@@ -36,6 +36,21 @@ constexpr const char* kExitCodes =
     "--store cannot run here, 70 harness failure: somebody else killed a process or a member, or "
     "the laboratory itself failed.";
 
+/// A copy that finds no space is said to be an input/output error.
+std::string space_left_for(const std::exception& error) {
+  const auto* of_file = dynamic_cast<const std::filesystem::filesystem_error*>(&error);
+  constexpr std::uintmax_t kFew = 1 << 20;
+  if (of_file == nullptr) return {};
+  for (const auto& path : {of_file->path1(), of_file->path2()}) {
+    std::error_code unknown;
+    const auto space = std::filesystem::space(path.parent_path(), unknown);
+    if (!unknown && space.available < kFew) {
+      return ": no space is left at '" + path.parent_path().string() + "'";
+    }
+  }
+  return {};
+}
+
 int run_lab(const std::vector<std::string>& words) {
   if (words == std::vector<std::string>{"--version"}) {
     throw HelpAsked{"leasehold-lab " LEASEHOLD_VERSION "\n"};
@@ -85,7 +100,8 @@ std::string read_file(const std::string& what, const std::string& file) {
     throw UsageError(what + " is '" + file + "': it cannot be read, or is no file");
   }
   text << in.rdbuf();
-  return text.str();
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // editors of some systems begin with it
+  return text.view().starts_with(kMark) ? text.str().substr(kMark.size()) : text.str();
 }
 
 sim::Plan read_plan(const std::string& file) {
@@ -163,6 +179,7 @@ std::vector<sim::Waiting> parse_waitings(const std::string& text) {
 int main(int argc, char** argv) {
   using namespace leasehold::lab;
   leasehold::cli::settle_inherited_state();
+  leasehold::cli::put_off_failed_output();
   try {
     const int code = run_or_help({argv + 1, argv + argc});
     leasehold::cli::flush_output();
@@ -174,7 +191,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "leasehold-lab: %s\n", error.what());
     return kNoServers;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "leasehold-lab: %s\n", error.what());
+    std::fprintf(stderr, "leasehold-lab: %s%s\n", error.what(), space_left_for(error).c_str());
     return kHarnessFailure;
   }
 }

@@ -71,7 +71,9 @@ const char* description_of(int error) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (!was_ignored(SIGPIPE)) ::signal(SIGPIPE, SIG_DFL);
+  for (const int one : {SIGPIPE, SIGXFSZ}) {
+    if (!was_ignored(one)) ::signal(one, SIG_DFL);
+  }
   execvpe(command[0], command, environment);
   const int error = errno;
   write_error("leasehold: ");
@@ -105,7 +107,7 @@ void reap_orphans(pid_t but) {
 
 Child::Child(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error(std::strerror(errno));
+  require_made(pipe2(ends, O_CLOEXEC) == 0, "pipe to the command");
   std::vector<std::string> words = command, settings = with_ours(environment);
   const auto arguments = pointers(words), variables = pointers(settings);
   terminal_ = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
@@ -116,10 +118,9 @@ Child::Child(const std::vector<std::string>& command, const std::vector<std::str
     become(const_cast<char**>(arguments.data()), const_cast<char**>(variables.data()), ends[0],
            self);
   }
-  const int error = errno;
+  require_made(pid_ >= 0, "new process");
   close(ends[0]);
   start_ = ends[1];
-  if (pid_ < 0) throw std::runtime_error(std::string("no new process: ") + std::strerror(error));
   setpgid(pid_, pid_);  // the child does so too, because either may be first
 }
 
@@ -212,7 +213,9 @@ void run_detached(const std::string& shell_command, const std::vector<std::strin
   sigset_t none, changed;
   sigemptyset(&none);
   sigemptyset(&changed);
-  sigaddset(&changed, SIGPIPE);
+  for (const int one : {SIGPIPE, SIGXFSZ}) {
+    if (!was_ignored(one)) sigaddset(&changed, one);
+  }
   // A group of its own: what ends the command's group, or ours, is not meant for it.
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);

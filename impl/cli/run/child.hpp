@@ -23,7 +23,7 @@ class Child {
   };
 
   /// Starts it, but it executes nothing before `go`. `environment` is added to ours. Throws
-  /// std::runtime_error.
+  /// Failure.
   Child(const std::vector<std::string>& command, const std::vector<std::string>& environment);
   ~Child();
   Child(const Child&) = delete;

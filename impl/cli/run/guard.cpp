@@ -10,9 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <stdexcept>
+#include "cli/cli.hpp"
 
 namespace leasehold::cli {
 namespace {
@@ -20,13 +18,15 @@ namespace {
 constexpr std::int64_t kDismissed = 0;
 constexpr std::int64_t kSecond_ns = 1'000'000'000;
 
-[[noreturn]] void guard(int orders, pid_t group) {
+[[noreturn]] void guard(int orders, int timer, pid_t group) {
   setsid();  // no signal of the terminal or of the group is meant for it
   prctl(PR_SET_NAME, "leasehold-guard");
+  // Both are above 2, because `main` has opened what was closed.
   dup2(orders, 0);
+  dup2(timer, 1);
+  timer = 1;
   // Or a reader of our output would wait for it too. Not every C library has a function for this.
-  syscall(SYS_close_range, 1u, ~0u, 0u);
-  const int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+  syscall(SYS_close_range, 2u, ~0u, 0u);
   for (;;) {
     pollfd ready[]{{0, POLLIN, 0}, {timer, POLLIN, 0}};
     if (poll(ready, 2, -1) < 0) continue;
@@ -49,16 +49,18 @@ constexpr std::int64_t kSecond_ns = 1'000'000'000;
 
 Guard::Guard(pid_t group) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error(std::strerror(errno));
+  require_made(pipe2(ends, O_CLOEXEC) == 0, "pipe to a guard process");
+  const int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+  require_made(timer >= 0, "timer for a guard process");
   pid_ = fork();
   if (pid_ == 0) {
     close(ends[1]);
-    guard(ends[0], group);
+    guard(ends[0], timer, group);
   }
-  const int error = errno;
+  require_made(pid_ >= 0, "guard process");
   close(ends[0]);
+  close(timer);
   pipe_ = ends[1];
-  if (pid_ < 0) throw std::runtime_error(std::string("no guard process: ") + std::strerror(error));
 }
 
 void Guard::tell(std::int64_t value) const {

@@ -13,7 +13,7 @@ namespace leasehold::cli {
 /// was killed itself. It uses system calls only, so it may be forked beside threads.
 class Guard {
  public:
-  /// Throws std::runtime_error if there can be none.
+  /// Throws Failure if there can be none.
   explicit Guard(pid_t group);
   ~Guard() { dismiss(); }
   Guard(const Guard&) = delete;

@@ -6,24 +6,38 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 
+#include "cli/cli.hpp"
 #include "cli/inherited.hpp"
 
 namespace leasehold::cli {
+namespace {
+
+/// Whether it would end or stop us, and is not about a fault of ours.
+bool ends_or_stops(int signal) {
+  constexpr int kAll[]{SIGTERM, SIGINT,    SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP,
+                       SIGALRM, SIGVTALRM, SIGPROF, SIGIO,   SIGXCPU, SIGPWR,  SIGSTKFLT};
+  return signal >= SIGRTMIN || std::find(std::begin(kAll), std::end(kAll), signal) != std::end(kAll);
+}
+
+}  // namespace
 
 /// SIGTTOU is blocked and not read: it would stop us when a command takes the terminal.
 Signals::Signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int one : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP}) {
-    if (!was_ignored(one)) sigaddset(&set, one);  // blocked, even an ignored one would be read
+  for (int one = 1; one <= SIGRTMAX; ++one) {
+    if (ends_or_stops(one) && !was_ignored(one)) sigaddset(&set, one);  // blocked, it would be read
   }
   for (const int one : {SIGCHLD, SIGTTOU}) sigaddset(&set, one);
   sigprocmask(SIG_BLOCK, &set, nullptr);
   sigdelset(&set, SIGTTOU);
   fd_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+  require_made(fd_ >= 0, "descriptor for signals");
 }
 
 Signals::~Signals() { close(fd_); }
@@ -54,7 +68,9 @@ void stop_by(int signal, bool whole_group) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-Bell::Bell() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+Bell::Bell() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  require_made(fd_ >= 0, "descriptor for wake-ups");
+}
 
 Bell::~Bell() { close(fd_); }
 

@@ -66,8 +66,8 @@ class Semaphore {
 
  private:
   friend struct detail::Access;
-  Semaphore(std::string name, std::vector<Lock> slots)
-      : name_(std::move(name)), slots_(std::move(slots)) {}
+  Semaphore(std::string name, std::vector<Lock> all)  // Qt has a macro named slots
+      : name_(std::move(name)), slots_(std::move(all)) {}
 
   std::string name_;
   std::vector<Lock> slots_;

@@ -4,6 +4,9 @@
 #include <array>
 #include <cstring>
 #include <string_view>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "mongo/client/handles.hpp"
 
@@ -22,6 +25,7 @@ constexpr std::array kRefusedLogins{
     "Received authentication for mechanism ",  // which is not enabled
     // The driver's, of the URI.
     "Unknown authentication mechanism ",
+    "Unsupported mechanism by client",
     "cannot determine username for X-509 authentication.",
     "No username provided for X509 authentication.",
     "requires libmongoc built with ENABLE_SSL",
@@ -62,17 +66,59 @@ std::size_t occurrences(std::string_view text, std::string_view of) {
   return count;
 }
 
-/// Whether no member at all has a certificate that we may trust: another try would find the same.
+/// Whether no member at all has a certificate that we may trust, or serves a client that names no
+/// version of its commands: another try would find the same.
 /// The driver lists the error of each member that it has no connection to, "[...] [...]", as far as
 /// its buffer goes; if the list is cut off, the listed members stand for the rest.
-bool all_untrusted(const bson_error_t& error, std::size_t members) {
+bool none_serves_us(const bson_error_t& error, std::size_t members) {
   std::string_view complaints(error.message);
   if (complaints.size() + 1 >= sizeof error.message) {
     complaints = complaints.substr(0, complaints.rfind("] [") + 1);
     members = occurrences(complaints, "] [") + 1;
   }
-  const auto untrusted = occurrences(complaints, "certificate verify failed");
-  return untrusted > 0 && untrusted >= members;
+  const auto refusals = occurrences(complaints, "certificate verify failed") +
+                        occurrences(complaints, "apiVersion parameter is required");
+  return refusals > 0 && refusals >= members;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n\v\f";
+  const auto begin = std::min(text.find_first_not_of(kBlank), text.size());
+  return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
+}
+
+/// Null: it fits. The driver finds out amid its log-in, or dies of it.
+const char* unfit_login(const mongoc_uri_t* uri) {
+  const char* named = mongoc_uri_get_auth_mechanism(uri);
+  const char* source = mongoc_uri_get_auth_source(uri);
+  const std::string_view mechanism = named != nullptr ? named : "";
+  if (mechanism == "MONGODB-X509" && !mongoc_uri_get_tls(uri)) {
+    return "authMechanism is MONGODB-X509: it needs tls=true";
+  }
+  if (mechanism == "MONGODB-CR") {
+    return "authMechanism is MONGODB-CR, which servers have no more: leave it out";
+  }
+  if (mechanism.starts_with("SCRAM-") && source != nullptr &&
+      std::string_view(source) == "$external") {
+    return "authSource is $external: a SCRAM user is in a database, often admin";
+  }
+  return nullptr;
+}
+
+/// Why so many more threads cannot start; empty: they can.
+std::string too_few_threads(std::size_t count) {
+  std::mutex gate;
+  std::unique_lock closed(gate);
+  std::vector<std::thread> started;
+  std::string why;
+  try {
+    while (started.size() < count) started.emplace_back([&gate] { std::lock_guard wait(gate); });
+  } catch (const std::system_error& error) {
+    why = error.code().message();
+  }
+  closed.unlock();
+  for (auto& one : started) one.join();
+  return why;
 }
 
 }  // namespace
@@ -86,7 +132,8 @@ void name_encryption(const mongoc_client_t* client, bson_error_t& error) {
                  "the URI asks for TLS, and a server closed the connection: %s", said.c_str());
 }
 
-UriHandle parse_uri(const std::string& uri, bson_error_t& error) {
+UriHandle parse_uri(const std::string& given, bson_error_t& error) {
+  const std::string uri(trimmed(given));
   const auto scheme = uri.find("://");
   const auto begin = scheme == std::string::npos ? 0 : scheme + 3;
   const auto end = uri.find_first_of("/?", begin);
@@ -96,17 +143,31 @@ UriHandle parse_uri(const std::string& uri, bson_error_t& error) {
                    "it has more than one @: in a user name or password it is written %%40");
     return nullptr;
   }
-  return UriHandle(mongoc_uri_new_with_error(uri.c_str(), &error));
+  UriHandle parsed(mongoc_uri_new_with_error(uri.c_str(), &error));
+  const char* why = parsed ? unfit_login(parsed.get()) : nullptr;
+  if (why == nullptr) return parsed;
+  bson_set_error(&error, MONGOC_ERROR_COMMAND, MONGOC_ERROR_COMMAND_INVALID_ARG, "%s", why);
+  return nullptr;
 }
 
-mongoc_client_t* borrow(mongoc_client_pool_t* pool, Sockets& sockets, bson_error_t& error) {
+mongoc_client_t* pop(mongoc_client_pool_t* pool, bson_error_t& error) {
+  constexpr std::size_t kMonitors = 8;  // two for each of three members, and some of our own
+  if (const auto why = too_few_threads(kMonitors); !why.empty()) {
+    bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0,
+                   "the driver's threads cannot start: %s", why.c_str());
+    return nullptr;
+  }
   mongoc_client_t* client = mongoc_client_pool_try_pop(pool);
   if (client == nullptr) {
     bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0,
                    "the driver's pool has no client left: its maxPoolSize is too small");
-    return nullptr;
   }
-  sockets.watch(client);
+  return client;
+}
+
+mongoc_client_t* borrow(mongoc_client_pool_t* pool, Sockets& sockets, bson_error_t& error) {
+  mongoc_client_t* client = pop(pool, error);
+  if (client != nullptr) sockets.watch(client);
   return client;
 }
 
@@ -184,7 +245,7 @@ core::Reply driver_failure(const bson_error_t& error, std::size_t members) {
   reply.code = static_cast<int>(error.code);
   reply.message = error.message;
   if (error.domain == MONGOC_ERROR_SERVER_SELECTION) {
-    reply.outcome = all_untrusted(error, members) ? Outcome::configuration : Outcome::not_executed;
+    reply.outcome = none_serves_us(error, members) ? Outcome::configuration : Outcome::not_executed;
   } else if (error.domain == MONGOC_ERROR_STREAM) {
     reply.outcome = of_stream(error);
   } else if (of_login(error)) {  // before any command of ours

@@ -15,12 +15,17 @@
 /// when there is no reply.
 namespace leasehold::mongo {
 
-/// Null: `error` says why. A URI with a second @ gives null, because the driver would parse the
-/// rest of a password as a host name, and name it in errors.
+/// White space around it is left out. Null: `error` says why. A URI with a second @ gives null,
+/// because the driver would parse the rest of a password as a host name, and name it in errors; so
+/// does a log-in that the driver does not survive or would try for ever.
 [[nodiscard]] UriHandle parse_uri(const std::string& uri, bson_error_t& error);
 
-/// A client of the pool; its sockets are known from now on. Null when the pool has none left:
-/// `error` says so. REQUIRES: `sockets` outlives its use.
+/// A client of the pool, which has the driver start its threads. Null when they cannot start:
+/// `error` says so, because the driver does not look, and would wait for one that never was.
+[[nodiscard]] mongoc_client_t* pop(mongoc_client_pool_t* pool, bson_error_t& error);
+
+/// The same; its sockets are known from now on. Null, too, when the pool has none left: `error` says
+/// so. REQUIRES: `sockets` outlives its use.
 [[nodiscard]] mongoc_client_t* borrow(mongoc_client_pool_t* pool, Sockets& sockets,
                                       bson_error_t& error);
 

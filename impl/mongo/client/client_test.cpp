@@ -1,11 +1,17 @@
 #include "mongo/client/client.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
 
 namespace leasehold::mongo {
 namespace {
 
 using core::Outcome;
+
+constexpr uid_t kNobody = 65'534;
 
 Outcome outcome_of(std::uint32_t domain, std::uint32_t code, const std::string& message,
                    std::size_t members = 3) {
@@ -115,6 +121,55 @@ TEST(Underway, WhatIsGivenUpBeforeItBeginsDoesNotBegin) {
   underway.give_up(1);  // late
   EXPECT_FALSE(underway.given_up());
   EXPECT_TRUE(underway.begin(sockets, "a:1", error));
+}
+
+std::string refusal_of(const std::string& uri) {
+  bson_error_t error{};
+  return parse_uri(uri, error) ? "" : error.message;
+}
+
+TEST(Uri, WhiteSpaceAroundItIsNoPartOfIt) {
+  for (const char* end : {"\n", "\r\n", " ", "\t "}) {
+    bson_error_t error{};
+    const auto uri = parse_uri(end + std::string("mongodb://h/?replicaSet=bar") + end, error);
+    ASSERT_TRUE(uri) << error.message;
+    EXPECT_STREQ(mongoc_uri_get_replica_set(uri.get()), "bar");
+  }
+  EXPECT_NE(refusal_of(" \n"), "");
+}
+
+TEST(Uri, ALogInThatTheDriverDoesNotSurviveOrWouldTryForEverIsRefused) {
+  const std::string x509 = "mongodb://h/?replicaSet=bar&authMechanism=MONGODB-X509";
+  EXPECT_EQ(refusal_of(x509), "authMechanism is MONGODB-X509: it needs tls=true");
+  EXPECT_EQ(refusal_of(x509 + "&tls=true"), "");
+  const std::string user = "mongodb://u:p@h/?replicaSet=bar&authMechanism=";
+  EXPECT_NE(refusal_of(user + "MONGODB-CR"), "");
+  EXPECT_NE(refusal_of(user + "SCRAM-SHA-256&authSource=$external"), "");
+  EXPECT_EQ(refusal_of(user + "SCRAM-SHA-256&authSource=app"), "");
+  EXPECT_EQ(refusal_of(user + "PLAIN&authSource=$external"), "");
+}
+
+TEST(ServerSelection, IsHopelessIfEveryMemberWantsAVersionOfTheCommands) {
+  EXPECT_EQ(of_selection("[The apiVersion parameter is required]", 1), Outcome::configuration);
+  EXPECT_EQ(of_selection("[The apiVersion parameter is required] " + kRefused, 2),
+            Outcome::not_executed);
+}
+
+TEST(Pool, IsNotAskedForAClientIfItsThreadsCannotStart) {
+  EXPECT_EXIT(
+      {
+        bson_error_t error{};
+        mongoc_init();
+        const auto uri = parse_uri("mongodb://127.0.0.1:1/?replicaSet=bar", error);
+        mongoc_client_pool_t* pool = mongoc_client_pool_new(uri.get());
+        const rlimit none{0, 0};
+        const bool limited = setuid(kNobody) == 0 && setrlimit(RLIMIT_NPROC, &none) == 0;
+        const bool refused = pop(pool, error) == nullptr;
+        std::fprintf(stderr, "%s", refused ? error.message : "got one");
+        if (refused) mongoc_client_pool_destroy(pool);
+        _exit(limited ? 0 : 1);
+      },
+      testing::ExitedWithCode(geteuid() == 0 ? 0 : 1), geteuid() == 0 ? "threads cannot start" : "");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "mongo/bson.hpp"
+#include "mongo/client/client.hpp"
 #include "mongo/client/handles.hpp"
 #include "mongo/client/json_client.hpp"
 #include "mongo/replies.hpp"
@@ -67,9 +68,10 @@ std::string words_of(const mongoc_host_list_t& host, const mongoc_uri_t* of, boo
   const bool answered = client && mongoc_client_command_simple(client.get(), "admin", hello.get(),
                                                                nullptr, reply.out(), &error);
   if (!answered) {
-    const std::string why = error.message;
+    const std::string_view why = error.message;
     const auto cause = why.find('[');
-    return silent_too && cause != why.npos ? why.substr(cause) : "";
+    if (!silent_too || (cause == why.npos && why.starts_with("No suitable servers"))) return "";
+    return cause != why.npos ? std::string(why.substr(cause)) : "[" + std::string(why) + "]";
   }
   const std::string name = host.host_and_port;
   const auto set = text_in(*reply.get(), "setName");
@@ -109,7 +111,8 @@ std::string last_error_logged() {
 
 std::vector<std::string> words_of_hosts(const std::string& uri, bool silent_too) {
   init_driver();
-  const UriHandle parsed(mongoc_uri_new(uri.c_str()));
+  bson_error_t error;
+  const auto parsed = parse_uri(uri, error);
   std::vector<std::string> all;
   const auto* host = parsed ? mongoc_uri_get_hosts(parsed.get()) : nullptr;
   for (; host != nullptr; host = host->next) {

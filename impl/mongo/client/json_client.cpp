@@ -18,6 +18,22 @@ namespace leasehold::mongo {
 namespace {
 
 constexpr std::chrono::milliseconds kNoticedAtOnce{500};
+constexpr std::chrono::milliseconds kPatience{10'000};  ///< unless the URI says
+constexpr int kLook_ms = 200;                           ///< for a server, before what is known is read
+
+/// Whether each member that answers nothing has said why, so that waiting longer is in vain. The
+/// driver lists the reasons as "[...] [...]", as far as its buffer goes.
+bool all_have_answered(mongoc_client_t* client, const bson_error_t& error) {
+  const std::string_view why(error.message);
+  std::size_t reasons = why.find('[') != why.npos ? 1 : 0, count = 0, silent = 0;
+  for (auto at = why.find("] ["); at != why.npos; at = why.find("] [", at + 1)) ++reasons;
+  auto** all = mongoc_client_get_server_descriptions(client, &count);
+  for (std::size_t i = 0; i < count; ++i) {
+    silent += std::string_view(mongoc_server_description_type(all[i])) == "Unknown" ? 1 : 0;
+  }
+  mongoc_server_descriptions_destroy_all(all, count);
+  return reasons >= silent || why.size() + 1 >= sizeof error.message;
+}
 
 /// Of a copy that is ours: the iterator has no other way to change a text in place.
 void make_utf8(char* text, std::size_t size) {
@@ -118,7 +134,8 @@ JsonClient::JsonClient(const std::string& uri,
                        std::optional<std::chrono::milliseconds> longest_reply) {
   init_driver();
   bson_error_t error;
-  mongoc_uri_t* parsed = parse_uri(uri, error).release();
+  const auto handle = parse_uri(uri, error);
+  mongoc_uri_t* parsed = handle.get();
   if (parsed == nullptr) throw std::runtime_error(std::string("uri: ") + error.message);
   if (!mongoc_uri_has_option(parsed, MONGOC_URI_DIRECTCONNECTION) &&
       mongoc_uri_get_replica_set(parsed) == nullptr) {
@@ -129,11 +146,16 @@ JsonClient::JsonClient(const std::string& uri,
     mongoc_uri_set_option_as_int32(parsed, MONGOC_URI_SOCKETTIMEOUTMS,
                                    static_cast<std::int32_t>(longest_reply->count()));
   }
-  client_.reset(mongoc_client_new_from_uri_with_error(parsed, &error));
-  mongoc_uri_destroy(parsed);
-  if (!client_ && is_name_resolution(error)) throw NoReply(error.message);
-  if (!client_) throw std::runtime_error(std::string("uri: ") + error.message);
-  mongoc_client_set_error_api(client_.get(), MONGOC_ERROR_API_VERSION_2);
+  patience_ = std::chrono::milliseconds(mongoc_uri_get_option_as_int32(
+      parsed, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, static_cast<std::int32_t>(kPatience.count())));
+  mongoc_uri_set_option_as_int32(parsed, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, kLook_ms);
+  const PoolHandle pool(mongoc_client_pool_new_with_error(parsed, &error),
+                        mongoc_client_pool_destroy);
+  if (!pool && is_name_resolution(error)) throw NoReply(error.message);
+  if (!pool) throw std::runtime_error(std::string("uri: ") + error.message);
+  mongoc_client_pool_set_error_api(pool.get(), MONGOC_ERROR_API_VERSION_2);
+  client_ = {pop(pool.get(), error), GiveBack{pool}};
+  if (!client_) throw NoReply(error.message);
 }
 
 std::string JsonClient::database(const std::string& otherwise) const {
@@ -145,21 +167,15 @@ void JsonClient::run_bytes(const std::string& database, const bson_t& command, c
   tried_twice([&] { send(database, command, 0, read); });
 }
 
-/// A member that changed its office has closed our connection: the first try only notices. A second
-/// try that did not even look for a server has no cause of its own.
+/// A member that changed its office has closed our connection: the first try only notices.
 void JsonClient::tried_twice(const std::function<void()>& send_it) {
   const auto began = std::chrono::steady_clock::now();
   try {
     return send_it();
-  } catch (const NoReply& first) {
+  } catch (const NoReply&) {
     if (std::chrono::steady_clock::now() - began > kNoticedAtOnce) throw;
-    try {
-      return send_it();
-    } catch (const NoReply& second) {
-      const std::string_view why = second.what();
-      throw why.find("eligible for rescan") == std::string_view::npos ? second : first;
-    }
   }
+  send_it();
 }
 
 Json JsonClient::run(const std::string& database, const Json& command, const Read& read) {
@@ -215,8 +231,11 @@ std::optional<Json> JsonClient::each(const std::string& database, const Json& fi
 
 std::uint32_t JsonClient::that_takes_writes() {
   bson_error_t error{};
-  const DescriptionHandle one(mongoc_client_select_server(client_.get(), true, nullptr, &error));
-  if (one) return mongoc_server_description_id(one.get());
+  const auto latest = std::chrono::steady_clock::now() + patience_;
+  do {
+    const DescriptionHandle one(mongoc_client_select_server(client_.get(), true, nullptr, &error));
+    if (one) return mongoc_server_description_id(one.get());
+  } while (std::chrono::steady_clock::now() < latest && !all_have_answered(client_.get(), error));
   name_encryption(client_.get(), error);
   throw NoReply(error.message);
 }
@@ -237,13 +256,9 @@ void JsonClient::send(const std::string& database, const bson_t& command, std::u
                       const Read& read) {
   bson_error_t error{};
   ReplyBson reply;
-  if (member == 0) {
-    mongoc_client_command_with_opts(client_.get(), database.c_str(), &command, nullptr, nullptr,
-                                    reply.out(), &error);
-  } else {
-    mongoc_client_command_simple_with_server_id(client_.get(), database.c_str(), &command, nullptr,
-                                                member, reply.out(), &error);
-  }
+  if (member == 0) member = that_takes_writes();
+  mongoc_client_command_simple_with_server_id(client_.get(), database.c_str(), &command, nullptr,
+                                              member, reply.out(), &error);
   if (bson_has_field(reply.get(), "ok")) return read(*reply.get());
   name_encryption(client_.get(), error);
   throw NoReply(*error.message == '\0' ? "no member of the set was found" : error.message);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "mongo/bson.hpp"
+#include "mongo/client/handles.hpp"
 
 namespace leasehold::mongo {
 
@@ -22,8 +23,9 @@ struct NoReply : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A connection apart from every lock's: commands and replies as (extended) JSON.
-/// For one thread.
+/// A connection apart from every lock's: commands and replies as (extended) JSON. It is of a pool of
+/// its own, because the driver's client without one hangs for ever if a set names members by hosts
+/// that cannot be looked up. For one thread.
 ///
 ///     client.run("admin", {{"ping", 1}});
 class JsonClient {
@@ -35,8 +37,8 @@ class JsonClient {
   explicit JsonClient(const std::string& uri,
                       std::optional<std::chrono::milliseconds> longest_reply = {});
 
-  /// The reply, also of a command that failed. Throws NoReply if there is none, at once or after
-  /// the time-outs of the URI; a command may then have been executed, and even twice. `read` is
+  /// The reply, also of a command that failed. Throws NoReply if there is none, soon or after the
+  /// time-outs of the URI: a server is looked for until each member has been asked in vain; a command may then have been executed, and even twice. `read` is
   /// shown the reply's bytes as well.
   Json run(const std::string& database, const Json& command, const Read& read = {});
 
@@ -78,10 +80,12 @@ class JsonClient {
   /// The primary, or one of several mongos: a cursor is known to the one that opened it.
   std::uint32_t that_takes_writes();
 
-  struct Destroy {
-    void operator()(mongoc_client_t* client) const { mongoc_client_destroy(client); }
+  struct GiveBack {
+    PoolHandle pool;
+    void operator()(mongoc_client_t* client) const { mongoc_client_pool_push(pool.get(), client); }
   };
-  std::unique_ptr<mongoc_client_t, Destroy> client_;
+  std::unique_ptr<mongoc_client_t, GiveBack> client_;
+  std::chrono::milliseconds patience_;       ///< how long a server is looked for
 };
 
 /// Throws std::runtime_error for what is no extended JSON of a document.

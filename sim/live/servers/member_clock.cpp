@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 
@@ -66,7 +67,8 @@ std::string MemberClock::preload() const {
     std::filesystem::create_symlink(shim, link, there);
     shim = link;
   }
-  return "LD_PRELOAD=" + shim;
+  const char* given = std::getenv("LD_PRELOAD");
+  return "LD_PRELOAD=" + shim + (given != nullptr ? ':' + std::string(given) : "");
 }
 
 }  // namespace leasehold::sim::live

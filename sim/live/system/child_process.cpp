@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -160,6 +162,15 @@ std::string beside_this_program(const std::string& file) {
   return path;
 }
 
+std::filesystem::path temporary_folder() {
+  std::error_code missing;
+  auto folder = std::filesystem::temp_directory_path(missing);
+  if (!missing) return folder;
+  const char* named = std::getenv("TMPDIR");
+  throw std::runtime_error("TMPDIR is '" + std::string(named != nullptr ? named : "") +
+                           "': it must be a folder that exists");
+}
+
 std::vector<std::string> kernel_stat(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -175,9 +186,10 @@ bool is_stopped(pid_t pid) {
 }
 
 Janitor::Janitor() {
-  std::string pattern = std::filesystem::temp_directory_path() / "leasehold-XXXXXX";
+  std::string pattern = temporary_folder() / "leasehold-XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) {
-    throw std::runtime_error("no temporary folder can be made at " + pattern);
+    const std::string why = std::strerror(errno);
+    throw std::runtime_error("no temporary folder can be made at " + pattern + ": " + why);
   }
   folder_ = pattern;
   // $0 is the folder. A pid is hit only while its command line or environment still names

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,9 @@ class ChildProcess {
 /// A file that the build puts beside the program that runs. Throws std::runtime_error if it is not
 /// there.
 [[nodiscard]] std::string beside_this_program(const std::string& file);
+
+/// TMPDIR, or /tmp. Throws std::runtime_error that names it unless it is there.
+[[nodiscard]] std::filesystem::path temporary_folder();
 
 /// The fields of /proc/PID/stat (proc(5)) from the third, the state, on, because the name before it
 /// may have spaces. Empty: no process has that number.

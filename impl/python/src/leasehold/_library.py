@@ -1,6 +1,7 @@
 """The functions of <leasehold/leasehold.h>, by ctypes."""
 import ctypes
 import logging
+import os
 import pathlib
 import weakref
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
@@ -41,11 +42,18 @@ class SeenHolder(ctypes.Structure):
 def _load() -> ctypes.CDLL:
     """The library that the wheel carries, or else the system's."""
     carried = pathlib.Path(__file__).with_name(_NAME)
+    # libmongoc puts its counters into /dev/shm while it is loaded, and dies by SIGBUS if that is full.
+    set_here = "MONGOC_DISABLE_SHM" not in os.environ
+    os.environ.setdefault("MONGOC_DISABLE_SHM", "1")
     try:
         return ctypes.CDLL(str(carried) if carried.exists() else _NAME)
     except OSError as why:
-        raise ImportError(f"leasehold needs {_NAME} and libmongoc-1.0 (Debian: apt install libmongoc-1.0-0): {why}",
+        raise ImportError(f"leasehold needs {_NAME} and libmongoc-1.0 (Debian: apt install libmongoc-1.0-0; in a "
+                          f"program that is frozen by PyInstaller: --collect-data leasehold): {why}",
                           name="leasehold") from why
+    finally:
+        if set_here:
+            del os.environ["MONGOC_DISABLE_SHM"]
 
 
 # A pointer to an object is a box, a c_void_p: the library fills it in before Python can be interrupted, and

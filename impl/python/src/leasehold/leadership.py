@@ -1,7 +1,6 @@
 """A leader among processes, elected by a lock."""
 import contextlib
 import logging
-import select
 import threading
 import time
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Callable, Optional, Tuple
 from . import _arguments as arguments
 from ._arguments import Duration
 from ._library import LockOptions
-from ._polling import Flag, Waitable, any_ready
+from ._polling import READABLE, Flag, Waitable, any_ready, new_epoll
 from .errors import Error, InvalidOption
 from .held import Held, ReleaseResult
 from .lock import Lock
@@ -21,9 +20,9 @@ class Stop:
     `loop.add_reader`. Thread safety: all calls."""
 
     def __init__(self, *reasons: Waitable) -> None:
-        self._reasons, self._any = reasons, select.epoll()
+        self._reasons, self._any = reasons, new_epoll()
         for reason in reasons:
-            self._any.register(reason, select.EPOLLIN)
+            self._any.register(reason, READABLE)
 
     def fileno(self) -> int:
         """A file descriptor that is readable, and stays so, once the work should end. Only ever poll it."""
