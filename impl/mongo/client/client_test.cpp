@@ -11,7 +11,7 @@ namespace {
 
 using core::Outcome;
 
-constexpr uid_t kNobody = 65'534;
+constexpr uid_t kUserNobody = 65'534;
 
 Outcome outcome_of(std::uint32_t domain, std::uint32_t code, const std::string& message,
                    std::size_t members = 3) {
@@ -162,8 +162,8 @@ TEST(Pool, IsNotAskedForAClientIfItsThreadsCannotStart) {
         mongoc_init();
         const auto uri = parse_uri("mongodb://127.0.0.1:1/?replicaSet=bar", error);
         mongoc_client_pool_t* pool = mongoc_client_pool_new(uri.get());
-        const rlimit none{0, 0};
-        const bool limited = setuid(kNobody) == 0 && setrlimit(RLIMIT_NPROC, &none) == 0;
+        const rlimit none{};
+        const bool limited = setuid(kUserNobody) == 0 && setrlimit(RLIMIT_NPROC, &none) == 0;
         const bool refused = pop(pool, error) == nullptr;
         std::fprintf(stderr, "%s", refused ? error.message : "got one");
         if (refused) mongoc_client_pool_destroy(pool);

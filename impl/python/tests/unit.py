@@ -165,6 +165,47 @@ class Forks(unittest.TestCase):
             for state, code, said in pool.map(runs, ("idle", "waits", "begun", "ended", "closed", "closing") * rounds):
                 self.assertEqual(code, 0, f"{state}: {said}")
 
+    def test_child_sets_no_flag_of_its_parent(self):
+        flag = _polling.Flag()
+        child = os.fork()
+        if child == 0:
+            flag.set()
+            os._exit(0)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertFalse(_polling.any_ready((flag,), 0))
+        flag.set()
+        self.assertTrue(_polling.any_ready((flag,), 0))
+
+
+class Greenlets(unittest.TestCase):
+    def test_without_poll_and_epoll_are_waited_for_all_the_same(self):
+        """As under eventlet.monkey_patch(), which takes both names away."""
+        original = mock.Mock(original=lambda name: sys.modules["original_select"])
+        bare = mock.Mock(spec=["select"], select=select.select)
+        with mock.patch.dict(sys.modules, {"eventlet.patcher": original, "original_select": select}), \
+                mock.patch.object(_polling, "select", bare):
+            flag = _polling.Flag()
+            stop = leasehold.leadership.Stop(flag)
+            self.assertFalse(stop.wait(0.01))
+            self.assertFalse(stop.is_set())
+            flag.set()
+            self.assertTrue(stop.wait())
+            self.assertTrue(stop.wait(2**32))
+
+
+class Loading(unittest.TestCase):
+    def test_makes_no_counters_in_shared_memory_and_leaves_the_environment_alone(self):
+        program = ("import os; before = dict(os.environ); seen = []; import ctypes; load = ctypes.CDLL\n"
+                   "ctypes.CDLL = lambda name: seen.append(os.environ['MONGOC_DISABLE_SHM']) or load(name)\n"
+                   "import leasehold; assert seen == ['1'] and dict(os.environ) == before, (seen, os.environ)")
+        without = {name: value for name, value in os.environ.items() if name != "MONGOC_DISABLE_SHM"}
+        subprocess.run([sys.executable, "-c", program], check=True, env=without)
+
+    def test_says_what_a_frozen_program_needs(self):
+        with mock.patch("ctypes.CDLL", side_effect=OSError("cannot open shared object file")):
+            with self.assertRaisesRegex(ImportError, "--collect-data leasehold"):
+                _library._load()
+
 
 class Waiting(unittest.TestCase):
     def setUp(self):
