@@ -272,11 +272,11 @@ TEST(CheckCongestion, AnAttemptThatWaitedForAWorkerIsExcusedAndCounted) {
 
 TEST(CheckLiveness, WhatARecordThatWasCutDoesNotShowDidNotFailToHappen) {
   HistoryBuilder s;
-  s.start(1, "a").start(1, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(30, "b", 1);
+  s.start(1, "a").start(1, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
+  s.ask(30, "b", 1).refused(30, 40, "b", 1).release(50, 60, "a", 1, 105);
   auto cut = s.end(60'000);
-  const auto before = find(judge(cut, {}), Check::G7).violations;
-  std::erase_if(cut, [](const Event& e) { return e.kind == Kind::finish || e.at_ns > 40 * kMs; });
-  EXPECT_EQ(before, 1);
+  EXPECT_GT(find(judge(cut, {}), Check::G7).violations, 0);
+  std::erase_if(cut, [](const Event& e) { return e.kind == Kind::finish || e.at_ns > 60 * kMs; });
   EXPECT_EQ(find(judge(cut, {}), Check::G7).violations, 0);
 }
 

@@ -161,7 +161,7 @@ std::int64_t date_ms(const std::string& text) {
   }
   // Each unit is told from the next by its size between 1973 and 5138.
   const auto count = whole_number("at", part[1]);
-  if (part[2].matched || (count >= kSeconds && count < kSeconds * 1'000)) {
+  if (count < kSeconds * 1'000 && (count >= kSeconds || part[2].matched)) {
     return count * 1'000 + fraction_ms();
   }
   if (count < kSeconds * 1'000'000) return count;

@@ -101,7 +101,9 @@ std::string read_file(const std::string& what, const std::string& file) {
   }
   text << in.rdbuf();
   constexpr std::string_view kMark = "\xEF\xBB\xBF";  // editors of some systems begin with it
-  return text.view().starts_with(kMark) ? text.str().substr(kMark.size()) : text.str();
+  auto all = text.str();
+  if (all.starts_with(kMark)) all.erase(0, kMark.size());
+  return all;
 }
 
 sim::Plan read_plan(const std::string& file) {

@@ -111,6 +111,7 @@ std::string too_few_threads(std::size_t count) {
   std::unique_lock closed(gate);
   std::vector<std::thread> started;
   std::string why;
+  started.reserve(count);
   try {
     while (started.size() < count) started.emplace_back([&gate] { std::lock_guard wait(gate); });
   } catch (const std::system_error& error) {

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kNoticedAtOnce{500};
 constexpr std::chrono::milliseconds kPatience{10'000};  ///< unless the URI says
-constexpr int kLook_ms = 200;                           ///< for a server, before what is known is read
+/// For a server, before what is known is read: the driver asks each again after 500 ms at the soonest.
+constexpr int kLook_ms = 700;
 
 /// Whether each member that answers nothing has said why, so that waiting longer is in vain. The
 /// driver lists the reasons as "[...] [...]", as far as its buffer goes.

@@ -37,8 +37,9 @@ class JsonClient {
   explicit JsonClient(const std::string& uri,
                       std::optional<std::chrono::milliseconds> longest_reply = {});
 
-  /// The reply, also of a command that failed. Throws NoReply if there is none, soon or after the
-  /// time-outs of the URI: a server is looked for until each member has been asked in vain; a command may then have been executed, and even twice. `read` is
+  /// The reply, also of a command that failed. Throws NoReply if there is none, once each member has
+  /// been asked in vain or after the URI's time-outs (10 s to find a server, unless it says); a
+  /// command may then have been executed, and even twice. `read` is
   /// shown the reply's bytes as well.
   Json run(const std::string& database, const Json& command, const Read& read = {});
 
