@@ -117,8 +117,8 @@ class IncidentReader {
 
  private:
   /// The latest calls of one process for a lock, as sessions; 0: none. While one of its threads
-  /// holds the lock, another may ask for it: a grant and its refusal are the waiting one's, the rest
-  /// is the holding one's.
+  /// holds the lock, another may ask for it: a grant and its refusal are the waiting one's, the
+  /// rest is the holding one's.
   struct Call {
     std::int64_t waiting = 0, holding = 0, last = 0, releasing = -1;
     std::int64_t last_ms = 0;  ///< the time of the last line; 0: none

@@ -59,8 +59,8 @@ void take(LogLine& line, const std::string& field, const std::string& value) {
   } else if (field == "timeout_ms") {
     line.timeout_ms = whole_number(field, value);
   } else {
-    throw std::runtime_error("'" + field + "' is unknown; there may be at, process, lock, call, is, " +
-                             "token, lease_ms, timeout_ms");
+    throw std::runtime_error("'" + field + "' is unknown; there may be at, process, lock, call, " +
+                             "is, token, lease_ms, timeout_ms");
   }
 }
 

@@ -185,8 +185,8 @@ std::string refused(const std::string& text) {
 
 TEST(IncidentLogs, ALineThatIsWrongIsNamed) {
   EXPECT_EQ(refused("\nyesterday a x held"),
-            "line 2: 'yesterday' is no time: it must be like 2026-11-24T20:00:00.123Z, or s, ms, us "
-            "or ns since 1970");
+            "line 2: 'yesterday' is no time: it must be like 2026-11-24T20:00:00.123Z, or s, ms, "
+            "us or ns since 1970");
   EXPECT_NE(refused("1 a x took").find("is is 'took': it must be one of asked, granted"),
             std::string::npos);
   EXPECT_NE(refused("1 a x granted token=-1").find("token is '-1'"), std::string::npos);

@@ -84,13 +84,15 @@ TEST_F(InShell, OutputThatCannotBeWrittenIsAFailure) {
       << "as other programs whose reader has read enough";
 }
 
-TEST_F(InShell, SignalsOfItsOwnGoToTheCommand) {
-  for (const int signal : {SIGUSR1, SIGUSR2}) {
-    auto wrapper = start("trap 'exit 5' USR1; trap 'exit 6' USR2; touch '" + folder_ +
+TEST_F(InShell, SignalsThatWouldEndItGoToTheCommand) {
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGXCPU, SIGPWR,
+                           SIGSTKFLT, SIGRTMIN}) {
+    auto wrapper = start("trap 'exit 5' " + std::to_string(signal) + "; touch '" + folder_ +
                          "/ready'; while :; do sleep 0.05; done");
     EXPECT_TRUE(appears("ready"));
     wrapper.send_signal(signal);
-    EXPECT_EQ(code_of(wrapper), signal == SIGUSR1 ? 5 : 6);
+    EXPECT_EQ(code_of(wrapper), 5) << signal;
+    EXPECT_TRUE(lock_is_free()) << signal;
     fs::remove(pid_file());
     fs::remove(folder_ + "/ready");
   }
@@ -201,6 +203,28 @@ TEST_F(InShell, AFileWithAPasswordThatAllMayReadIsSaid) {
       << open.out;
   fs::permissions(folder_ + "/uri", fs::perms(0600));
   EXPECT_EQ(shell_says("$leasehold ls --uri-file uri").out.find("all users"), std::string::npos);
+}
+
+/// As with one page, which docker gives by --shm-size=4096.
+TEST_F(InShell, AFullShmHasNoEffect) {
+  if (shell_says("unshare -m true").exit_code != 0) GTEST_SKIP() << "no namespaces here";
+  const auto ran = shell_says(
+      "unshare -m sh -c 'mount -t tmpfs -o size=4k none /dev/shm && $leasehold run $lock -- true'");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+}
+
+/// In a pod of few pids: each number ends with a sentence, soon, and leaves the lock free.
+TEST_F(InShell, WithFewProcessesItSaysSoAndReleases) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs a user of its own";
+  for (int few = 1; few <= 16; few += 3) {
+    const auto ran = shell_says(
+        "timeout 30 setpriv --reuid=54321 --clear-groups prlimit --nproc=" + std::to_string(few) +
+        " $leasehold run -w 4 --expiry 8s $lock -- /bin/true");
+    const bool said = ran.out.find("Resource temporarily unavailable") != std::string::npos;
+    EXPECT_TRUE(ran.exit_code == 0 || said) << few << ": " << ran.exit_code << ' ' << ran.out;
+    EXPECT_LT(ran.exit_code, 127) << few << ": " << ran.out;
+    EXPECT_TRUE(lock_is_free()) << few;
+  }
 }
 
 /// The same in a terminal.

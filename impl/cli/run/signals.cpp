@@ -21,7 +21,8 @@ namespace {
 bool ends_or_stops(int signal) {
   constexpr int kAll[]{SIGTERM, SIGINT,    SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP,
                        SIGALRM, SIGVTALRM, SIGPROF, SIGIO,   SIGXCPU, SIGPWR,  SIGSTKFLT};
-  return signal >= SIGRTMIN || std::find(std::begin(kAll), std::end(kAll), signal) != std::end(kAll);
+  const auto end = std::end(kAll);
+  return signal >= SIGRTMIN || std::find(std::begin(kAll), end, signal) != end;
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ namespace leasehold::mongo {
 /// `error` says so, because the driver does not look, and would wait for one that never was.
 [[nodiscard]] mongoc_client_t* pop(mongoc_client_pool_t* pool, bson_error_t& error);
 
-/// The same; its sockets are known from now on. Null, too, when the pool has none left: `error` says
-/// so. REQUIRES: `sockets` outlives its use.
+/// The same; its sockets are known from now on. Null, too, when the pool has none left: `error`
+/// says so. REQUIRES: `sockets` outlives its use.
 [[nodiscard]] mongoc_client_t* borrow(mongoc_client_pool_t* pool, Sockets& sockets,
                                       bson_error_t& error);
 

@@ -169,7 +169,8 @@ TEST(Pool, IsNotAskedForAClientIfItsThreadsCannotStart) {
         if (refused) mongoc_client_pool_destroy(pool);
         _exit(limited ? 0 : 1);
       },
-      testing::ExitedWithCode(geteuid() == 0 ? 0 : 1), geteuid() == 0 ? "threads cannot start" : "");
+      testing::ExitedWithCode(geteuid() == 0 ? 0 : 1),
+      geteuid() == 0 ? "threads cannot start" : "");
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kNoticedAtOnce{500};
 constexpr std::chrono::milliseconds kPatience{10'000};  ///< unless the URI says
-/// For a server, before what is known is read: the driver asks each again after 500 ms at the soonest.
+/// For a server, before what is known is read: the driver asks each again after 500 ms.
 constexpr int kLook_ms = 700;
 
 /// Whether each member that answers nothing has said why, so that waiting longer is in vain. The

@@ -23,9 +23,9 @@ struct NoReply : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A connection apart from every lock's: commands and replies as (extended) JSON. It is of a pool of
-/// its own, because the driver's client without one hangs for ever if a set names members by hosts
-/// that cannot be looked up. For one thread.
+/// A connection apart from every lock's: commands and replies as (extended) JSON. It is of a pool
+/// of its own, because the driver's client without one hangs for ever if a set names members by
+/// hosts that cannot be looked up. For one thread.
 ///
 ///     client.run("admin", {{"ping", 1}});
 class JsonClient {
@@ -37,10 +37,9 @@ class JsonClient {
   explicit JsonClient(const std::string& uri,
                       std::optional<std::chrono::milliseconds> longest_reply = {});
 
-  /// The reply, also of a command that failed. Throws NoReply if there is none, once each member has
-  /// been asked in vain or after the URI's time-outs (10 s to find a server, unless it says); a
-  /// command may then have been executed, and even twice. `read` is
-  /// shown the reply's bytes as well.
+  /// The reply, also of a command that failed. Throws NoReply if there is none, once each member
+  /// has been asked in vain or after the URI's time-outs (10 s to find a server, unless it says); a
+  /// command may then have been executed, and even twice. `read` is shown the reply's bytes as well.
   Json run(const std::string& database, const Json& command, const Read& read = {});
 
   /// The same, and throws unless the reply says ok.
