@@ -159,7 +159,7 @@ std::int64_t date_ms(const std::string& text) {
                              "' is no time: it must be like 2026-11-24T20:00:00.123Z, or s, ms, us "
                              "or ns since 1970");
   }
-  // Each unit is told from the next by its size between 1973 and 5138.
+  // Between 1973 and 5138 the size of a number shows its unit.
   const auto count = whole_number("at", part[1]);
   if (count < kSeconds * 1'000 && (count >= kSeconds || part[2].matched)) {
     return count * 1'000 + fraction_ms();

@@ -44,8 +44,8 @@ struct LogLine {
 /// The line as words.
 [[nodiscard]] std::string to_text(const LogLine& line);
 
-/// "2026-11-24T20:00:00.123Z", with +01:00 for Z; or s, ms, us or ns since 1970, told apart by
-/// their size. Throws std::runtime_error.
+/// "2026-11-24T20:00:00.123Z", with +01:00 for Z; or s, ms, us or ns since 1970, which a number's
+/// size shows. Throws std::runtime_error.
 [[nodiscard]] std::int64_t date_ms(const std::string& text);
 [[nodiscard]] std::string date_text(std::int64_t since_1970_ms);
 

@@ -39,7 +39,7 @@ class JsonClient {
 
   /// The reply, also of a command that failed. Throws NoReply if there is none, once each member
   /// has been asked in vain or after the URI's time-outs (10 s to find a server, unless it says); a
-  /// command may then have been executed, and even twice. `read` is shown the reply's bytes as well.
+  /// command may then have been executed, and even twice. `read` is shown the reply's bytes, too.
   Json run(const std::string& database, const Json& command, const Read& read = {});
 
   /// The same, and throws unless the reply says ok.
