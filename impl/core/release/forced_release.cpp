@@ -15,14 +15,21 @@ milliseconds longest_rest(const LockDocument& seen) {
   return milliseconds(seen.expires_at.since_1970_ms - seen.read_at.since_1970_ms);
 }
 
+/// Whether this lease was written by a forced release, and has the drift of one already: others
+/// that take the lock from that one must not make it longer each time.
+bool has_its_drift(const LockDocument& seen) {
+  const auto id = parse_lock_id(seen.lock_id);
+  return id && id->holder == kForcedHolder && milliseconds(id->lease_ms) < kMaxExpiry;
+}
+
 }  // namespace
 
 std::optional<ForcedRelease> forced_release(const LockDocument& seen, Owner fresh) {
   const auto rest = longest_rest(seen);
   if (!seen.corruption.empty() || rest > kMaxExpiry) return std::nullopt;
   // The holder has taken off its own drift; the administrator's clock may run fast by the largest.
-  const auto wait =
-      std::max(std::chrono::ceil<milliseconds>(rest + drift_of(rest, kMaxDrift)), kMinExpiry);
+  const Duration drift = has_its_drift(seen) ? Duration(0) : drift_of(rest, kMaxDrift);
+  const auto wait = std::max(std::chrono::ceil<milliseconds>(rest + drift), kMinExpiry);
   // No lockId names more than a day, which is the longest lease that the holder can have.
   const auto lease = std::min(wait, kMaxExpiry);
   return ForcedRelease{

@@ -44,6 +44,12 @@ TEST(ForcedRelease, EndsAfterTheHolderWhateverDriftThatMayHave) {
   }
 }
 
+TEST(ForcedRelease, OfOneThatWaitsAlreadyIsNoLonger) {
+  const auto first = forced_release(seen(format_lock_id({kVictim, 10'000, 7, "p"})), kFresh);
+  const auto second = forced_release(seen(first->take.lock_id), {5, 6});
+  EXPECT_EQ(second->wait, first->wait);
+}
+
 TEST(ForcedRelease, IsRefusedWhereTheEndOfTheLeaseIsNotKnown) {
   EXPECT_FALSE(forced_release(seen("other software's", 30'001 + 86'400'000), kFresh));
   auto corrupt = seen("");
