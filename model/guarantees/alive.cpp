@@ -10,8 +10,9 @@ bool was_held_up(const Digest& d, std::int64_t killed_ns) {
   for (const Event& e : *d.history) {
     if (e.kind == Kind::stall && e.victim == kMachine) stalls.push_back({e.from_ns, e.at_ns});
   }
+  const MergedSpans merged(std::move(stalls));
   std::int64_t still_ns = 0;
-  for (const Span& stall : MergedSpans(std::move(stalls)).all()) {
+  for (const Span& stall : merged.all()) {
     still_ns += std::max<std::int64_t>(
         std::min(stall.to, killed_ns) - std::max(stall.from, d.healed_ns), 0);
   }
