@@ -99,9 +99,11 @@ Verdict overall_tested(const std::vector<Finding>& findings) {
   std::vector<Finding> tested;
   std::copy_if(findings.begin(), findings.end(), std::back_inserter(tested),
                [](const Finding& f) { return !f.never_tested(); });
-  // A record that is whole is no evidence for a promise that nothing exercised.
+  // Neither a record that is whole nor a process that lives is evidence for a promise that nothing
+  // exercised.
   const bool of_a_promise = std::any_of(tested.begin(), tested.end(), [](const Finding& f) {
-    return kind_of(f.check) == CheckKind::promise || kind_of(f.check) == CheckKind::lock;
+    const auto kind = kind_of(f.check);
+    return f.check != Check::alive && (kind == CheckKind::promise || kind == CheckKind::lock);
   });
   const auto verdict = overall(tested);
   return verdict == Verdict::holds && !of_a_promise ? Verdict::unknown : verdict;

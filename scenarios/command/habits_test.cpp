@@ -30,7 +30,8 @@ const Rows kAsWrapper{
     {"a signal is ignored", "SignalsThatWereIgnoredAreNotTaken"},
     {"SIGCHLD is ignored", "AnIgnoredSigchldDoesNotHideTheEndOfTheCommand"},
     {"0, 1 or 2 is closed", "ClosedDescriptorsBecomeNoConnections"},
-    {"TERM, HUP, USR1, USR2 to the wrapper", "SignalsGoToTheCommand"},
+    {"TERM, HUP, USR1, USR2, ALRM, XCPU and others that end it, to the wrapper",
+     "SignalsGoToTheCommand"},
     {"Ctrl-C, loop of a shell", "InterruptEndsALoopOfTheShellAndOneOfAScript"},
     {"Ctrl-C, loop of a script", "InterruptEndsALoopOfTheShellAndOneOfAScript"},
     {"Ctrl-Z and `fg`", "StopAndForegroundAreThoseOfAnyJob"},
@@ -42,6 +43,7 @@ const Rows kAsWrapper{
     {"SIGKILL to the wrapper",
      "AKilledWrapperTakesTheWholeGroupWithItAndTheLockStaysForItsLease"},
     {"output to /dev/full", "OutputThatCannotBeWrittenIsAFailure"},
+    {"few processes are left", "WithFewProcessesItSaysSoAndReleases"},
     {"one inside another", "AChildInASessionOfItsOwnIsNotKilledAndANestedRunIs"},
 };
 

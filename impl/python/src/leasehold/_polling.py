@@ -51,4 +51,5 @@ def new_epoll() -> "select.epoll":
     """eventlet takes this name away, too; only what waits needs its own."""
     if hasattr(select, "epoll"):
         return select.epoll()
-    return sys.modules["eventlet.patcher"].original("select").epoll()
+    epoll: "select.epoll" = sys.modules["eventlet.patcher"].original("select").epoll()
+    return epoll
