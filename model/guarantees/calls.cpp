@@ -68,8 +68,8 @@ class CallsChecker {
     model::violate(f_, told(call) + ' ' + what, {call.called, because, call.returned});
   }
 
-  /// Until then an answer was seen: not while other functions of the user kept the thread that calls
-  /// back until the process was killed.
+  /// Until then an answer was seen: not while other functions of the user kept the thread that
+  /// calls back until the process was killed.
   [[nodiscard]] std::int64_t answered_until(const ProcessDigest& process) const {
     const auto kept_since = process.crash == kNone ? 0 : d_.at(process.crash).from_ns;
     return kept_since != 0 ? std::min(process.alive_until, kept_since) : process.alive_until;
@@ -188,7 +188,8 @@ class CallsChecker {
         violate(call, "promised " + ms(std::max<std::int64_t>(missing, 0)) + " too much",
                 over(s, span.from) ? (s.lost != kNone ? s.lost : s.release) : s.granted);
       }
-    } else if (!over(s, span.to) && held_until(s, span.from - late) > asked_for + late + kConverted) {
+    } else if (!over(s, span.to) &&
+               held_until(s, span.from - late) > asked_for + late + kConverted) {
       violate(call, "returned no, but the lease lasted longer", s.granted);
     }
   }

@@ -3,7 +3,9 @@
 namespace leasehold::model {
 namespace {
 
-Finding judged_calls(HistoryBuilder story) { return judged(std::move(story.exact()), Check::calls); }
+Finding judged_calls(HistoryBuilder story) {
+  return judged(std::move(story.exact()), Check::calls);
+}
 
 /// What it says of the first violation; "": it holds.
 std::string why(const HistoryBuilder& story) {
@@ -18,7 +20,7 @@ HistoryBuilder one() {
   return s;
 }
 
-/// `a` holds until 1,010, and was told so at 20.
+/// `a` holds until 1,010, and knows it at 20.
 HistoryBuilder holds() {
   auto s = one();
   s.calls(10, "a", "try_acquire", 500).ask(10, "a", 1, 500).win(10, 20, "a", 1, 100);
@@ -71,7 +73,8 @@ TEST(CheckCalls, ACallReturnsByItsTime) {
   auto never = one();
   EXPECT_NE(why(never.calls(10, "a", "try_acquire", 500)), "");
   auto killed = one();
-  EXPECT_TRUE(judged_calls(killed.calls(10, "a", "try_acquire", 500).crash(400, "a")).never_tested());
+  killed.calls(10, "a", "try_acquire", 500).crash(400, "a");
+  EXPECT_TRUE(judged_calls(killed).never_tested());
 }
 
 TEST(CheckCalls, APausePutsOffTheEndByItsLengthAndNoMore) {

@@ -171,8 +171,8 @@ inline constexpr std::array kAboutFields{
                "place until when the entry was good"},
     AboutField{&Event::from_ns, "from_ns",
                "since when it did not run, there was no majority or a command had no answer, until "
-               "the event; a document was written then or later; of `return` and `crash` since when "
-               "other functions of the user kept the thread that calls back"},
+               "the event; a document was written then or later; of `return` and `crash` since "
+               "when other functions of the user kept the thread that calls back"},
     AboutField{&Event::wall_ms, "wall_ms",
                "the primary's date of the write, in ms since 1970; 0: not said"},
     AboutField{&Event::sent_ns, "sent_ns",
@@ -180,8 +180,8 @@ inline constexpr std::array kAboutFields{
                "later"},
     AboutField{&Event::deadline_ns, "deadline_ns",
                "the deadline that the holder has from it; of `held` until when `remaining()` said "
-               "that it is held, if none before said so long; of `return` until when `ensure()` was "
-               "asked to keep it held, from then on"},
+               "that it is held, if none before said so long; of `return` until when `ensure()` "
+               "was asked to keep it held, from then on"},
     AboutField{&Event::give_up_ns, "give_up_ns", "when the call times out; 0: never"},
     AboutField{&Event::single_attempt, "single_attempt", "the call makes one attempt, and ends"},
     AboutField{&Event::first_asked_ns, "first_asked_ns",

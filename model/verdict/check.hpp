@@ -96,8 +96,8 @@ inline constexpr std::array kAboutChecks{
     AboutCheck{Check::alive, "alive", CheckKind::lock,
                "a process that uses the lock does not die of it, and ends when asked"},
     AboutCheck{Check::calls, "calls", CheckKind::lock,
-               "a call returns in time what became of the lock; remaining() and ensure() promise no "
-               "more than the lease"},
+               "a call returns in time what became of the lock; remaining() and ensure() promise "
+               "no more than the lease"},
     AboutCheck{Check::unique_lock_id, "unique-lock-id", CheckKind::rule,
                "a lockId names one execution of one command, for ever"},
     AboutCheck{Check::deadline, "deadline", CheckKind::rule,

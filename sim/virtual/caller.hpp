@@ -42,10 +42,10 @@ struct Holding {
 };
 
 /// One user of a simulated process: it holds or awaits at a time what one call asks for. Its
-/// workload decides what it does; here it is done on this machine: with callbacks, and by turns on a
-/// thread of the user by calls that wait. It uses its handle as a user
-/// would: it asks `held()` while it holds, listens to `lost()`, and has the answers written down.
-/// It asks also when the answer should be no, so that a wrong answer is on record.
+/// workload decides what it does; here it is done on this machine: with callbacks, and by turns on
+/// a thread of the user by calls that wait. It uses its handle as a user would: it asks `held()`
+/// while it holds, listens to `lost()`, and has the answers written down. It asks also when the
+/// answer should be no, so that a wrong answer is on record.
 ///
 /// INVARIANT: it has a `Holding` of each lock from the grant until the release is asked for, like
 /// its workload.
