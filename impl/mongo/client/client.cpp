@@ -1,5 +1,6 @@
 #include "mongo/client/client.hpp"
 
+#include <signal.h>
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -158,7 +159,12 @@ mongoc_client_t* pop(mongoc_client_pool_t* pool, bson_error_t& error) {
                    "the driver's threads cannot start: %s", why.c_str());
     return nullptr;
   }
+  // The first pop starts the driver's threads. They must not take signals that others wait for.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
   mongoc_client_t* client = mongoc_client_pool_try_pop(pool);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (client == nullptr) {
     bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0,
                    "the driver's pool has no client left: its maxPoolSize is too small");
