@@ -16,8 +16,9 @@ namespace leasehold::runtime {
 ///
 ///     a single attempt at a slot of random choice
 ///       refused: one read of all slots; a single attempt at one that is free there
-///         none, or taken meanwhile: waits at the slot with the shortest queue, its home, as any
-///         acquire call does, and, about once a second, reads all slots and tries one that is free
+///         taken meanwhile: one more read
+///         none is free: waits at the slot with the shortest queue, its home, as any acquire call
+///         does, and, about once a second, reads all slots and tries one that is free
 ///         others have changed hands since the read before, and its home has not: waits at one of
 ///           these, too, because its home is that of a long job
 ///

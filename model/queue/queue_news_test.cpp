@@ -62,6 +62,19 @@ TEST(CheckQueueNews, WhoseCallHasEndedGivesBackWhatItIsGranted) {
   EXPECT_EQ(with(109, 321).violations, 0) << "it may not have heard of it";
 }
 
+TEST(CheckQueueNews, ADeleteThatWaitsForAWorkerIsGivenUpTwoLeasesAfterTheCall) {
+  const auto with = [](int busy_until) {
+    auto s = reads_news();
+    s.busy(150, busy_until, "b").ended(200, "b", 1, "cancelled").fault(250, "step-up");
+    s.pass_on(600, 610, "a", 1, -1, "b", 1, 110).hears(620, "b", 110);
+    return judged(s.look(2'500, 2'510, "b"), Check::G7);
+  };
+  const auto f = with(2'300);
+  EXPECT_EQ(f.violations, 0) << f.why;
+  EXPECT_EQ(f.counts.at("given_back"), 1);
+  EXPECT_GT(with(2'100).violations, 0) << "a worker was free before";
+}
+
 TEST(CheckQueueNews, WhoEndsItsCallLeavesTheQueueAtOnce) {
   const auto with = [](int asked) {
     auto s = reads_news();

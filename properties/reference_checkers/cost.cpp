@@ -40,7 +40,7 @@ bool uncontended(const Questions& q, const Event& ask, const Event& granted) {
   const Event* before = q.change_before(*put);
   const bool was_free =
       before == nullptr || (before->kind == Kind::gone && before->at_ns < ask.at_ns);
-  return was_free && !meets(together({q.of_servers(granted.process),
+  return was_free && !meets(together({q.of_servers(granted.process), q.disturbances(),
                                       q.link_faults(granted.process)}),
                             at(&ask), at(&granted));
 }
@@ -91,7 +91,8 @@ int needless_deletes(const Questions& q) {
   return found;
 }
 
-/// A call for a permit looks at first, and then twice a second at most.
+/// A call for a permit looks at first, once more if it lost a slot that it saw free, and then
+/// twice a second at most.
 std::int64_t most_looks_of_calls(const Questions& q, const std::string& process) {
   std::int64_t looks = 0;
   for (const Event* call : q.all(Kind::permit)) {
@@ -100,7 +101,7 @@ std::int64_t most_looks_of_calls(const Questions& q, const std::string& process)
       return e.kind == Kind::permit_end && e.process == process && e.call == call->call;
     });
     const double waited = std::min(at(end), q.finish()) - at(call);
-    looks += 1 + static_cast<std::int64_t>(waited / (450 * kMs));
+    looks += 2 + static_cast<std::int64_t>(waited / (450 * kMs));
   }
   return looks;
 }
