@@ -51,11 +51,14 @@ bool is_misdated(const model::History& h, const Event& e, const Put& put) {
     return e.acquired_at_ms != put.found->acquired_at_ms ||
            e.expires_at_ms < put.found->expires_at_ms;
   }
-  const Event* queue = first_before(h, e, [&](const Event& s) {
-    return s.kind == Kind::send && s.verb == "pass-on" && s.name == e.name;
+  // A free document may stand there, which a release has left, or a client that is not known.
+  const Event* may_free = first_before(h, e, [&](const Event& s) {
+    if (s.name != e.name) return false;
+    if (s.kind == Kind::put) return sender_of(h, s, s.lock_id) == nullptr;
+    return s.kind == Kind::send && s.verb == "pass-on";
   });
   const Event* ask = ask_of(h, e, *put.send);
-  if (ask == nullptr || (put.found == nullptr && queue != nullptr)) return false;
+  if (ask == nullptr || (put.found == nullptr && may_free != nullptr)) return false;
   return e.expires_at_ms != e.acquired_at_ms + ask->expiry_ms + ask->clock_margin_ms;
 }
 

@@ -16,16 +16,15 @@ std::optional<std::int64_t> written(const Questions& q, const Event* granted) {
 
 /// The place of this writer among the holders.
 std::optional<std::int64_t> rank(const Questions& q, const Event& stored) {
-  return written(q, q.first([&](const Event& e) {
-    return e.kind == Kind::granted && e.owner == stored.owner;
-  }));
+  return written(
+      q, q.first(Kind::granted, [&](const Event& e) { return e.owner == stored.owner; }));
 }
 
 /// Whether a later holder has written, or may have by then.
 bool overtaken(const Questions& q, const Event& granted, const Event& write) {
   const auto own = written(q, &granted);
-  return q.first([&](const Event& s) {
-    if (s.kind != Kind::stored || s.name != write.name) return false;
+  return q.first(Kind::stored, [&](const Event& s) {
+    if (s.name != write.name) return false;
     if (at(&s) > at(&write) + q.lag()) return false;
     const auto other = rank(q, s);
     return other && (!own || *other > *own);

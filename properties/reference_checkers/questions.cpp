@@ -10,17 +10,17 @@ bool is_change(const Event& e) { return e.kind == Kind::put || e.kind == Kind::g
 }  // namespace
 
 const Event* Questions::reply_to(const Event& send) const {
-  return first([&](const Event& e) {
-    return e.kind == Kind::reply && e.process == send.process && e.command == send.command;
+  return first(Kind::reply, [&](const Event& e) {
+    return e.command == send.command && e.process == send.process;
   });
 }
 
 const Event* Questions::sender(const Event& put) const {
-  return first([&](const Event& e) { return e.kind == Kind::send && e.lock_id == put.lock_id; });
+  return first(Kind::send, [&](const Event& e) { return e.lock_id == put.lock_id; });
 }
 
 const Event* Questions::put_of(const Event& granted) const {
-  return first([&](const Event& e) { return e.kind == Kind::put && e.lock_id == granted.lock_id; });
+  return first(Kind::put, [&](const Event& e) { return e.lock_id == granted.lock_id; });
 }
 
 const Event* Questions::change_after(const Event& change, bool only_puts) const {
@@ -47,29 +47,32 @@ const Event* Questions::change_by(const std::string& name, std::int64_t order) c
 }
 
 Events Questions::deletes_of(const std::string& owner) const {
-  return all([&](const Event& e) {
-    return e.kind == Kind::send && model::leaves_lock(e) &&
-           (e.owner == owner || e.also_owner == owner);
+  Events found = all(Kind::send);
+  std::erase_if(found, [&](const Event* e) {
+    return !model::leaves_lock(*e) || (e->owner != owner && e->also_owner.str() != owner);
   });
+  return found;
 }
 
 Events Questions::hand_overs_of(const std::string& owner) const {
-  return all([&](const Event& e) {
-    return e.kind == Kind::send && e.verb == "hand-over" && e.giver == owner;
+  Events found = all(Kind::send);
+  std::erase_if(found, [&](const Event* e) {
+    return e->verb != "hand-over" || e->giver.str() != owner;
   });
+  return found;
 }
 
 const Event* Questions::claimed_by(const Event& change) const {
-  return first([&](const Event& e) {
-    return e.kind == Kind::reply && model::leaves_lock(e) && done(&e) && e.matched > 0 &&
-           e.order == change.order && sent_for(e) == change.name;
+  return first(Kind::reply, [&](const Event& e) {
+    return e.order == change.order && e.matched > 0 && model::leaves_lock(e) && done(&e) &&
+           sent_for(e) == change.name;
   });
 }
 
 /// The lock that the command of this reply was sent for.
 std::string Questions::sent_for(const Event& reply) const {
-  const Event* send = first([&](const Event& e) {
-    return e.kind == Kind::send && e.process == reply.process && e.command == reply.command;
+  const Event* send = first(Kind::send, [&](const Event& e) {
+    return e.command == reply.command && e.process == reply.process;
   });
   return send == nullptr ? "" : send->name;
 }
@@ -117,8 +120,8 @@ double Questions::executed_from(const Event& put) const {
   const double from = send == nullptr ? at(&put) : at(send);
   const Event* by = claimed_by(put);
   if (by == nullptr) return from;
-  const Event* release = first([&](const Event& e) {
-    return e.kind == Kind::send && e.process == by->process && e.command == by->command;
+  const Event* release = first(Kind::send, [&](const Event& e) {
+    return e.command == by->command && e.process == by->process;
   });
   return std::max(from, at(release));
 }
@@ -128,7 +131,7 @@ double Questions::executed_from(const Event& put) const {
 Delays Questions::congestions(const std::string& process) const {
   return once("busy " + process, [&] {
     const Event* start =
-        first([&](const Event& e) { return e.kind == Kind::start && e.process == process; });
+        first(Kind::start, [&](const Event& e) { return e.process == process; });
     const auto workers = start == nullptr ? 0 : static_cast<std::size_t>(start->workers);
     if (workers == 0) return Delays();
     struct Command {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "properties/reference_checkers/queue_questions.hpp"
 #include "properties/reference_checkers/reference_checkers.hpp"
@@ -12,6 +13,13 @@ namespace {
 /// A holding of one owner.
 struct Held {
   const Event *first, *last, *next;
+  double lasts = 0;
+};
+
+/// All holdings of a lock, and the longest way from one to the next.
+struct Turns {
+  std::vector<Held> holdings;
+  double way = 0;
 };
 
 /// One after the other.
@@ -66,20 +74,25 @@ double longest_way(const Questions& q, const std::string& name) {
   return longest;
 }
 
-double cycles(const Questions& q, const Stand& s) {
-  const double way = longest_way(q, s.joined->name);
-  double sum = way;
-  const auto all = holdings(q, s.joined->name);
+Turns turns_of(const Questions& q, const std::string& name) {
+  Turns turns{holdings(q, name), longest_way(q, name)};
+  for (Held& held : turns.holdings) held.lasts = lasts(q, held);
+  return turns;
+}
+
+double cycles(const Turns& turns, const Stand& s) {
+  double sum = turns.way;
+  const auto& all = turns.holdings;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool over_before =
         i + 1 < all.size() && all[i + 1].first->order <= s.joined->order;
     const bool after = s.left != nullptr && all[i].first->order >= s.left->order;
-    if (!over_before && !after) sum += lasts(q, all[i]) + way;
+    if (!over_before && !after) sum += all[i].lasts + turns.way;
   }
   return sum;
 }
 
-bool waits_beyond_its_turn(const Questions& q, const Stand& s) {
+bool waits_beyond_its_turn(const Questions& q, const Stand& s, const Turns& turns) {
   const Event* send = q.sender(*s.joined);
   const Event* ask = send == nullptr ? nullptr : q.of(*send, Kind::ask);
   if (ask == nullptr || (s.left == nullptr && !q.oplog_read())) return false;
@@ -92,7 +105,7 @@ bool waits_beyond_its_turn(const Questions& q, const Stand& s) {
   const bool got_it = put != nullptr && model::owner_of(put->lock_id) == s.owner;
   if (s.left != nullptr && !got_it) until = std::min(until, at(s.left) - q.lag());
   return q.broken(
-      {from, from + cycles(q, s), served, until,
+      {from, from + cycles(turns, s), served, until,
        together({of_all_waiters(q, s.joined->name), of_waiter(q, *ask)})});
 }
 
@@ -100,7 +113,12 @@ bool waits_beyond_its_turn(const Questions& q, const Stand& s) {
 
 int slow_queue_turns(const Questions& q) {
   int found = slow_queue_line(q) + slow_queue_news(q);
-  for (const Stand& s : stands(q)) found += waits_beyond_its_turn(q, s) ? 1 : 0;
+  std::map<std::string, Turns> turns;  // by lock
+  for (const Stand& s : stands(q)) {
+    const std::string& name = s.joined->name;
+    if (!turns.contains(name)) turns[name] = turns_of(q, name);
+    found += waits_beyond_its_turn(q, s, turns[name]) ? 1 : 0;
+  }
   return found;
 }
 

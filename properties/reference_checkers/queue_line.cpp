@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "properties/reference_checkers/queue_questions.hpp"
 
@@ -25,8 +26,9 @@ std::vector<Write> writes(const Questions& q) {
       return w.name == one->name && w.order == one->order;
     });
     if (known) continue;
-    auto places = q.all([&](const Event& e) {
-      return e.kind == Kind::place && e.name == one->name && e.order == one->order;
+    Events places;
+    std::ranges::copy_if(q.all(Kind::place), std::back_inserter(places), [&](const Event* e) {
+      return e->name == one->name && e->order == one->order;
     });
     found.push_back({one->name, one->order, std::move(places),
                      change_with(q, *one, Kind::put), change_with(q, *one, Kind::gone)});
@@ -37,11 +39,11 @@ std::vector<Write> writes(const Questions& q) {
 /// The entries that joined, and did not leave, before this write.
 Events standing(const Questions& q, const Write& w) {
   Events found;
-  for (const Event* joined : q.all([](const Event& e) { return joins(e); })) {
-    if (joined->name != w.name || joined->order >= w.order) continue;
-    const auto later = q.first([&](const Event& e) {
-      return e.kind == Kind::place && e.name == w.name && e.order > joined->order &&
-             e.order < w.order && model::owner_of(e.lock_id) == model::owner_of(joined->lock_id);
+  for (const Event* joined : q.all(Kind::place)) {
+    if (!joins(*joined) || joined->name != w.name || joined->order >= w.order) continue;
+    const auto later = q.first(Kind::place, [&](const Event& e) {
+      return e.name == w.name && e.order > joined->order && e.order < w.order &&
+             model::owner_of(e.lock_id) == model::owner_of(joined->lock_id);
     });
     if (later == nullptr) found.push_back(joined);
   }
@@ -86,8 +88,8 @@ bool same_clock(const Questions& q, double from, double to) {
 const Event* claiming_send(const Questions& q, const Event& change) {
   const Event* by = q.claimed_by(change);
   if (by == nullptr) return nullptr;
-  return q.first([&](const Event& e) {
-    return e.kind == Kind::send && e.process == by->process && e.command == by->command;
+  return q.first(Kind::send, [&](const Event& e) {
+    return e.command == by->command && e.process == by->process;
   });
 }
 
@@ -132,7 +134,7 @@ double own_date(const Questions& q, const Event& put) {
 }
 
 bool queues(const Questions& q, const std::string& name, const std::string& process) {
-  return q.first([&](const Event& e) {
+  return q.first(Kind::place, [&](const Event& e) {
     const Event* send = joins(e) && e.name == name ? q.sender(e) : nullptr;
     return send != nullptr && send->process == process;
   }) != nullptr;
@@ -185,7 +187,7 @@ bool deletes_knowingly(const Questions& q, const Write& w) {
       std::min({at(q.deletes_of(reply->owner).front()), at(q.of(*won, Kind::release)),
                 at(q.of(*won, Kind::ended)), at(q.of(*won, Kind::lost))});
   const double sent = at(claiming_send(q, *w.gone));
-  return q.first([&](const Event& e) {
+  return q.first(Kind::place, [&](const Event& e) {
     if (!joins(e) || e.name != w.name || e.order >= w.order) return false;
     const Event* send = q.sender(e);
     const double told = told_at(q, e);
@@ -224,7 +226,8 @@ int stands_before_others(const Write& w) {
 
 std::vector<Stand> stands(const Questions& q) {
   std::vector<Stand> found;
-  for (const Event* joined : q.all([](const Event& e) { return joins(e); })) {
+  for (const Event* joined : q.all(Kind::place)) {
+    if (!joins(*joined)) continue;
     Stand s{joined, nullptr, model::owner_of(joined->lock_id)};
     for (const Event* e : q.all(Kind::place)) {
       const bool of_it = e->name == joined->name && model::owner_of(e->lock_id) == s.owner;
@@ -238,8 +241,8 @@ std::vector<Stand> stands(const Questions& q) {
 }
 
 const Event* change_with(const Questions& q, const Event& place, Kind kind) {
-  return q.first([&](const Event& e) {
-    return e.kind == kind && e.name == place.name && e.order == place.order;
+  return q.first(kind, [&](const Event& e) {
+    return e.order == place.order && e.name == place.name;
   });
 }
 

@@ -10,7 +10,7 @@ namespace {
 /// Whether a call of this process stood in a queue at both times, knew that, and had not asked to
 /// leave.
 bool listens(const Questions& q, const std::string& process, double from, double to) {
-  return q.first([&](const Event& e) {
+  return q.first(Kind::place, [&](const Event& e) {
     const Event* send = joins(e) ? q.sender(e) : nullptr;
     if (send == nullptr || send->process != process || told_at(q, e) > from) return false;
     const auto owner = model::owner_of(e.lock_id);
@@ -22,6 +22,12 @@ bool listens(const Questions& q, const std::string& process, double from, double
     }
     for (const Event* leaves : q.deletes_of(owner)) {
       if (at(leaves) <= to) return false;
+    }
+    // An answer tells of a win, and the record shows only later that it left with that.
+    for (const Event* one : q.attempts(*send)) {
+      const Event* reply = next != nullptr ? q.reply_to(*one) : nullptr;
+      const bool won = reply != nullptr && reply->matched > 0 && reply->order == next->order;
+      if (won && at(reply) <= to) return false;
     }
     return to < std::min({at(q.of(*send, Kind::granted)), at(q.of(*send, Kind::ended)),
                           q.finish(), q.last_sign(process), at(next)});
@@ -44,12 +50,13 @@ bool waits_for_news(const Questions& q, const Events& steps, std::size_t i) {
 }
 
 bool stops_reading(const Questions& q, const Event& step) {
+  if (step.verb != "stream") return false;
   const Event* reply = q.reply_to(step);
-  if (step.verb != "stream" || !done(reply)) return false;
+  if (!done(reply)) return false;
   if (!listens(q, step.process, at(reply) - 1, at(reply))) return false;
-  return q.first([&](const Event& e) {
-    return e.kind == Kind::send && e.verb == "stream" && e.process == step.process &&
-           e.command > step.command && e.at_ns <= reply->at_ns;
+  return q.first(Kind::send, [&](const Event& e) {
+    return e.command > step.command && e.at_ns <= reply->at_ns && e.verb == "stream" &&
+           e.process == step.process;
   }) == nullptr;
 }
 
@@ -76,12 +83,13 @@ double news_of(const Questions& q, const std::string& process, const Event& put,
 }
 
 double round_trip(const Questions& q, const std::string& process) {
+  const auto faults = together({q.disturbances(), q.link_faults(process)});
   double longest = 0;
   for (const Event* send : q.all(Kind::send)) {
+    if (send->process != process || send->verb == "stream") continue;
     const Event* reply = q.reply_to(*send);
-    if (send->process != process || send->verb == "stream" || !done(reply)) continue;
-    const auto faults = together({q.disturbances(), q.link_faults(process)});
-    if (!meets(faults, at(send), at(reply))) longest = std::max(longest, at(reply) - at(send));
+    if (!done(reply) || meets(faults, at(send), at(reply))) continue;
+    longest = std::max(longest, at(reply) - at(send));
   }
   return longest;
 }
@@ -128,8 +136,10 @@ bool keeps_what_it_is_granted(const Questions& q, const Event& put, double news)
     if (at(one) <= news && seen_to) return false;
   }
   const double sent = first_of(deletes, news);
+  // Without one before, the delete has been in line since the call ended.
+  const double due = first_of(deletes, 0) < news ? news : at(q.of(*q.sender(put), Kind::ended));
   return q.broken(
-      {news, latest, sent, q.sends_until(*ask, news), q.of_worker(ask->process)});
+      {news, latest, sent, q.sends_until(*ask, due), q.of_worker(ask->process)});
 }
 
 int breaks_news(const Questions& q, const Event& put) {
@@ -139,8 +149,8 @@ int breaks_news(const Questions& q, const Event& put) {
   const double ended = at(q.of(*entry, Kind::ended));
   int found = ended > at(by) && overlooks_its_grant(q, put) ? 1 : 0;
   const double news = news_of(q, entry->process, put, q.executed_from(put));
-  const bool again = q.first([&](const Event& e) {
-    return e.kind == Kind::put && e.order < put.order &&
+  const bool again = q.first(Kind::put, [&](const Event& e) {
+    return e.order < put.order &&
            model::owner_of(e.lock_id) == model::owner_of(put.lock_id);
   }) != nullptr;
   const bool late = news < kForever && ended < news;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -39,15 +40,17 @@ bool is_joint(const Questions& q, const std::string& name) {
 }
 
 /// As many turns as callers, one for the dead. A holder that wants others too, with names after
-/// this one's, may wait for all turns of those.
-double all_turns(const Questions& q, const std::string& name) {
+/// this one's, may wait for all turns of those. `known`: by lock, each counted once.
+double all_turns(const Questions& q, const std::string& name,
+                 std::map<std::string, double>& known) {
+  if (const auto found = known.find(name); found != known.end()) return found->second;
   double others = 0;
   if (is_joint(q, name)) {
     std::set<std::string, std::greater<>> after;
     for (const Event* e : q.all(Kind::all)) {
       if (e->name > name) after.insert(e->name);
     }
-    for (const auto& one : after) others = std::min(others + all_turns(q, one), q.finish());
+    for (const auto& one : after) others = std::min(others + all_turns(q, one, known), q.finish());
   }
   double turns = 1, longest = 0;
   for (const Event* other : q.all(Kind::ask)) {
@@ -55,12 +58,13 @@ double all_turns(const Questions& q, const std::string& name) {
     if (other->healed) ++turns;
     longest = std::max(longest, lease_between_clocks(*other) + two_attempts(q, *other) + others);
   }
-  return turns * longest;
+  return known[name] = turns * longest;
 }
 
 /// Once faults are over each call is served in turn.
 /// A call for a permit ends those for its slots as it likes.
-bool unserved_when_healed(const Questions& q, const Event& ask) {
+/// `turns`: all turns of its lock.
+bool unserved_when_healed(const Questions& q, const Event& ask, double turns) {
   const bool of_a_slot = q.first([&](const Event& e) {
     if (e.kind != Kind::permit) return false;
     for (std::int64_t slot = 0; slot < e.count; ++slot) {
@@ -80,7 +84,7 @@ bool unserved_when_healed(const Questions& q, const Event& ask) {
     return !meets(delays, over - two_attempts(q, ask), over + 1);
   }
   const double until = std::min(waits_until(q, ask), q.alive_until(ask.process));
-  return q.broken({at(&ask), at(&ask) + all_turns(q, ask.name), at(q.of(ask, Kind::granted)),
+  return q.broken({at(&ask), at(&ask) + turns, at(q.of(ask, Kind::granted)),
                    until, together({delays, of_waiter(q, ask)})});
 }
 
@@ -137,28 +141,32 @@ bool waits_in_vain(const Questions& q, const Event& ask, double from, double bou
   if (ask.single_attempt) return false;  // it asks once
   from = std::max(from, at(&ask));
   const double until = std::min(waits_until(q, ask), q.alive_until(ask.process));
+  if (std::min(taken, until) <= from + bound) return false;  // whatever delayed it
   return q.broken({from, from + bound, taken, until, of_waiter(q, ask)});
 }
 
-/// A lock that is free is taken.
-bool leaves_it_free(const Questions& q, const Stay& s, const Event& ask) {
-  if (s.next == nullptr || s.next->kind != Kind::gone) return false;
+/// How many of these calls leave a lock that is free.
+int leave_it_free(const Questions& q, const Stay& s, const Events& asks) {
+  if (s.next == nullptr || s.next->kind != Kind::gone) return 0;
   const Event* next_put = q.change_after(*s.next, true);
-  if (next_put == nullptr && !q.oplog_read()) return false;
+  if (next_put == nullptr && !q.oplog_read()) return 0;
   const double taken = next_put == nullptr ? kForever : q.executed_from(*next_put);
-  return taken > at(s.next) &&
-         waits_in_vain(q, ask, at(s.next), two_attempts(q, ask), taken);
+  return static_cast<int>(std::ranges::count_if(asks, [&](const Event* ask) {
+    return taken > at(s.next) &&
+           waits_in_vain(q, *ask, at(s.next), two_attempts(q, *ask), taken);
+  }));
 }
 
-/// And so is a dead holder's.
-bool leaves_it_to_the_dead(const Questions& q, const Stay& s, const Event& ask) {
-  if (q.gave_up(s.owner, s.next) || &ask == s.ask) return false;
-  if (s.next == nullptr && !q.oplog_read()) return false;
+/// And how many leave a dead holder's.
+int leave_it_to_the_dead(const Questions& q, const Stay& s, const Events& asks) {
+  if (q.gave_up(s.owner, s.next) || (s.next == nullptr && !q.oplog_read())) return 0;
   const double changed = s.next == nullptr            ? kForever
                          : s.next->kind == Kind::gone ? at(s.next) - q.lag()
                                                       : q.executed_from(*s.next);
-  const double bound = lease_between_clocks(*s.ask) + two_attempts(q, ask);
-  return waits_in_vain(q, ask, q.executed_by(*s.put), bound, changed);
+  const double from = q.executed_by(*s.put), lease = lease_between_clocks(*s.ask);
+  return static_cast<int>(std::ranges::count_if(asks, [&](const Event* ask) {
+    return ask != s.ask && waits_in_vain(q, *ask, from, lease + two_attempts(q, *ask), changed);
+  }));
 }
 
 // Of users' calls: they end when they said, and once faults are over each gets what it asked for.
@@ -328,19 +336,18 @@ int too_often_in_a_row(const Questions& q) {
 int slow_liveness(const Questions& q) {
   int found = 0;
   const auto asks = q.all(Kind::ask);
+  std::map<std::string, double> turns;  // by lock
   for (const Event* ask : asks) {
     found += ends_late(q, *ask) ? 1 : 0;
-    found += unserved_when_healed(q, *ask) ? 1 : 0;
+    found += unserved_when_healed(q, *ask, all_turns(q, ask->name, turns)) ? 1 : 0;
     found += keeps_beyond_its_limit(q, *ask) ? 1 : 0;
     found += reaches_no_user(q, *ask) ? 1 : 0;
   }
   for (const Event* reply : q.all(Kind::reply)) found += overlooks_its_win(*reply) ? 1 : 0;
   for (const Stay& s : q.stays()) {
-    for (const Event* ask : asks) {
-      if (ask->name != s.put->name) continue;
-      found += leaves_it_free(q, s, *ask) ? 1 : 0;
-      found += leaves_it_to_the_dead(q, s, *ask) ? 1 : 0;
-    }
+    Events of_it = asks;
+    std::erase_if(of_it, [&](const Event* ask) { return ask->name != s.put->name; });
+    found += leave_it_free(q, s, of_it) + leave_it_to_the_dead(q, s, of_it);
   }
   return found + slow_queue_turns(q) + slow_permit_calls(q) + bad_calls_for_several(q) +
          too_often_in_a_row(q);

@@ -7,6 +7,7 @@ namespace leasehold::properties {
 WorldQuestions::WorldQuestions(const model::History& h) : h_(h) {
   if (!h_.empty()) finish_ = at(&h_.back());
   for (const Event& e : h_) {
+    of_kind_[e.kind].push_back(&e);
     if (e.kind == Kind::finish) finish_ = at(&e);
   }
   const Event& run = h.front();
@@ -19,7 +20,7 @@ WorldQuestions::WorldQuestions(const model::History& h) : h_(h) {
 }
 
 const Event* WorldQuestions::of(const Event& session, Kind kind) const {
-  return first([&](const Event& e) { return e.kind == kind && same_session(e, session); });
+  return first(kind, [&](const Event& e) { return same_session(e, session); });
 }
 
 Events WorldQuestions::answers(const Event& session, const char* outcome) const {
@@ -141,15 +142,23 @@ Delays WorldQuestions::slow(const std::string& process) const {
   return found;
 }
 
+Delays WorldQuestions::in_its_life(const std::string& process, Delays delays) const {
+  const Event* start = first(Kind::start, [&](const Event& e) { return e.process == process; });
+  const double born = start == nullptr ? 0 : at(start), died = alive_until(process);
+  std::erase_if(delays, [&](const Delay& one) { return one.to <= born || one.from >= died; });
+  return delays;
+}
+
 Delays WorldQuestions::of_process(const std::string& process) const {
   return once("process " + process, [&] {
-    return together({away(process), stalls(false)});
+    return in_its_life(process, together({away(process), stalls(false)}));
   });
 }
 
 Delays WorldQuestions::of_servers(const std::string& process) const {
   return once("servers for " + process, [&] {
-    return together({away(process), stalls(true), disturbances(), slow(process)});
+    return in_its_life(process, together({away(process), stalls(true), disturbances(),
+                                          slow(process)}));
   });
 }
 
@@ -192,7 +201,7 @@ double WorldQuestions::last_sign(const std::string& process) const {
 }
 
 double WorldQuestions::alive_until(const std::string& process) const {
-  return at(first([&](const Event& e) { return e.kind == Kind::crash && e.process == process; }));
+  return at(first(Kind::crash, [&](const Event& e) { return e.process == process; }));
 }
 
 double WorldQuestions::runs_until(const std::string& process) const {
@@ -211,7 +220,7 @@ bool WorldQuestions::broken(const Bound& b) const {
 
 double WorldQuestions::own_time(const Event& ask, double ns) const {
   const Event* start =
-      first([&](const Event& e) { return e.kind == Kind::start && e.process == ask.process; });
+      first(Kind::start, [&](const Event& e) { return e.process == ask.process; });
   const auto rate = start->clock_drift_ppm != 0 ? start->clock_drift_ppm : -ask.max_drift_ppm;
   return ns * 1e6 / (1e6 + static_cast<double>(rate)) + 500;
 }

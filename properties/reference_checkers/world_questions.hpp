@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -44,15 +45,22 @@ class WorldQuestions {
     }
     return found;
   }
-  [[nodiscard]] Events all(Kind kind) const {
-    return all([&](const Event& e) { return e.kind == kind; });
-  }
+  [[nodiscard]] const Events& all(Kind kind) const { return of_kind_[kind]; }
   template <typename Wanted>
   [[nodiscard]] const Event* first(const Wanted& wanted) const {
     for (const Event& e : h_) {
       if (wanted(e)) return &e;
     }
     return nullptr;
+  }
+
+  /// The first of this kind.
+  template <typename Wanted>
+  [[nodiscard]] const Event* first(Kind kind, const Wanted& wanted) const {
+    const Events& those = all(kind);
+    const auto found =
+        std::find_if(those.begin(), those.end(), [&](const Event* e) { return wanted(*e); });
+    return found == those.end() ? nullptr : *found;
   }
 
   /// What `make` finds, looked for once.
@@ -120,7 +128,11 @@ class WorldQuestions {
   [[nodiscard]] Delays faults(double echo, const Wanted& wanted) const;
   [[nodiscard]] bool is_process(const std::string& name) const;
 
+  /// What began before the process did, or after its death, does not delay it.
+  [[nodiscard]] Delays in_its_life(const std::string& process, Delays delays) const;
+
   mutable std::map<std::string, Delays> known_;
+  mutable std::map<Kind, Events> of_kind_;
   double finish_ = kForever;
   double late_ = 400 * kMs, ttl_ = 1'000 * kMs, lag_ = 1'000 * kMs, echo_ = 3'000 * kMs,
          unreported_ = 3'000 * kMs;

@@ -279,6 +279,7 @@ void HistoryGenerator::befall(History& h) {
   const int lasting = draw_.one_in(4) ? draw_.from(1, 2) : 0;
   for (int i = 0; i < lasting; ++i) lasting_fault(h);
   read_late(h);
+  model::sort_by_time(h);
 }
 
 model::History HistoryGenerator::history() {
