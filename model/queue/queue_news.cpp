@@ -37,6 +37,19 @@ std::int64_t first_sent(const Digest& d, std::span<const SendDigest> all, std::i
   return first;
 }
 
+/// When an answer told a call that it left the queue there because it took the lock, also if no
+/// majority had that yet; kNever: none did. The record may show it much later.
+std::int64_t told_of_win(const Digest& d, Index left) {
+  const SendDigest& entry = d.writer(left);
+  if (entry.send == kNone) return kNever;
+  for (const Index attempt : d.attempts.of(d.fact(entry.send).session)) {
+    const Index reply = d.replies[d.fact(attempt).command];
+    const bool won = reply != kNone && d.fact(reply).matched > 0;
+    if (won && d.fact(reply).order == d.fact(left).order) return d.fact(reply).at_ns;
+  }
+  return kNever;
+}
+
 /// When calls stood in this queue, knew of it and had not asked to leave, by id of the process.
 void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Reader>& all) {
   std::unordered_map<Id, Span*> open;  // by owner
@@ -44,7 +57,10 @@ void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Re
   for (const Index i : places) {
     const Fact& place = d.fact(i);
     const auto before = open.extract(place.owner);
-    if (!before.empty()) before.mapped()->to = std::min(before.mapped()->to, place.at_ns);
+    if (!before.empty()) {
+      auto& to = before.mapped()->to;
+      to = std::min({to, place.at_ns, told_of_win(d, i)});
+    }
     const auto told = place.place == 0 ? kNever : told_at(d, i);
     if (told == kNever) continue;
     const SessionDigest& s = d.session_of(d.fact(d.writer(i).send));
