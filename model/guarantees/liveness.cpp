@@ -70,7 +70,8 @@ void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, c
   const bool by_error = s.ended != kNone && d.fact(s.ended).outcome != Outcome::timed_out &&
                         d.at(s.ended).outcome != "cancelled";
   if (by_error) {
-    const Span last{call.waited.to - call.attempts_ns, call.waited.to + 1};
+    // What was over before the call began explains nothing of it.
+    const Span last{std::max(ask.at_ns, call.waited.to - call.attempts_ns), call.waited.to + 1};
     if (const Span* delay = name.anybodys.first_in(last)) return excuse(f, delay->why);
     return violate(f, why(), {s.ask, s.ended});
   }

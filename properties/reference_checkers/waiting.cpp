@@ -81,7 +81,7 @@ bool unserved_when_healed(const Questions& q, const Event& ask, double turns) {
   const auto delays = of_all_waiters(q, ask.name);
   if (ended != nullptr && ended->outcome != "timed_out" && ended->outcome != "cancelled") {
     const double over = waits_until(q, ask);
-    return !meets(delays, over - two_attempts(q, ask), over + 1);
+    return !meets(delays, std::max(at(&ask), over - two_attempts(q, ask)), over + 1);
   }
   const double until = std::min(waits_until(q, ask), q.alive_until(ask.process));
   return q.broken({at(&ask), at(&ask) + turns, at(q.of(ask, Kind::granted)),
