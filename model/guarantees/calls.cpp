@@ -20,15 +20,6 @@ bool is_promised(std::string_view kind, bool single_attempt) {
          (single_attempt && std::ranges::any_of(kOfOneAttempt, is_kind));
 }
 
-/// How long one of these spans and `span` last at once.
-std::int64_t in_common(const std::vector<Span>& spans, Span span) {
-  std::int64_t all = 0;
-  for (const Span& one : spans) {
-    all += std::max<std::int64_t>(std::min(one.to, span.to) - std::max(one.from, span.from), 0);
-  }
-  return all;
-}
-
 class CallsChecker {
  public:
   explicit CallsChecker(const Digest& d) : d_(d) {

@@ -31,8 +31,8 @@ Index released_by(const Digest& d, const Tenure& t) {
   return first;
 }
 
-/// How long a holding lasted: from when its holder knew of it until its release, at most until the
-/// end of the lease of its last write. A holder that never knew of it kept it for that lease.
+/// How long a holding lasted: from when its holder knew of it, had its process not stood still, until
+/// its release, at most until the end of the lease of its last write. A holder that never knew of it kept it for that lease.
 std::int64_t holding(const Digest& d, const Tenure& t, Index first_put) {
   const auto holder = writer_of(d, t.last_put);
   const auto put = executed_from(d, first_put);
@@ -43,7 +43,8 @@ std::int64_t holding(const Digest& d, const Tenure& t, Index first_put) {
   const Index granted = holder->session->granted;
   if (granted == kNone || d.fact(granted).owner != t.owner) return lease_over - put;
   const auto told = d.fact(granted).at_ns;
-  const auto from = d.ran_throughout(ask.process, {put, told}) ? told : put;
+  const auto still = in_common(d.delays(ask.process, Needs::process).all(), {put, told});
+  const auto from = std::max(put, told - still);
   const Index released = released_by(d, t);
   const auto to = released == kNone ? lease_over : d.fact(released).at_ns;
   return std::max<std::int64_t>(std::min(to, lease_over) - from, 0);

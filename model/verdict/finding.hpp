@@ -30,6 +30,15 @@ inline std::string ms(std::int64_t ns) {
 
 inline void excuse(Finding& f, Excuse why) { ++f.excused[static_cast<std::size_t>(why)]; }
 
+/// How long one of these spans and `span` last at once.
+inline std::int64_t in_common(const std::vector<Span>& spans, Span span) {
+  std::int64_t all = 0;
+  for (const Span& one : spans) {
+    all += std::max<std::int64_t>(std::min(one.to, span.to) - std::max(one.from, span.from), 0);
+  }
+  return all;
+}
+
 /// An event that was due from `due` on, and had to happen by `latest`.
 struct TimeBound {
   std::int64_t due = 0, latest = 0;

@@ -31,25 +31,6 @@ Delays suspensions(const Questions& q, const std::string& process) {
   return found;
 }
 
-/// How much of the time from `from` to `to` these took, each moment once.
-double taken(const Delays& all, double from, double to) {
-  std::set<double> borders{from, to};
-  for (const Delay& one : all) {
-    for (const double border : {one.from, one.to}) {
-      if (border > from && border < to) borders.insert(border);
-    }
-  }
-  double sum = 0;
-  for (auto begin = borders.begin(); std::next(begin) != borders.end(); ++begin) {
-    const double end = *std::next(begin);
-    const bool away = std::any_of(all.begin(), all.end(), [&](const Delay& one) {
-      return one.from <= *begin && one.to >= end;
-    });
-    if (away) sum += end - *begin;
-  }
-  return sum;
-}
-
 bool late(const Questions& q, const Event& call) {
   if (call.give_up_ns == 0) return false;
   const Event* end = answer_to(q, call);

@@ -59,7 +59,8 @@ double lasts(const Questions& q, const Held& held) {
   const auto owner = model::owner_of(held.last->lock_id);
   const Event* granted = q.of(*send, Kind::granted);
   if (granted == nullptr || granted->owner != owner) return over - put;
-  const double from = q.ran(send->process, put, at(granted)) ? at(granted) : put;
+  const double still = taken(q.of_process(send->process), put, at(granted));
+  const double from = std::max(put, at(granted) - still);
   return std::max(std::min(released_at(q, *held.last, owner), over) - from, 0.0);
 }
 

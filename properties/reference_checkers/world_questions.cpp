@@ -1,6 +1,7 @@
 #include "properties/reference_checkers/world_questions.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace leasehold::properties {
 
@@ -164,6 +165,24 @@ Delays WorldQuestions::of_servers(const std::string& process) const {
 
 bool WorldQuestions::explained(const std::string& process, double end) const {
   return meets(together({of_servers(process), link_faults(process)}), end - late_ - 1, end + 1);
+}
+
+double taken(const Delays& all, double from, double to) {
+  std::set<double> borders{from, to};
+  for (const Delay& one : all) {
+    for (const double border : {one.from, one.to}) {
+      if (border > from && border < to) borders.insert(border);
+    }
+  }
+  double sum = 0;
+  for (auto begin = borders.begin(); std::next(begin) != borders.end(); ++begin) {
+    const double end = *std::next(begin);
+    const bool away = std::any_of(all.begin(), all.end(), [&](const Delay& one) {
+      return one.from <= *begin && one.to >= end;
+    });
+    if (away) sum += end - *begin;
+  }
+  return sum;
 }
 
 Delays together(std::initializer_list<Delays> all) {

@@ -141,6 +141,8 @@ class WorldQuestions {
 /// How long `latest` is put off by what stood still from `due` on, each moment once.
 [[nodiscard]] double put_off(Delays delays, double due, double latest);
 [[nodiscard]] bool meets(const Delays& delays, double from, double to);
+/// How much of the time from `from` to `to` these took, each moment once.
+[[nodiscard]] double taken(const Delays& all, double from, double to);
 [[nodiscard]] Delays together(std::initializer_list<Delays> all);
 
 
