@@ -231,13 +231,15 @@ bool Departures::granted_since(Owner owner, SendingStep step) {
 
 /// A number that is not known is of one that is over: a timer may fire late. With a command under
 /// way its answer says what follows. A delete that has waited in line until its document is free is
-/// not sent: servers that were away would be met by the deletes of that time.
+/// not sent: servers that were away would be met by the deletes of that time. One more after an
+/// answer is sent, because a late request may have won since.
 void Departures::due(DepartureId id, bool waited_in_line, SendingStep step) {
   const auto found = departures_.find(id);
   if (found == departures_.end()) return;
   const Departure& departure = found->second;
   if (departure.command != 0 || step.now < departure.next_at) return;
-  const bool too_late = waited_in_line && !departure.receiver && step.now >= departure.give_up_at;
+  const bool too_late = waited_in_line && !departure.receiver && !departure.acknowledged &&
+                        step.now >= departure.give_up_at;
   if (too_late) return end(id, ReleaseResult::unknown, step);
   send(id, step);
 }
