@@ -37,7 +37,7 @@ std::int64_t first_sent(const Digest& d, std::span<const SendDigest> all, std::i
   return first;
 }
 
-/// When an answer told a call that it left the queue there because it took the lock, also if no
+/// When an answer said to a call that it left the queue there because it took the lock, also if no
 /// majority had that yet; kNever: none did. The record may show it much later.
 std::int64_t told_of_win(const Digest& d, Index left) {
   const SendDigest& entry = d.writer(left);

@@ -31,8 +31,9 @@ Index released_by(const Digest& d, const Tenure& t) {
   return first;
 }
 
-/// How long a holding lasted: from when its holder knew of it, had its process not stood still, until
-/// its release, at most until the end of the lease of its last write. A holder that never knew of it kept it for that lease.
+/// How long a holding lasted: from when its holder knew of it, had its process not stood still,
+/// until its release, at most until the end of the lease of its last write. A holder that never
+/// knew of it kept it for that lease.
 std::int64_t holding(const Digest& d, const Tenure& t, Index first_put) {
   const auto holder = writer_of(d, t.last_put);
   const auto put = executed_from(d, first_put);

@@ -42,7 +42,7 @@ void congest(model::History& h, Draws& draw) {
   model::sort_by_time(h);
 }
 
-/// What users called, and what they were told. Functions of users may keep the thread that calls
+/// What users called, and what came back. Functions of users may keep the thread that calls
 /// back.
 void call_all(model::History& h, Draws& draw) {
   std::int64_t calls = 0;
