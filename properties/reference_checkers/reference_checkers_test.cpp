@@ -189,7 +189,8 @@ RC_GTEST_PROP(Stalls, ExcuseWhatTheyExplainAndNoMore, ()) {
   // An error has no bound in time: a stall in a call's last attempts excuses it whole.
   auto timed = h;
   for (Event& e : timed) {
-    const bool ends = e.kind == Kind::ended || e.kind == Kind::permit_end || e.kind == Kind::all_end;
+    const bool ends =
+        e.kind == Kind::ended || e.kind == Kind::permit_end || e.kind == Kind::all_end;
     if (ends && e.outcome != "granted") e.outcome = "timed_out";
   }
   const auto stalled = violations(with_stall(timed, stall, model::kMachine));
