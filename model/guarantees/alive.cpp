@@ -11,11 +11,7 @@ bool was_held_up(const Digest& d, std::int64_t killed_ns) {
     if (e.kind == Kind::stall && e.victim == kMachine) stalls.push_back({e.from_ns, e.at_ns});
   }
   const MergedSpans merged(std::move(stalls));
-  std::int64_t still_ns = 0;
-  for (const Span& stall : merged.all()) {
-    still_ns += std::max<std::int64_t>(
-        std::min(stall.to, killed_ns) - std::max(stall.from, d.healed_ns), 0);
-  }
+  const auto still_ns = in_common(merged.all(), {d.healed_ns, killed_ns});
   return 2 * still_ns > killed_ns - d.healed_ns;
 }
 

@@ -389,7 +389,7 @@ class Builder {
     for (const auto& [id, from] : paused_) {
       delayed_[id].away.push_back({from, kNever, Excuse::pause});
     }
-    for (Span stall : disturbed_) ttl_away_.push_back(stall);
+    std::ranges::copy(disturbed_, std::back_inserter(ttl_away_));
     for (Span& away : ttl_away_) {
       if (away.to != kNever) away.to += out_.allowed.ttl_seen_ns();
     }
@@ -409,7 +409,6 @@ class Builder {
 
   void set_delays(Id id, ProcessDigest& p, const std::vector<Span>& commands) {
     Delayed& own = delayed_[id];
-    p.away = own.away;
     Span life{p.start == kNone ? 0 : fact(p.start).at_ns, out_.history->back().at_ns + 1};
     if (p.crash != kNone) {
       const auto died = life.to = p.alive_until;
