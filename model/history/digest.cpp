@@ -409,6 +409,7 @@ class Builder {
 
   void set_delays(Id id, ProcessDigest& p, const std::vector<Span>& commands) {
     Delayed& own = delayed_[id];
+    p.away = own.away;
     Span life{p.start == kNone ? 0 : fact(p.start).at_ns, out_.history->back().at_ns + 1};
     if (p.crash != kNone) {
       const auto died = life.to = p.alive_until;

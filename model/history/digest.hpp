@@ -96,6 +96,7 @@ struct ProcessDigest {
   std::int64_t lock_ran_until_ns = 0;  ///< the last event that shows that its lock still ran
   std::int64_t timeout_ms = 0;         ///< the longest of its acquire calls' operation timeouts
   std::int64_t rate_ppm = 0;           ///< how much its clock runs fast; 0: not known
+  std::vector<Span> away;              ///< paused or stalled
   std::int64_t alive_until = kNever;   ///< until it was killed
   std::vector<Span> suspended;         ///< its clock stood still, too; sorted by their begin
   /// A process that has ended by itself owes nothing after its last event.
