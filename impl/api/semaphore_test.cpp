@@ -172,7 +172,7 @@ TEST(Semaphores, OneThatCameTooLateElsewhereLooksAgain) {
   EXPECT_EQ(w.attempts[w.other], 2);
 }
 
-/// Tells when a lock is granted, which callbacks hear of later.
+/// Tells when a lock is granted, which steps hear of later.
 struct HearsGrants final : Observer {
   void step(const core::Event&, const core::Effects& effects, core::LocalInstant) override {
     for (const auto& effect : effects) {
@@ -182,26 +182,28 @@ struct HearsGrants final : Observer {
   std::latch granted{2};
 };
 
-/// The callback that hears of the first grant is held up until its home is granted too.
+/// The step that hears of the first grant is held up until its home is granted too.
 TEST(Semaphores, AHomeThatIsGrantedBesideAnotherSlotIsGivenBack) {
   WaitsAtHome w;
   const auto grants = std::make_shared<HearsGrants>();
   auto parts = production_parts(w.f.server, std::make_unique<core::ProviderCore>("", 1));
   parts.workers = 1;
   parts.observer = grants;
-  parts.on_event = [grants](const LockEvent& event) {
-    if (event.kind == LockEvent::Kind::acquired) grants->granted.wait();
-  };
-  w.f.provider.emplace(detail::Access::provider(Driver::make(std::move(parts))));
-  w.then = [&w](const Command& command) {
+  auto driver = Driver::make(std::move(parts));
+  w.f.provider.emplace(detail::Access::provider(driver));
+  w.then = [&w, &driver, grants](const Command& command) {
     if (w.f.server->mode == Mode::refuse) w.free_other();
-    if (WaitsAtHome::attempts_at(w.other, command)) w.f.server->only_free.clear();
+    if (WaitsAtHome::attempts_at(w.other, command)) {
+      w.f.server->only_free.clear();
+      driver->take_step([grants] { grants->granted.wait(); });
+    }
   };
   {
     const auto slots = semaphore(w.f, 2);
     const auto permit = slots.try_acquire(milliseconds(20'000));
     EXPECT_TRUE(permit && slots.lock_name(permit->slot) == w.other);
   }
+  driver.reset();
   end(w.f);
   EXPECT_EQ(w.f.server->deletes, 2) << "of the permit, and of its home";
 }

@@ -448,10 +448,11 @@ void FaultInjector::disturb_link(const FaultPlan& fault) {
     case K::lost_replies: rule = {.hold_replies = true}; break;
     default: rule = {.delay_requests = amount}; break;
   }
-  // The present primary. After an election the process's link to the new one is free again. Clients
-  // of stores without documents may speak to any member.
+  // The present primary, unless the plan names a member. After an election the process's link to
+  // the new one is free again. Clients of stores without documents may speak to any member.
   if ((rule.hold_requests || rule.refuse) && cluster_.servers->data != nullptr) {
-    links = {{process->name, std::max(cluster_.servers->members.primary(), 0)}};
+    const int primary = std::max(cluster_.servers->members.primary(), 0);
+    links = {{process->name, fault.member >= 0 ? static_cast<int>(fault.member) : primary}};
   }
   const auto before = links_.touched(links);
   lasting_.for_a_while(
