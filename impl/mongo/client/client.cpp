@@ -152,13 +152,19 @@ UriHandle parse_uri(const std::string& given, bson_error_t& error) {
   return nullptr;
 }
 
-mongoc_client_t* pop(mongoc_client_pool_t* pool, bson_error_t& error) {
+PoolHandle make_pool(const mongoc_uri_t* uri, bson_error_t& error) {
   constexpr std::size_t kMonitors = 8;  // two for each of three members, and some of our own
   if (const auto why = too_few_threads(kMonitors); !why.empty()) {
     bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0,
                    "the driver's threads cannot start: %s", why.c_str());
     return nullptr;
   }
+  PoolHandle pool(mongoc_client_pool_new_with_error(uri, &error), mongoc_client_pool_destroy);
+  if (pool) mongoc_client_pool_set_error_api(pool.get(), MONGOC_ERROR_API_VERSION_2);
+  return pool;
+}
+
+mongoc_client_t* pop(mongoc_client_pool_t* pool, bson_error_t& error) {
   // The first pop starts the driver's threads. They must not take signals that others wait for.
   sigset_t all, before;
   sigfillset(&all);

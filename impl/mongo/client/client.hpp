@@ -20,12 +20,15 @@ namespace leasehold::mongo {
 /// does a log-in that the driver does not survive or would try for ever.
 [[nodiscard]] UriHandle parse_uri(const std::string& uri, bson_error_t& error);
 
-/// A client of the pool, which has the driver start its threads. Null when they cannot start:
-/// `error` says so, because the driver does not look, and would wait for one that never was.
+/// Null: `error` says why. It is null, too, when the driver's threads could not start, because the
+/// driver does not look, and would wait for one that never was.
+[[nodiscard]] PoolHandle make_pool(const mongoc_uri_t* uri, bson_error_t& error);
+
+/// A client of the pool; the first has the driver start its threads. Null when the pool has none
+/// left: `error` says so.
 [[nodiscard]] mongoc_client_t* pop(mongoc_client_pool_t* pool, bson_error_t& error);
 
-/// The same; its sockets are known from now on. Null, too, when the pool has none left: `error`
-/// says so. REQUIRES: `sockets` outlives its use.
+/// The same; its sockets are known from now on. REQUIRES: `sockets` outlives its use.
 [[nodiscard]] mongoc_client_t* borrow(mongoc_client_pool_t* pool, Sockets& sockets,
                                       bson_error_t& error);
 

@@ -150,11 +150,10 @@ JsonClient::JsonClient(const std::string& uri,
   patience_ = std::chrono::milliseconds(mongoc_uri_get_option_as_int32(
       parsed, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, static_cast<std::int32_t>(kPatience.count())));
   mongoc_uri_set_option_as_int32(parsed, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, kLook_ms);
-  const PoolHandle pool(mongoc_client_pool_new_with_error(parsed, &error),
-                        mongoc_client_pool_destroy);
-  if (!pool && is_name_resolution(error)) throw NoReply(error.message);
-  if (!pool) throw std::runtime_error(std::string("uri: ") + error.message);
-  mongoc_client_pool_set_error_api(pool.get(), MONGOC_ERROR_API_VERSION_2);
+  const auto pool = make_pool(parsed, error);
+  const bool unfit = error.domain != MONGOC_ERROR_SERVER_SELECTION && !is_name_resolution(error);
+  if (!pool && unfit) throw std::runtime_error(std::string("uri: ") + error.message);
+  if (!pool) throw NoReply(error.message);
   client_ = {pop(pool.get(), error), GiveBack{pool}};
   if (!client_) throw NoReply(error.message);
 }

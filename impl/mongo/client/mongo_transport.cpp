@@ -256,6 +256,9 @@ class MongoTransport final : public core::Transport {
 
 /// A URI of DNS seeds is looked up while it is read; the URI is not bad if a name server is down.
 Error no_pool(const bson_error_t& error) {
+  if (error.domain == MONGOC_ERROR_SERVER_SELECTION) {
+    return {ErrorKind::unavailable, 0, error.message};
+  }
   const bool of_dns = is_name_resolution(error);
   return {of_dns ? ErrorKind::unavailable : ErrorKind::invalid_option,
           of_dns ? static_cast<int>(error.code) : 0, std::string("uri: ") + error.message};
@@ -336,9 +339,8 @@ Result<PoolHandle> own_pool(TransportOptions& options) {
   const UriHandle uri = parse_uri(options.uri, error);
   if (!uri) return no_pool(error);
   set_options(uri.get(), options);
-  PoolHandle pool(mongoc_client_pool_new_with_error(uri.get(), &error), mongoc_client_pool_destroy);
+  auto pool = make_pool(uri.get(), error);
   if (!pool) return no_pool(error);
-  mongoc_client_pool_set_error_api(pool.get(), MONGOC_ERROR_API_VERSION_2);
   if (options.database.empty()) options.database = database_in(uri.get());
   return pool;
 }
