@@ -16,7 +16,8 @@ class Connection {
 
   /// From any thread: makes `execute` of this command return soon, with an unknown outcome, by
   /// cutting what it waits on; if it has not begun, it does not begin. No other command is touched.
-  /// It may still take a server selection time-out.
+  /// It may still take a server selection time-out, and the time of a connection that is being made
+  /// for it, unless it is interrupted once more.
   virtual void interrupt(CommandId command) noexcept = 0;
 };
 

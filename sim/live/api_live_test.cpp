@@ -139,10 +139,15 @@ class LoginSet {
     return "mongodb://root:" + password + "@" + address_of(port_) +
            "/?replicaSet=rs&authSource=admin&appName=" + kApplication;
   }
-
- private:
+  /// By way of a proxy before its member.
+  [[nodiscard]] std::string uri_by(int proxy) const {
+    return "mongodb://root:secret@" + address_of(proxy) +
+           "/?directConnection=true&authSource=admin&appName=" + kApplication;
+  }
+  [[nodiscard]] int port() const { return port_; }
   static constexpr const char* kApplication = "disturbed";
 
+ private:
   void initiate() {
     const auto host = address_of(port_);
     MongoClient first("mongodb://" + host + "/?directConnection=true");  // the localhost exception
@@ -182,6 +187,24 @@ TEST(LiveLogin, OnlyARefusalEndsACall) {
   const auto refused = acquire(set.uri("wrong"));
   EXPECT_NE(refused.find("configuration: "), std::string::npos) << refused;
   EXPECT_NE(refused.find("authentication failed"), std::string::npos) << refused;
+}
+
+/// A command has 667 ms, and a log-in alone takes five round trips of 300.
+TEST(LiveLogin, OverASlowLinkALockIsHadAndKept) {
+  LoginSet set;
+  FaultProxy proxy;
+  const int port = proxy.add_member(set.port());
+  proxy.set(LoginSet::kApplication, 0,
+            {.delay_requests = milliseconds(150), .delay_replies = milliseconds(150)});
+  const auto provider =
+      LockProvider::connect(set.uri_by(port), {.on_warning = [](const std::string&) {}});
+  LockOptions options;
+  options.expiry = milliseconds(2'000);
+  const auto lock = provider.value().create_lock("one", options);
+  const auto got = lock.value().try_acquire(seconds(60));
+  ASSERT_TRUE(got) << got.error().message;
+  std::this_thread::sleep_for(seconds(6));
+  EXPECT_TRUE(got->held()) << "its extensions use the connection";
 }
 
 /// What a child of fork finds wrong, as its exit code; 0: nothing.

@@ -197,18 +197,29 @@ void Underway::is(core::CommandId command) {
 
 void Underway::give_up(core::CommandId command) noexcept {
   const std::lock_guard lock(mutex_);
+  const bool again = given_up_ == command;
   given_up_ = command;
-  if (on_ != nullptr && command_ == command) on_->cut();
+  if (on_ != nullptr && command_ == command && (!connecting_ || again)) on_->cut();
 }
 
-bool Underway::begin(Sockets& sockets, const std::string& member, bson_error_t& error) {
+bool Underway::connect(Sockets& sockets, const std::string& member, bson_error_t& error) {
   const std::lock_guard lock(mutex_);
-  if (given_up_ == command_) {
-    bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0, "given up before it was sent");
-    return false;
-  }
+  if (refuses(error)) return false;
   sockets.aim(member);
   on_ = &sockets;
+  connecting_ = true;
+  return true;
+}
+
+bool Underway::begin(bson_error_t& error) {
+  const std::lock_guard lock(mutex_);
+  connecting_ = false;
+  return !refuses(error);
+}
+
+bool Underway::refuses(bson_error_t& error) const {
+  if (given_up_ != command_) return false;
+  bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0, "given up before it was sent");
   return true;
 }
 
@@ -216,6 +227,7 @@ void Underway::end() {
   const std::lock_guard lock(mutex_);
   if (on_ != nullptr) on_->settle();
   on_ = nullptr;
+  connecting_ = false;
 }
 
 bool Underway::given_up() const {
@@ -232,11 +244,14 @@ bool run_on_primary(mongoc_client_t* client, Sockets& sockets, Underway& underwa
     return false;
   }
   const auto* host = mongoc_server_description_host(primary.get());
-  if (!underway.begin(sockets, host->host_and_port, error)) return false;
+  const auto id = mongoc_server_description_id(primary.get());
+  if (!underway.connect(sockets, host->host_and_port, error)) return false;
+  const DescriptionHandle greeted(
+      mongoc_client_get_handshake_description(client, id, nullptr, &error));
   bson_t options = BSON_INITIALIZER;
-  BSON_APPEND_INT32(&options, "serverId",
-                    static_cast<std::int32_t>(mongoc_server_description_id(primary.get())));
+  BSON_APPEND_INT32(&options, "serverId", static_cast<std::int32_t>(id));
   const bool done =
+      greeted && underway.begin(error) &&
       (session == nullptr || mongoc_client_session_append(session, &options, &error)) &&
       mongoc_client_command_with_opts(client, database.c_str(), command, nullptr, &options,
                                       reply.out(), &error);

@@ -43,21 +43,29 @@ void give_back(mongoc_client_pool_t* pool, mongoc_client_t* client);
 /// one member, where cutting its sockets stops it. A command that is given up before it has begun
 /// does not begin. `give_up` may come late: its number tells the command from the next one.
 ///
+/// A connection that is being made for the command is not cut, because over a slow link with a
+/// log-in no connection would ever be made in the time of a command. To give the command up once
+/// more cuts that, too.
+///
 /// Thread safety: `give_up` from any thread, the rest from the connection's.
 class Underway {
  public:
   void give_up(core::CommandId command) noexcept;
   /// From now on it is this command.
   void is(core::CommandId command);
-  /// From now on it may be sent to this member by these sockets; empty: to whichever the driver
-  /// picks. False: it was given up; `error` says so.
-  [[nodiscard]] bool begin(Sockets& sockets, const std::string& member, bson_error_t& error);
+  /// From now on a connection to this member may be made for it by these sockets, and from `begin`
+  /// on it may be sent. False: it was given up; `error` says so.
+  [[nodiscard]] bool connect(Sockets& sockets, const std::string& member, bson_error_t& error);
+  [[nodiscard]] bool begin(bson_error_t& error);
   void end();
   [[nodiscard]] bool given_up() const;
 
  private:
+  [[nodiscard]] bool refuses(bson_error_t& error) const;
+
   mutable std::mutex mutex_;  // protects the rest
   Sockets* on_ = nullptr;     ///< where it may hang
+  bool connecting_ = false;
   core::CommandId command_ = 0;
   std::optional<core::CommandId> given_up_;
 };

@@ -109,18 +109,33 @@ TEST(Underway, WhatIsGivenUpBeforeItBeginsDoesNotBegin) {
   Underway underway;
   Sockets sockets;
   bson_error_t error;
+  const auto begin = [&] {
+    const bool begun = underway.connect(sockets, "a:1", error) && underway.begin(error);
+    underway.end();
+    return begun;
+  };
   underway.is(1);
-  ASSERT_TRUE(underway.begin(sockets, "a:1", error));
-  underway.end();
+  EXPECT_TRUE(begin());
   underway.give_up(1);
-  ASSERT_FALSE(underway.begin(sockets, "a:1", error));
+  EXPECT_FALSE(begin());
   EXPECT_EQ(driver_failure(error, 1).outcome, Outcome::not_executed);
   underway.is(2);
-  EXPECT_TRUE(underway.begin(sockets, "a:1", error)) << "the next command";
-  underway.end();
+  EXPECT_TRUE(begin()) << "the next command";
   underway.give_up(1);  // late
   EXPECT_FALSE(underway.given_up());
-  EXPECT_TRUE(underway.begin(sockets, "a:1", error));
+  EXPECT_TRUE(begin());
+}
+
+TEST(Underway, WhatIsGivenUpWhileItsConnectionIsMadeDoesNotBeginThere) {
+  Underway underway;
+  Sockets sockets;
+  bson_error_t error;
+  underway.is(1);
+  ASSERT_TRUE(underway.connect(sockets, "a:1", error));
+  underway.give_up(1);
+  EXPECT_FALSE(underway.begin(error));
+  EXPECT_EQ(driver_failure(error, 1).outcome, Outcome::not_executed);
+  underway.end();
 }
 
 std::string refusal_of(const std::string& uri) {

@@ -25,8 +25,10 @@ void copy_plain(const Bson& command, bson_t* to) {
 bool commit(OwnSession& open, Underway& underway, ReplyBson& reply, bson_error_t& error) {
   const DescriptionHandle primary(
       mongoc_client_select_server(open.client(), true, nullptr, &error));
-  if (!primary || !underway.begin(open.sockets(), "", error)) return false;
-  const bool done = mongoc_client_session_commit_transaction(open.session(), reply.out(), &error);
+  if (!primary || !underway.connect(open.sockets(), "", error)) return false;
+  const bool done =
+      underway.begin(error) &&
+      mongoc_client_session_commit_transaction(open.session(), reply.out(), &error);
   underway.end();
   return done;
 }

@@ -143,7 +143,13 @@ bool Workers::drop_queued(State& state, core::CommandId command) {
 
 void Workers::abandon(core::CommandId command) {
   const std::lock_guard lock(state_->mutex);
-  if (drop_queued(*state_, command)) return;
+  if (drop_queued(*state_, command)) {
+    // It had no worker. Those that make a connection for what was given up end now.
+    for (const auto& w : state_->workers) {
+      if (w->abandoned && w->carrier) w->carrier->interrupt(w->command);
+    }
+    return;
+  }
   const auto busy = std::find_if(state_->workers.begin(), state_->workers.end(),
                                  [&](const auto& w) { return w->command == command; });
   if (busy == state_->workers.end()) return;
@@ -236,7 +242,7 @@ void Workers::stop() {
       worker->given.reset();
       leave_soon(*worker);
     } else if (worker->carrier) {
-      worker->carrier->interrupt(worker->command);
+      for (int twice = 0; twice < 2; ++twice) worker->carrier->interrupt(worker->command);
     }
   }
   executor_->wait(lock, state_->ended, kStopWait, [this] { return state_->workers.empty(); });

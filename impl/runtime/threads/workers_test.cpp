@@ -71,7 +71,7 @@ class ManualExecutor final : public Executor {
 /// Commands that are under way, until the test answers them or they are cut.
 struct Wire {
   std::map<CommandId, std::function<void(core::Reply)>> under_way;
-  std::set<CommandId> cut;
+  std::multiset<CommandId> cut;
 
   class Link final : public Carrier {
    public:
@@ -200,6 +200,21 @@ TEST(Workers, WhatIsAbandonedBeforeItBeganIsNeverCarried) {
   f.executor->run_all();
   EXPECT_EQ(f.wire.under_way.count(1), 0u);
   EXPECT_EQ(f.wire.under_way.count(2), 1u);
+}
+
+/// The first cut spares a connection that is being made; the second ends it.
+TEST(Workers, WhatHangsIsCutOnceMoreIfACommandFoundNoWorker) {
+  WorkersFixture f(1);
+  for (CommandId id = 1; id <= 4; ++id) {
+    f.submit(id);
+    f.executor->run_all();
+    f.workers.abandon(id);
+  }
+  EXPECT_EQ(f.wire.cut.count(1), 1u);
+  f.submit(5);
+  f.executor->run_all();
+  f.workers.abandon(5);
+  EXPECT_EQ(f.wire.cut.count(1), 2u);
 }
 
 /// Whatever is submitted, answered and abandoned, in whatever order the threads run: once they have
