@@ -13,6 +13,16 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
+/// A member that meets a full disk in the middle of a run only dies.
+void require_room(const std::string& folder, int members) {
+  constexpr std::uintmax_t kMiB = 1 << 20, kOfAMember = 320;  // its journal
+  const auto free = fs::space(folder).available / kMiB;
+  if (free >= kOfAMember * static_cast<std::uintmax_t>(members)) return;
+  throw std::runtime_error("'" + folder + "' has " + std::to_string(free) +
+                           " MiB free: each member needs " + std::to_string(kOfAMember) +
+                           "; TMPDIR names another folder");
+}
+
 }  // namespace
 
 milliseconds date(const Json& value) {
@@ -32,6 +42,7 @@ ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(std::move(options))
   // The snapshot is of a set of members that are all alike.
   const bool usual = !options_.standalone && options_.fields.empty();
   const auto prepared = usual ? data_snapshot(program) : std::nullopt;
+  require_room(folder(), options_.members);
   if (options_.faulty) proxy_ = std::make_unique<FaultProxy>();
   for (const int port : free_ports(options_.members)) {
     const auto data = folder() + "/" + std::to_string(port);
