@@ -5,7 +5,7 @@
 #include <string_view>
 
 /// The inputs of an acquire call and its handle, and the arrows of the lifecycle diagram that each
-/// takes. The abstract lock, the explorer of the core and the conformance of histories share it.
+/// takes. The abstract lock and the conformance of histories share it.
 namespace leasehold::model {
 
 enum class LifecycleStep : std::uint8_t {

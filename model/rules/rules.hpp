@@ -3,8 +3,8 @@
 #include <cstdint>
 
 /// The rules of the lock, each once, as pure functions of a document, a command and clocks. The
-/// monitors, the refinement, the abstract lock and the checks of the explored core call them; the
-/// proof writes its terms by them, with a term for a number. They share no code with the lock.
+/// monitors, the refinement and the abstract lock call them; the proof writes its terms by them,
+/// with a term for a number. They share no code with the lock.
 ///
 /// Times and spans are of any unit, the same one in a call.
 ///

@@ -34,7 +34,7 @@ std::vector<std::string> words(FuzzedDataProvider& input) {
   while (input.remaining_bytes() > 0 && all.size() < 12) {
     std::string word = input.PickValueInArray(
         {"", "--number", "-n", "--seed=", "--fraction", "--flag", "-f", "--text", "--wait=", "-w",
-         "--core", "--many", "--rest", "--", "--help", "--num", "-nf"});
+         "--list", "--many", "--rest", "--", "--help", "--num", "-nf"});
     if (input.ConsumeBool()) word += input.ConsumeRandomLengthString(24);
     all.push_back(std::move(word));
   }

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "cli/command_line.hpp"
-#include "model/explore/explorer.hpp"
 #include "model/history/history.hpp"
 #include "sim/plan/plan.hpp"
 
@@ -68,12 +67,6 @@ int verify(const std::vector<std::string>& words);
 int check(const std::vector<std::string>& words);
 int explore(const std::vector<std::string>& words);
 int prove(const std::vector<std::string>& words);
-
-/// Does the rest of `explore --core`; without a scope's name, in all scopes.
-int explore_core(const model::ExploreOptions& how, const std::string& scope_name,
-                 const std::string& json_file, const std::string& junit_file);
-/// Prints the core's scopes for `explore --list`.
-void list_core_scopes();
 int simulate(const std::vector<std::string>& words);
 int soak(const std::vector<std::string>& words);
 int cluster(const std::vector<std::string>& words);

@@ -78,7 +78,7 @@ po::variables_map parse(const std::string& usage, po::options_description option
     if (text == nullptr || !text->empty() || value.defaulted()) continue;
     const auto* known = options.find_nothrow(option, false);
     const bool needs_value = known == nullptr || known->semantic()->min_tokens() > 0;
-    if (!needs_value) continue;  // as --core, which means all of them alone
+    if (!needs_value) continue;  // as --list, which takes none
     throw UsageError("--" + option + " is '': it must not be empty");
   }
   return given;

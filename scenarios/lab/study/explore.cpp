@@ -20,7 +20,6 @@
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report/report.hpp"
-#include "sim/explored/core_system.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -201,12 +200,6 @@ nlohmann::ordered_json to_json(const Job& job) {
           {"story", found.story}};
 }
 
-void show_states(const model::Exploration& now) {
-  if (isatty(STDERR_FILENO) == 1) {
-    fmt::print(stderr, "\r\x1b[K{:.1f} million states\r", static_cast<double>(now.states) / 1e6);
-  }
-}
-
 void list_variants() {
   fmt::print("locks:\n");
   for (const auto lock : model::all_locks()) fmt::print("  {}\n", model::name_of(lock));
@@ -218,7 +211,6 @@ void list_variants() {
   for (const auto& s : model::partial_scopes()) {
     fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
   }
-  list_core_scopes();
   fmt::print("variants, and the guarantees of which one must break:\n");
   for (const auto& v : model::variants()) fmt::print("  {:<46} {}\n", v.name, to_string(v.breaks));
   fmt::print("changes that look as wrong and break nothing:\n");
@@ -248,9 +240,6 @@ po::options_description options_for(ExploreCommand& a) {
                         "--list names them")(
       "variant", po::value(&a.variant)->default_value(a.variant),
       "an error of the production lock, or none; --list names them")(
-      "core",
-      "the production core itself instead of the abstract lock: two providers, the bytes of their "
-      "commands, every order of events")(
       "list", "locks, scopes, and variants with the guarantees that they must break")(
       "scope", po::value(&a.scope_name), "one of the scopes; default all the standard ones")(
       "max-states", po::value(&a.max_states)->default_value(a.max_states),
@@ -263,7 +252,7 @@ po::options_description options_for(ExploreCommand& a) {
 }
 
 /// Reads names, and throws UsageError for the first thing that is wrong.
-void validate(ExploreCommand& a, bool core) {
+void validate(ExploreCommand& a) {
   const auto lock = model::lock_named(a.lock_name);
   if (!lock) throw UsageError("--lock is '" + a.lock_name + "': explore --list names them");
   a.lock = *lock;
@@ -274,24 +263,13 @@ void validate(ExploreCommand& a, bool core) {
   if (a.wrong != nullptr && a.lock != model::Lock::leasehold) {
     throw UsageError("--variant is '" + a.variant + "': only leasehold has variants");
   }
-  const bool known = core ? sim::explored::core_scope_named(a.scope_name) != nullptr
-                          : model::scope_named(a.scope_name) != nullptr;
-  if (!a.scope_name.empty() && !known) {
+  if (!a.scope_name.empty() && model::scope_named(a.scope_name) == nullptr) {
     throw UsageError("--scope is '" + a.scope_name + "': explore --list names them");
   }
   require_range("max-states", static_cast<std::int64_t>(a.max_states), 1, 1'000'000'000);
   require_writable("json", a.json_file);
   require_writable("junit", a.junit_file);
   if (!a.stories.empty()) require_folder("stories", a.stories);
-}
-
-/// Options of the abstract lock mean nothing for the core.
-void refuse_with_core(const po::variables_map& given) {
-  for (const char* option : {"lock", "variant", "stories"}) {
-    if (given.contains(option) && !given[option].defaulted()) {
-      throw UsageError(fmt::format("--{} beside --core: it is of the abstract lock alone", option));
-    }
-  }
 }
 
 std::vector<model::NamedScope> scopes_for(const ExploreCommand& a) {
@@ -365,17 +343,8 @@ int explore(const std::vector<std::string>& words) {
     list_variants();
     return kHolds;
   }
-  const bool core = given.contains("core");
-  if (core) refuse_with_core(given);
-  validate(asked, core);
+  validate(asked);
   catch_interruptions();
-  if (core) {
-    model::ExploreOptions how;
-    how.max_states = asked.max_states;
-    how.stop = interrupted;
-    how.progress = show_states;
-    return explore_core(how, asked.scope_name, asked.json_file, asked.junit_file);
-  }
   Jobs jobs = jobs_for(asked);
   run_all(jobs, asked.max_states);
   return conclude(asked, jobs);

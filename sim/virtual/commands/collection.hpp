@@ -69,7 +69,7 @@ struct Executed {
 /// Throws Unsupported for an unknown command, field or operator. Errors of the server are replies
 /// with ok: 0, or write errors.
 ///
-/// Pure, so that the same function serves a member, the explorer and the differential test.
+/// Pure, so that the same function serves a member and the differential test.
 /// REQUIRES: `command` names itself in its first field, as every command does.
 [[nodiscard]] Executed execute(const Object& command, const Collection& collection,
                                const Start& start);
