@@ -95,6 +95,22 @@ const std::vector<Promise>& joint_promises() {
                       {s.order(s.at), s.order(s.at + 20) + std::max(by, 0)});
          return 0;
        }},
+      {"OnlyALossDuringTheCallExplainsItsEnd", G7, "did not get them",
+       [](Scene& s, int by) {
+         const int lost = s.at - std::clamp(by, 0, 1), ends = s.at + 400;
+         s.h.named("x").ask(s.at - 45, "e", 3).win(s.at - 45, s.at - 40, "e", 3, s.order(s.at - 45));
+         s.h.slow(lost - 20, lost - 10, "e").lose(lost, "e", 3, "not_owner");
+         s.h.asks_all(s.at, "e", 1, both(), ends, true);
+         s.h.gets_not_all(ends, "e", 1, both(), "unavailable");
+         return 0;
+       }},
+      {"AnAttemptOfACallOnceFaultsAreOverEndsByNoError", G7, "(unauthorized)",
+       [](Scene& s, int by) {
+         s.h.asks_all(s.at, "e", 1, both(), s.at + 900, by > 0);
+         s.h.named("x").ask(s.at + 5, "e", 1, -1, true).ended(s.at + 20, "e", 1, "unauthorized");
+         s.h.gets_not_all(s.at + 20, "e", 1, both(), "cancelled");
+         return 0;
+       }},
       {"OnlyADelayInTheLeaseBeforeExplainsALoss", G7, "did not get them",
        [](Scene& s, int by) {
          const int lost = s.at + 1'300, slow = lost - 1'000 - by;

@@ -760,6 +760,15 @@ const std::vector<Promise>& lock_promises() {
          s.h.yes(known - by, known + 400, "d", 1).until(sent + s.kLease);
          return 0;
        }},
+      {"WhileAMachineIsSuspendedALeaseStandsStill", calls, "more than what is left",
+       [](Scene& s, int by) {
+         const bool suspends = s.draw.one_in(2);
+         s.holds().pause(s.at + 100, "d").resume(s.at + 200, "d").with([suspends](Event& e) {
+           e.suspended = suspends;
+         });
+         s.h.yes(s.at + 220, s.at + 400, "d", 1).until(s.lease_end() + (suspends ? 100 : 0) + by);
+         return 0;
+       }},
       {"EnsurePromisesNoMoreThanTheLease", calls, "too much",
        [](Scene& s, int by) {
          s.holds().calls(s.at + 20, "d", "ensure", s.at + 320, 1);

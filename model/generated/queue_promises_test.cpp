@@ -34,7 +34,13 @@ const std::vector<Promise>& queue_promises() {
          const char* first = by > 0 ? "f" : "e";
          const char* second = by > 0 ? "e" : "f";
          s.holds();
+         const bool behind = s.draw.one_in(2);
+         if (behind) queues(s, s.at + 12, "d", kGood, 2);
          queues(s, s.at + 20, "e", kGood);
+         if (behind) {
+           s.h.leaves_queue(s.at + 30, "d", 2, s.order(s.at + 30)).ended(s.at + 30, "d", 2, "timed_out");
+           s.h.clean_up(s.at + 30, s.at + 38, "d", 2, 0);
+         }
          queues(s, s.at + 40, "f", kGood);
          passes(s, s.at + 100, "d", first);
          passes(s, s.at + 150, first, second);
@@ -143,6 +149,16 @@ const std::vector<Promise>& queue_promises() {
          }
          return 0;
        }},
+      {"TurnsAreAskedOnceTheEntryIsAnswered", G7, "had no turn",
+       [](Scene& s, int by) {
+         const int passed = 1'000 + s.draw.from(0, 300);
+         s.holds();
+         queues(s, s.at + 20, "e", kGood);
+         s.h.refused(passed - 20, passed + 1 - std::clamp(by, 0, 1), "e", 1);
+         passes(s, passed, "d", "e");
+         frees(s, passed + 20, "e");
+         return 0;
+       }},
       {"AProcessReadsOnAtOnce", G7, "did not read on",
        [](Scene& s, int by) {
          s.holds();
@@ -157,8 +173,28 @@ const std::vector<Promise>& queue_promises() {
        [](Scene& s, int by) {
          s.holds();
          queues(s, s.at + 20, "e", kGood);
-         gives_up(s, s.at + 60 + std::clamp(by, -9, 9));
+         const int ended = s.at + 60 + std::clamp(by, -9, 9);
+         s.h.ended(ended, "e", 1, "timed_out");
+         s.h.clean_up(ended + s.late, ended + s.late + 8, "e", 1, 0);
          s.h.reads(s.at + 40, "e").stops_reading(s.at + 60, "e");
+         return 0;
+       }},
+      {"WhoHasJustBeenToldNeedsNotReadOn", G7, "did not read on",
+       [](Scene& s, int by) {
+         s.holds();
+         queues(s, s.at + 20, "e", kGood);
+         s.h.reads(s.at + 5, "e").stops_reading(s.at + 28 + std::clamp(by, 0, 1), "e");
+         passes(s, s.at + 100, "d", "e");
+         frees(s, s.at + 140, "e");
+         return 0;
+       }},
+      {"WhoWasNotToldNeedsNotReadOn", G7, "did not read on",
+       [](Scene& s, int by) {
+         s.holds();
+         queues(s, s.at + 20, "e", kGood).before(2).order -= by > 0 ? 0 : 1;
+         s.h.reads(s.at + 40, "e").stops_reading(s.at + 60, "e");
+         passes(s, s.at + 100, "d", "e");
+         frees(s, s.at + 140, "e");
          return 0;
        }},
       {"NewsOfAGrantAreActedOn", G7, "did not act on it",
@@ -169,6 +205,41 @@ const std::vector<Promise>& queue_promises() {
          s.h.reads(s.at + 40, "e").hears(s.at + 60, "e");
          s.h.pass_on(given, given + 6, "d", 1, heard, "e", 1, s.order(given));
          frees(s, heard + 20, "e");
+         return given;
+       },
+       kWaiters},
+      {"OnlyWhoReadsThenActsOnNews", G7, "did not act on it",
+       [](Scene& s, int by) {
+         const int given = s.at + 200, heard = given + 900;
+         const bool opens = s.draw.one_in(2);
+         s.holds();
+         queues(s, s.at + 20, "e", kGood);
+         s.h.reads(by <= 0 && opens ? s.at + 5 : s.at + 40, "e").hears(s.at + 60, "e");
+         s.h.pass_on(given, given + 6, "d", 1, heard, "e", 1, s.order(given));
+         if (by <= 0 && !opens) s.h.stops_reading(given + 3, "e");
+         frees(s, heard + 20, "e");
+         return 0;
+       }},
+      {"AnAttemptUnderWaySaysMoreThanNews", G7, "did not act on it",
+       [](Scene& s, int by) {
+         const int given = s.at + 200, heard = given + 900;
+         s.holds();
+         queues(s, s.at + 20, "e", kGood);
+         s.h.reads(s.at + 40, "e").hears(s.at + 60, "e");
+         s.h.pass_on(given, given + 6, "d", 1, heard, "e", 1, s.order(given));
+         s.h.refused(given - 3, given - std::clamp(by, 0, 1), "e", 1);
+         frees(s, heard + 20, "e");
+         return 0;
+       }},
+      {"WhoEndsLaterActsOnNewsBefore", G7, "did not act on it",
+       [](Scene& s, int by) {
+         const int given = s.at + 200, ended = given + 6 + 16 + s.late + by;
+         s.holds();
+         queues(s, s.at + 20, "e", kGood);
+         s.h.reads(s.at + 40, "e").hears(s.at + 60, "e");
+         s.h.pass_on(given, given + 6, "d", 1, -1, "e", 1, s.order(given));
+         s.h.ended(ended, "e", 1, "timed_out");
+         s.h.clean_up(ended, ended + 8, "e", 1, s.order(ended));
          return given;
        },
        kWaiters},
@@ -194,6 +265,25 @@ const std::vector<Promise>& queue_promises() {
          return ended;
        },
        kWorker},
+      {"WhoWasNotToldOfItsPlaceLeavesNone", G7, "stayed in the queue",
+       [](Scene& s, int by) {
+         s.holds();
+         queues(s, s.at + 20, "e", kGood).before(2).order -= by > 0 ? 0 : 1;
+         s.h.ended(s.at + 100, "e", 1, "timed_out").look(s.at + 800, s.at + 808, "e");
+         return 0;
+       }},
+      {"WhoWasToldThatItsPlaceWentLeavesNone", G7, "stayed in the queue",
+       [](Scene& s, int by) {
+         const auto left = s.order(s.at + 60);
+         s.holds();
+         queues(s, s.at + 20, "e", kGood);
+         s.h.extend(s.at + 60, s.at + 68, "d", 1, left).leaves_queue(s.at + 60, "e", 1, left);
+         s.h.refused(s.at + 80, s.at + 88, "e", 1).with([&](Event& e) {
+           e.order = left - std::clamp(by, 0, 1);
+         });
+         s.h.ended(s.at + 100, "e", 1, "timed_out").look(s.at + 800, s.at + 808, "e");
+         return 0;
+       }},
       {"AnEntryIsServedInTheTurnsBeforeIt", G7, "was not served in the",
        [](Scene& s, int by) {
          const int joined = s.at + 24, over = s.at + 300, way = 300 + s.kAttempts + s.late;
