@@ -45,8 +45,8 @@ struct Scene {
 };
 
 /// What explains that something is late: the machine stood still, as a member did, its process, its servers had no
-/// majority or answered slowly, its only worker was taken.
-enum class Delay : std::uint8_t { machine, process, majority, servers, worker, count };
+/// majority or answered slowly, its only worker was taken. A command that hangs explains nothing.
+enum class Delay : std::uint8_t { machine, process, majority, servers, worker, hung, count };
 using Delays = EnumSet<Delay>;
 
 struct Promise {
@@ -74,6 +74,7 @@ inline void delay(HistoryBuilder& h, Delay why, int from, int to, const std::str
     case Delay::majority: h.no_majority(from, to); break;
     case Delay::servers: h.slow(from, to, who); break;
     case Delay::worker: h.busy(from, to, who); break;
+    case Delay::hung: h.busy(from, to, who).unanswered(); break;
     case Delay::count: break;
   }
 }

@@ -138,6 +138,7 @@ const std::vector<Promise>& queue_promises() {
       {"TurnsAreAskedOfOneClockThatRan", G7, "had no turn",
        [](Scene& s, int by) {
          const int passed = 1'000 + s.draw.from(0, 300), moved = s.draw.from(s.at + 30, passed);
+         const int jumped = s.draw.from(s.at - 40, passed);
          s.holds();
          queues(s, s.at + 20, "e", kGood);
          passes(s, passed, "d", "e");
@@ -145,7 +146,7 @@ const std::vector<Promise>& queue_promises() {
          if (by <= 0 && s.draw.one_in(2)) {
            s.h.no_majority(moved - 5, moved);
          } else if (by <= 0) {
-           s.h.fault(moved, "clock-jump");
+           s.h.fault(jumped, "clock-jump");
          }
          return 0;
        }},
@@ -286,15 +287,29 @@ const std::vector<Promise>& queue_promises() {
        }},
       {"AnEntryIsServedInTheTurnsBeforeIt", G7, "was not served in the",
        [](Scene& s, int by) {
-         const int joined = s.at + 24, over = s.at + 300, way = 300 + s.kAttempts + s.late;
+         const bool is_read_late = s.draw.one_in(2);  // by then its process had the answer
+         const int joined = s.at + (is_read_late ? 28 : 24);
+         const int over = s.at + 300, way = 300 + s.kAttempts + s.late;
          const int served = joined + (over - s.at - 9) + 2 * way + by;
          s.holds();
          queues(s, s.at + 20, "e", kGood);
+         if (is_read_late) s.h.before(1).at_ns = (s.at + 290) * kMs;
          s.h.pass_on(over, over + 6, "d", 1, served, "e", 1, s.order(over));
          frees(s, served + 20, "e");
          return joined;
        },
        kWaiters},
+      {"AHolderThatStoodStillLengthensATurn", G7, "was not served in the",
+       [](Scene& s, int by) {
+         const int told = s.at + 109, over = s.at + 300, way = 300 + s.kAttempts + s.late;
+         const int served = s.at + 154 + (over - told + 90) + 2 * way + by;
+         s.h.ask(s.at, "d", 1).win(s.sent(), told, "d", 1, s.order(s.sent()));
+         s.h.dawdles(s.at + 10, s.at + 100, "d");
+         queues(s, s.at + 150, "e", kGood);
+         s.h.pass_on(over, over + 6, "d", 1, served, "e", 1, s.order(over));
+         frees(s, served + 20, "e");
+         return 0;
+       }},
   };
   return all;
 }
