@@ -98,7 +98,8 @@ const std::vector<Promise>& joint_promises() {
       {"OnlyALossDuringTheCallExplainsItsEnd", G7, "did not get them",
        [](Scene& s, int by) {
          const int lost = s.at - std::clamp(by, 0, 1), ends = s.at + 400;
-         s.h.named("x").ask(s.at - 45, "e", 3).win(s.at - 45, s.at - 40, "e", 3, s.order(s.at - 45));
+         s.h.named("x").ask(s.at - 45, "e", 3);
+         s.h.win(s.at - 45, s.at - 40, "e", 3, s.order(s.at - 45));
          s.h.slow(lost - 20, lost - 10, "e").lose(lost, "e", 3, "not_owner");
          s.h.asks_all(s.at, "e", 1, both(), ends, true);
          s.h.gets_not_all(ends, "e", 1, both(), "unavailable");

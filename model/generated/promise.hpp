@@ -44,8 +44,8 @@ struct Scene {
   }
 };
 
-/// What explains that something is late: the machine stood still, as a member did, its process, its servers had no
-/// majority or answered slowly, its only worker was taken. A command that hangs explains nothing.
+/// What explains that something is late: the machine stood still, or its process; its servers had
+/// no majority or answered slowly; its only worker was taken. A command that hangs explains nothing.
 enum class Delay : std::uint8_t { machine, process, majority, servers, worker, hung, count };
 using Delays = EnumSet<Delay>;
 

@@ -38,8 +38,8 @@ const std::vector<Promise>& queue_promises() {
          if (behind) queues(s, s.at + 12, "d", kGood, 2);
          queues(s, s.at + 20, "e", kGood);
          if (behind) {
-           s.h.leaves_queue(s.at + 30, "d", 2, s.order(s.at + 30)).ended(s.at + 30, "d", 2, "timed_out");
-           s.h.clean_up(s.at + 30, s.at + 38, "d", 2, 0);
+           s.h.leaves_queue(s.at + 30, "d", 2, s.order(s.at + 30));
+           s.h.ended(s.at + 30, "d", 2, "timed_out").clean_up(s.at + 30, s.at + 38, "d", 2, 0);
          }
          queues(s, s.at + 40, "f", kGood);
          passes(s, s.at + 100, "d", first);

@@ -10,8 +10,8 @@ void SoundHistories::loses(HistoryBuilder& s, int at, const char* process, int s
   if (draw_.one_in(2)) s.no(at + 1, at + draw_.from(2, 60), process, session);
 }
 
-/// A call that waits, gets the lock when it is free, or returns by its timeout.
-/// `free`: from when on the lock may be taken; `died`: because its holder did, so that this is late.
+/// A call that waits gets the lock when it is free, or returns by its timeout. `free`: from when on
+/// the lock may be taken; `died`: because its holder did, so that this is late.
 void SoundHistories::serve(HistoryBuilder& s, const char* process, int asked, int& free,
                            bool& died) {
   const int until = draw_.any_of({-1, 0, asked + draw_.from(200, 7'000)});
