@@ -132,6 +132,26 @@ class HistoryBuilder {
     return reply(back, process, order, 0);
   }
 
+  /// The event before is otherwise.
+  template <typename Change>
+  HistoryBuilder& with(const Change& change) {
+    change(history_.back());
+    return *this;
+  }
+  HistoryBuilder& also(const Event& e) { return add(e); }
+  /// The event `back` places before the end.
+  Event& before(std::size_t back) { return history_[history_.size() - back]; }
+  [[nodiscard]] std::string last_lock_id(const std::string& process, int session) const {
+    return attempts_.at(owner(process, session)).first;
+  }
+  /// The reply before never came.
+  HistoryBuilder& unanswered() {
+    return with([](Event& e) {
+      e.outcome = "unknown";
+      e.matched = e.order = 0;
+    });
+  }
+
   /// The reply before showed what this session wrote last: it holds the lock.
   HistoryBuilder& seeing(const std::string& process, int session) {
     history_.back().seen_lock_id = attempts_.at(owner(process, session)).first;
@@ -184,6 +204,13 @@ class HistoryBuilder {
     e.sent_ns = at * kMillion;
     e.deadline_ns = (at + 1'000) * kMillion;
     return add(e);
+  }
+
+  /// It does not find its document, as far as a member knew at `order`.
+  HistoryBuilder& extend_in_vain(int at, int back, const std::string& process, int session,
+                                 std::int64_t order) {
+    send(at, process, session, "extend");
+    return reply(back, process, order, 0);
   }
 
   HistoryBuilder& lose(int at, const std::string& process, int session,
