@@ -323,6 +323,17 @@ const std::vector<Promise>& call_promises() {
          s.h.yes(s.at + 10, over + s.late + by, "d", 1);
          return over;
        }},
+      {"ADocumentExpiresAfterALeaseAndTheMargin", expires_at, "after acquiredAt",
+       [](Scene& s, int by) {
+         const int more = std::max(by, 0) * s.draw.any_of({-1, 1});
+         s.holds().before(3).expires_at_ms += more;
+         return 0;
+       }},
+      {"AStoredTokenIsBelowItsOwn", stored_token, "not below its own",
+       [](Scene& s, int by) {
+         s.holds().before(3).stored_token += std::clamp(by, 0, 1);
+         return 0;
+       }},
       {"ADocumentIsWrittenOverWhenItHasExpired", compare_and_set, "writes over a lock",
        [](Scene& s, int by) {
          s.holds().crash(s.at + 100, "d");

@@ -45,7 +45,7 @@ struct Scene {
 };
 
 /// What explains that something is late: the machine stood still, or its process; its servers had
-/// no majority or answered slowly; its only worker was taken. A command that hangs explains nothing.
+/// no majority or answered slowly; its only worker was taken. A hung command explains nothing.
 enum class Delay : std::uint8_t { machine, process, majority, servers, worker, hung, count };
 using Delays = EnumSet<Delay>;
 
