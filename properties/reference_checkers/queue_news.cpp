@@ -7,6 +7,16 @@
 namespace leasehold::properties {
 namespace {
 
+/// From when on a grant to the entry that this attempt left may be over before it is heard of.
+double useless_from(const Questions& q, const Event* attempt) {
+  const Event* ask = attempt == nullptr ? nullptr : q.of(*attempt, Kind::ask);
+  if (ask == nullptr) return kForever;
+  const double slow = 1 - static_cast<double>(ask->max_drift_ppm) / 1e6;
+  double lease = static_cast<double>(ask->expiry_ms) * slow;
+  if (ask->max_holding_ms > 0) lease = std::min(lease, static_cast<double>(ask->max_holding_ms));
+  return at(attempt) + lease * slow * kMs;
+}
+
 /// Whether a call of this process stood in a queue at both times, knew that, and had not asked to
 /// leave.
 bool listens(const Questions& q, const std::string& process, double from, double to) {
@@ -30,7 +40,8 @@ bool listens(const Questions& q, const std::string& process, double from, double
       if (won && at(reply) <= to) return false;
     }
     return to < std::min({at(q.of(*send, Kind::granted)), at(q.of(*send, Kind::ended)),
-                          q.finish(), q.last_sign(process), at(next)});
+                          q.finish(), q.last_sign(process), at(next),
+                          useless_from(q, next != nullptr ? q.sender(*next) : nullptr)});
   }) != nullptr;
 }
 
