@@ -13,8 +13,11 @@ namespace leasehold::sim::live {
 /// Pure; times are in ns of any one clock.
 class RequestWatch {
  public:
-  /// Waits that are shorter are not reported.
+  /// Waits that are shorter are not reported ...
   static constexpr std::int64_t kSlowFrom_ns = 100'000'000;
+  /// ... but for those that end without an answer. The shortest operation timeout is 100 ms, and on
+  /// a busy machine a request may need most of that until it arrives here.
+  static constexpr std::int64_t kGivenUpFrom_ns = 10'000'000;
   /// Called for each slow wait, with when it began and when it ended.
   using Report = std::function<void(std::int64_t from_ns, std::int64_t to_ns)>;
 
@@ -47,7 +50,7 @@ class RequestWatch {
   };
 
   /// Whether it has waited for so long that it was reported.
-  bool report(const Request& one, std::int64_t now_ns) const;
+  bool report(const Request& one, std::int64_t now_ns, std::int64_t slow_from_ns) const;
 
   const Report report_;
   Messages requests_, answers_;
