@@ -48,7 +48,8 @@ void PendingCommands::not_heard() {
 
 /// By turns, because a release behind thousands of attempts would keep its lock from all others.
 std::optional<Timer> PendingCommands::next_in_line(bool attempts_too) {
-  const bool attempt = attempts_too && !attempts_.empty() && (!attempt_last_ || departures_.empty());
+  const bool turn = !attempt_last_ || departures_.empty();
+  const bool attempt = attempts_too && !attempts_.empty() && turn;
   Line& line = attempt ? attempts_ : departures_;
   if (line.empty()) return std::nullopt;
   const Timer next = line.begin()->second;

@@ -74,25 +74,26 @@ void RequestWatch::answered(std::string_view bytes, std::int64_t now_ns) {
       return one.number == int32_at(answer, 8);
     });
     if (request == open_.end()) return;  // one of many answers to one request
-    report(*request, now_ns, kSlowFrom_ns);
+    report(*request, now_ns);
     open_.erase(request);
   });
 }
 
 void RequestWatch::report_open(std::int64_t now_ns) {
   for (Request& one : open_) {
-    if (report(one, now_ns, kSlowFrom_ns)) one.from_ns = now_ns;
+    if (report(one, now_ns)) one.from_ns = now_ns;
   }
 }
 
 void RequestWatch::ended(std::int64_t now_ns) {
-  for (const Request& one : open_) report(one, now_ns, kGivenUpFrom_ns);
+  for (const Request& one : open_) {
+    if (now_ns - one.from_ns >= kGivenUpFrom_ns) report_(one.from_ns, now_ns + kUnreachable_ns);
+  }
   open_.clear();
 }
 
-bool RequestWatch::report(const Request& one, std::int64_t now_ns,
-                          std::int64_t slow_from_ns) const {
-  const bool slow = now_ns - one.from_ns >= slow_from_ns;
+bool RequestWatch::report(const Request& one, std::int64_t now_ns) const {
+  const bool slow = now_ns - one.from_ns >= kSlowFrom_ns;
   if (slow) report_(one.from_ns, now_ns);
   return slow;
 }
