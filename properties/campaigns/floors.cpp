@@ -216,8 +216,17 @@ std::optional<Shortfall> shortfall(const Finding& finding, const model::Floors& 
 const std::vector<ExcuseLimit>& excuse_limits() {
   using enum Check;
   static const std::vector<ExcuseLimit> all{
-      {G5, 10, 80}, {G6, 1, 50}, {G7, 1, 97}, {G8, 27, 97}, {G9, 79, 99},
-      {release, 1, 50}, {needless, 1, 50}, {refinement, 1, 50}, {grounded, 1, 50}};
+      // Live limits are about twice what runs at load 15 to 36 show, because such a load is usual.
+      // A pause that ends a lease also keeps its process from saying so.
+      {G5, 10, 50},
+      // Of thousands of waits a few fall into a fault, or into a moment in which servers are slow.
+      {G7, 1, 8}, {calls, 1, 5},
+      // A document that waits for the TTL monitor meets the faults that stop it.
+      {G8, 27, 70},
+      // On a busy machine most commands take more than 100 ms, hence may be sent once more.
+      {G9, 79, 90},
+      // One in forty was excused at most: a worker was not free.
+      {G6, 1, 5}, {release, 1, 5}, {needless, 1, 5}, {refinement, 1, 5}, {grounded, 1, 5}};
   return all;
 }
 
