@@ -222,7 +222,7 @@ const std::vector<ExcuseLimit>& excuse_limits() {
       // Of thousands of waits a few fall into a fault, or into a moment in which servers are slow.
       {G7, 1, 8}, {calls, 1, 5},
       // A document that waits for the TTL monitor meets the faults that stop it.
-      {G8, 27, 70},
+      {G8, 27, 90},
       // On a busy machine most commands take more than 100 ms, hence may be sent once more.
       {G9, 79, 90},
       // One in forty was excused at most: a worker was not free.

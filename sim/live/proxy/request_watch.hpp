@@ -18,8 +18,8 @@ class RequestWatch {
   /// ... but for those that end without an answer. The shortest operation timeout is 100 ms, and on
   /// a busy machine a request may need most of that until it arrives here.
   static constexpr std::int64_t kGivenUpFrom_ns = 10'000'000;
-  /// Then the driver sends nothing for so long: after an error it asks a server no sooner whether it
-  /// is there (Server Discovery and Monitoring, minHeartbeatFrequencyMS).
+  /// Then the driver sends nothing for so long: after an error it asks a server no sooner whether
+  /// it is there (Server Discovery and Monitoring, minHeartbeatFrequencyMS).
   static constexpr std::int64_t kUnreachable_ns = 500'000'000;
   /// Called for each slow wait, with when it began and until when nothing could be sent.
   using Report = std::function<void(std::int64_t from_ns, std::int64_t to_ns)>;
