@@ -106,6 +106,24 @@ TEST(FlowControl, AReleaseIsNotBehindAllAttempts) {
   EXPECT_LE(w.sent_as<AcquireCommand>().size(), 3u);
 }
 
+/// A delete that is too late to be of use is dropped, and the next delete is sent in its place.
+TEST(FlowControl, AReleaseThatIsNotSentAnyMoreTakesNoTurnFromTheNext) {
+  auto w = world_with(1);
+  w.hold(1, "first");
+  w.hold(2, "second");
+  ask(w, 3, 3);  // takes the slot
+  w.give(ReleaseAsked{1});
+  w.now += seconds(5);
+  w.give(ReleaseAsked{2});
+  ask(w, 4, 9);
+  w.now += milliseconds(1'500);  // two leases after the first release
+  const auto attempts = w.sent_as<AcquireCommand>();
+  w.give(ReplyArrived{w.last_command().id, w.won(w.last_command())});
+  ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  EXPECT_EQ(std::get<DeleteCommand>(w.last_command().body).name, "second");
+  EXPECT_EQ(w.sent_as<AcquireCommand>().size(), attempts.size());
+}
+
 TEST(FlowControl, NoAttemptIsSentWhileExtensionsAreBehind) {
   auto w = world_with(1);
   constexpr SessionId kHeld = 2 * kMaxBatch + 1;

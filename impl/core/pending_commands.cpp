@@ -15,6 +15,9 @@ CommandId PendingCommands::send(PendingCommand pending, std::chrono::millisecond
   pending.sent = step.now;
   pending.counts = !may_take_long(body);
   busy_ += pending.counts ? 1 : 0;
+  using enum PendingCommand::Kind;
+  if (pending.kind == attempt) attempt_last_ = true;
+  if (pending.kind == departure || pending.kind == hand_over) attempt_last_ = false;
   LEASEHOLD_CHECK(pending_.empty() || pending_.rbegin()->first < id);
   pending_.emplace(id, std::move(pending));
   step.out.push_back(Send{{id, timeout, std::move(body)}});
@@ -45,10 +48,10 @@ void PendingCommands::not_heard() {
 
 /// By turns, because a release behind thousands of attempts would keep its lock from all others.
 std::optional<Timer> PendingCommands::next_in_line(bool attempts_too) {
-  const bool attempt = attempts_too && !attempts_.empty() && (attempt_next_ || departures_.empty());
+  const bool turn = !attempt_last_ || departures_.empty();
+  const bool attempt = attempts_too && !attempts_.empty() && turn;
   Line& line = attempt ? attempts_ : departures_;
   if (line.empty()) return std::nullopt;
-  attempt_next_ = !attempt;
   const Timer next = line.begin()->second;
   line.erase(line.begin());
   return next;

@@ -64,7 +64,11 @@ class PendingCommands {
   }
   /// REQUIRES: it is due since then
   void leave_line(Timer timer, LocalInstant since) { line_of(timer.kind).erase({since, timer}); }
-  /// The next in line, attempts and departures by turns. None: the line is empty.
+  [[nodiscard]] bool stands_in_line(Timer timer, LocalInstant since) {
+    return line_of(timer.kind).contains({since, timer});
+  }
+  /// The next in line, attempts and departures by turns. None: the line is empty. One that is then
+  /// not sent, because its time is over, has had no turn.
   std::optional<Timer> next_in_line(bool attempts_too);
 
   /// Before `take`: this command was answered by a server or by the driver, or was given up.
@@ -102,7 +106,7 @@ class PendingCommands {
   int busy_ = 0;     ///< slots that are taken; more than there are where an answer needs another
   int unheard_ = 0;  ///< commands in a row that were not answered in time; at most `slots_`
   Line attempts_, departures_;
-  bool attempt_next_ = true;
+  bool attempt_last_ = false;    ///< of the two kinds, an attempt was sent last
   bool others_first_ = false;  ///< within an event only
   CommandId last_command_ = 0;
   std::uint64_t last_beat_ = 0;

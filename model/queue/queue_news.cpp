@@ -50,6 +50,20 @@ std::int64_t told_of_win(const Digest& d, Index left) {
   return kNever;
 }
 
+/// From when on a grant by this entry may be of no use, because its lease began with the sending of
+/// the attempt that renewed it last. A call that hears of such a grant gives it back, and stands
+/// there no more; it may be a while until it has a worker to say so.
+std::int64_t useless_from(const Digest& d, Index place) {
+  const SendDigest& sent = d.writer(place);
+  if (sent.send == kNone) return kNever;
+  const SessionDigest& s = d.session_of(d.fact(sent.send));
+  if (s.ask == kNone) return kNever;
+  auto lease = shortest_lease(s.asked);
+  if (s.asked.max_holding_ms != 0) lease = std::min(lease, s.asked.max_holding_ms * kMs);
+  // Its clock may be as fast as it is slow.
+  return d.fact(sent.send).at_ns + lease - rules::drift_ns(lease / kMs, s.asked.max_drift_ppm);
+}
+
 /// When calls stood in this queue, knew of it and had not asked to leave, by id of the process.
 void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Reader>& all) {
   std::unordered_map<Id, Span*> open;  // by owner
@@ -59,7 +73,7 @@ void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Re
     const auto before = open.extract(place.owner);
     if (!before.empty()) {
       auto& to = before.mapped()->to;
-      to = std::min({to, place.at_ns, told_of_win(d, i)});
+      to = std::min({to, place.at_ns, told_of_win(d, i), useless_from(d, i)});
     }
     const auto told = place.place == 0 ? kNever : told_at(d, i);
     if (told == kNever) continue;

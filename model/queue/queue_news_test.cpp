@@ -113,5 +113,28 @@ TEST(CheckQueueNews, WhoHasAskedToLeaveNeedNotReadOn) {
   EXPECT_NE(f.why.find("b did not read on in its stream"), std::string::npos) << f.why;
 }
 
+/// The lease of the grant began with the attempt that left the entry, at 30. The record shows late
+/// that the entry was served, and the delete waits for a worker.
+TEST(CheckQueueNews, WhoIsGrantedTheLockWhenItsLeaseIsOverNeedNotReadOn) {
+  const auto with = [](int stops, int lease, int longest_holding) {
+    auto s = reads_news();
+    s.stops_reading(stops, "b", 110).pass_on(660, 665, "a", 1, -1, "b", 1, 110);
+    s.clean_up(670, 680, "b", 1, 120).ended(690, "b", 1, "timed out");
+    auto history = s.end(2'000);
+    for (Event& e : history) {
+      if (e.kind != Kind::ask || e.process != "b") continue;
+      e.expiry_ms = lease;
+      e.max_holding_ms = longest_holding;
+    }
+    return find(judge(history, {}), Check::G7);
+  };
+  EXPECT_EQ(with(630, 600, 0).violations, 0) << with(630, 600, 0).why;
+  const auto f = with(629, 600, 0);
+  EXPECT_EQ(f.violations, 1) << f.why;
+  EXPECT_NE(f.why.find("b did not read on in its stream"), std::string::npos) << f.why;
+  EXPECT_EQ(with(630, 1'000, 600).violations, 0) << "its longest holding is over";
+  EXPECT_EQ(with(630, 1'000, 601).violations, 1);
+}
+
 }  // namespace
 }  // namespace leasehold::model

@@ -58,10 +58,9 @@ class Refinement final : public Inquiry<Finding> {
   }
 
   void give_up(const Fact& e) {
-    if (out_.verdict != Verdict::holds) return;
-    out_.verdict = Verdict::unknown;
-    out_.why = "lock '" + d_.name(e.name) + "': more than " + std::to_string(LockStates::kMost) +
-               " states are possible at once";
+    out_.leave_open(Open::other, "lock '" + d_.name(e.name) + "': more than " +
+                                     std::to_string(LockStates::kMost) +
+                                     " states are possible at once");
   }
 
   // Clients

@@ -15,10 +15,16 @@ namespace leasehold::model {
 enum class Verdict { holds, violated, unknown };
 [[nodiscard]] const char* to_string(Verdict verdict);
 
-/// The reason of a finding that is unknown because its guarantee was never exercised.
+/// What keeps a finding unknown.
+enum class Open : std::uint8_t {
+  never_tested,  ///< nothing in the history exercised it
+  too_seldom,    ///< it was exercised, but below its floor
+  stalled,       ///< only a stall of the machine or a member explains what was late
+  excused,       ///< too many of its checks were excused
+  unread,        ///< the harness could not read all that was written
+  other
+};
 inline constexpr const char* kNeverTested = "never put to the test";
-/// The begin of the reason of a finding that is unknown because the machine or a member stalled.
-inline constexpr const char* kStalled = "the machine stalled ";
 
 using Excused = std::array<std::int64_t, kExcuses.size()>;  ///< how often, by `Excuse`
 
@@ -28,18 +34,22 @@ struct Finding {
   Verdict verdict = Verdict::holds;
   std::int64_t checked = 0;   ///< how often the guarantee was exercised
   std::int64_t floor = 0;     ///< below it the verdict is unknown
-  std::string why;            ///< of the first violation, or why unknown
+  std::string why;            ///< of the first violation, or why unknown: for people
+  Open open = Open::other;    ///< if it is unknown
   std::vector<Index> events;  ///< of the first violation
   std::int64_t violations = 0;
   Excused excused{};
   std::map<std::string, std::int64_t> counts;  ///< what else is worth reporting
 
+  /// Makes unknown what holds. What is violated stays so, and what is unknown keeps its reason.
+  void leave_open(Open by, std::string reason);
+  [[nodiscard]] bool is_open(Open by) const { return verdict == Verdict::unknown && open == by; }
   /// Whether it is unknown because nothing in the history exercised it.
-  [[nodiscard]] bool never_tested() const;
+  [[nodiscard]] bool never_tested() const { return is_open(Open::never_tested); }
   /// How many of its checks were excused.
   [[nodiscard]] std::int64_t all_excused() const;
   /// Whether it is unknown only because the machine or a member stalled.
-  [[nodiscard]] bool only_stalled() const;
+  [[nodiscard]] bool only_stalled() const { return is_open(Open::stalled); }
 };
 
 /// G1: a lease is never given to another before it ran out or was released.

@@ -67,8 +67,7 @@ void check_bound(const Digest& d, Finding& f, const TimeBound& bound, const Why&
   const Excuse excused = bound.delays.first_in({bound.due, latest})->why;
   excuse(f, excused);
   if (f.verdict != Verdict::holds || excused != Excuse::stall) return;
-  f.verdict = Verdict::unknown;
-  f.why = kStalled + ms(latest - bound.latest) + ": " + why();
+  f.leave_open(Open::stalled, "the machine stalled " + ms(latest - bound.latest) + ": " + why());
 }
 
 inline std::int64_t shortest_lease(const Asked& ask) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <utility>
 
 #include "model/verdict/checkers.hpp"
 #include "model/verdict/walk.hpp"
@@ -16,16 +17,15 @@ const char* to_string(Verdict verdict) {
   return "?";
 }
 
-bool Finding::never_tested() const {
-  return verdict == Verdict::unknown && checked == 0 && why == kNeverTested;
+void Finding::leave_open(Open by, std::string reason) {
+  if (verdict != Verdict::holds) return;
+  verdict = Verdict::unknown;
+  open = by;
+  why = std::move(reason);
 }
 
 std::int64_t Finding::all_excused() const {
   return std::accumulate(excused.begin(), excused.end(), std::int64_t{0});
-}
-
-bool Finding::only_stalled() const {
-  return verdict == Verdict::unknown && why.starts_with(kStalled);
 }
 
 std::vector<Finding> judge(const History& history, const Floors& floors) {
@@ -69,17 +69,11 @@ std::vector<Finding> judge(const Digest& d, const Floors& floors, const Watchers
   for (Finding& f : findings) {
     const auto floor = floors.find(f.check);
     if (floor != floors.end()) f.floor = floor->second;
-    if (f.verdict != Verdict::holds) continue;
-    if (!whole) {
-      f.verdict = Verdict::unknown;
-      f.why = "the history is not well-formed";
-    } else if (f.checked == 0) {
-      f.verdict = Verdict::unknown;
-      f.why = kNeverTested;
-    } else if (f.checked < f.floor) {
-      f.verdict = Verdict::unknown;
-      f.why =
-          "checked " + std::to_string(f.checked) + " times, fewer than " + std::to_string(f.floor);
+    if (!whole) f.leave_open(Open::other, "the history is not well-formed");
+    if (f.checked == 0) f.leave_open(Open::never_tested, kNeverTested);
+    if (f.checked < f.floor) {
+      f.leave_open(Open::too_seldom, "checked " + std::to_string(f.checked) +
+                                         " times, fewer than " + std::to_string(f.floor));
     }
   }
   return findings;

@@ -18,9 +18,8 @@ Finding check_protocol(const Digest& d) {
     const auto why = e.process + ": " + e.message.str();
     if (e.outcome != kNeverReady) {
       violate(f, why, {i});
-    } else if (f.verdict == Verdict::holds) {
-      f.verdict = Verdict::unknown;
-      f.why = why;
+    } else {
+      f.leave_open(Open::other, why);
     }
   }
   return f;
@@ -62,9 +61,8 @@ void add_by_documents(std::vector<Finding>& findings, const Digest& d, const Pro
     return e.kind == Kind::reread && e.outcome == "unread";
   });
   for (Finding& f : findings) {
-    if (!unread || !kByDocuments.contains(f.check) || f.verdict == Verdict::violated) continue;
-    f.verdict = Verdict::unknown;
-    f.why = "the server's oplog was not read to its end";
+    if (!unread || !kByDocuments.contains(f.check)) continue;
+    f.leave_open(Open::unread, "the server's oplog was not read to its end");
   }
 }
 
@@ -90,9 +88,7 @@ std::vector<Finding> judge_worker(const History& history, const Promises& promis
       findings.begin(), findings.end(),
       [](const Finding& a, const Finding& b) { return a.check < b.check; });
   for (Finding& f : findings) {
-    if (f.verdict != Verdict::holds || f.checked > 0) continue;
-    f.verdict = Verdict::unknown;
-    f.why = kNeverTested;
+    if (f.checked == 0) f.leave_open(Open::never_tested, kNeverTested);
   }
   return findings;
 }

@@ -36,7 +36,7 @@ struct Times {
 [[nodiscard]] Totals activity_floors(const VerifyOptions& options);
 
 /// The percentage of a guarantee's checks that may be excused, by world. properties/README.md has
-/// the measured figures: the limits are far above them.
+/// the measured figures: the limits are about twice as large, and at most 90.
 struct ExcuseLimit {
   model::Check check;
   int simulated, live;

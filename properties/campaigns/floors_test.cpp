@@ -23,10 +23,9 @@ TEST(Advice, IsGivenForEveryCauseOfAnUnknown) {
     conclude(all, {.floors = {{Check::G2, 5}}});
     return advice(all, hindrances);
   };
-  const auto unknown = [](const std::string& why) {
+  const auto unknown = [](model::Open by) {
     Finding f = checked(Check::G2, 9);
-    f.verdict = Verdict::unknown;
-    f.why = why;
+    f.leave_open(by, "");
     return f;
   };
   auto excused = checked(Check::G5, 1);
@@ -41,13 +40,13 @@ TEST(Advice, IsGivenForEveryCauseOfAnUnknown) {
        "seen too seldom: G3 0 of 1; run a plan that does more of it"},
       {said_of(fine, {.too_seldom = "pause 0 of 1", .see_more = "run more"}),
        "seen too seldom: pause 0 of 1; run more"},
-      {said_of(unknown(std::string(model::kStalled) + "90 ms")),
+      {said_of(unknown(model::Open::stalled)),
        "too much was late (G2): run it on a machine that does less else"},
       {said_of(excused, {.see_more = "run more"}),
        "too much was late (G5): run it on a machine that does less else, or run more"},
       {said_of(fine, {.stood_still = true}),
        "the machine stood still for more than half of the time: give it more of a CPU"},
-      {said_of(unknown(kNotRead)),
+      {said_of(unknown(model::Open::unread)),
        "the server's oplog was not read to its end: make it larger, or give the user `read` on "
        "`local`"},
       {said_of(fine, {.interrupted = true}), "it was interrupted: let it run to its end"},
@@ -55,7 +54,7 @@ TEST(Advice, IsGivenForEveryCauseOfAnUnknown) {
        "no worker became ready: run its command by hand, and see what it says"},
       {said_of(fine, {.harness_failure = "p0.1 died"}),
        "look at the last words of what died, and at memory and disk, and run it again"},
-      {said_of(unknown("the history is not well-formed")),
+      {said_of(unknown(model::Open::other)),
        "the lines of G2 say what is missing; scenarios/guide/verdict.md says what to do"},
       {advice({}, {}), "run it again: nothing was checked"}};
   for (const auto& [said, expected] : all) EXPECT_EQ(said, expected);

@@ -49,14 +49,8 @@ void merge(Finding& a, const Finding& b) {
   if (!outweighed) return;
   a.verdict = b.verdict;
   a.why = b.why;
+  a.open = b.open;
   a.events = b.events;
-}
-
-/// A violation stays one, and an unknown keeps its reason.
-void make_unknown(Finding& f, const char* why) {
-  if (f.verdict != Verdict::holds) return;
-  f.verdict = Verdict::unknown;
-  f.why = why;
 }
 
 /// Only for a live run, because that reads the oplog again at its end.
@@ -71,10 +65,7 @@ void add_majority(std::vector<Finding>& findings, const model::History& history)
     f.checked += e.count;
     if (e.outcome == "unread") {
       unread = true;
-      if (f.verdict == Verdict::holds) {
-        f.verdict = Verdict::unknown;
-        f.why = e.message.empty() ? kNotRead : e.message.str();
-      }
+      f.leave_open(model::Open::unread, e.message.empty() ? kNotRead : e.message.str());
     }
     if (e.outcome != "vanished") continue;
     ++f.checked;
@@ -85,7 +76,7 @@ void add_majority(std::vector<Finding>& findings, const model::History& history)
   }
   if (!read) return;
   if (unread) {
-    for (Finding& other : findings) make_unknown(other, kNotRead);
+    for (Finding& other : findings) other.leave_open(model::Open::unread, kNotRead);
   }
   findings.push_back(std::move(f));
 }
@@ -170,7 +161,7 @@ Judgement judge(const model::History& history, model::Facts facts) {
   if (refinement != nullptr) judgement.findings.push_back(refinement->result());
   for (Finding& f : judgement.findings) {
     const bool of_steps = kind_of(f.check) == model::CheckKind::model;
-    if (of_steps && !whole) make_unknown(f, "the history is not well-formed");
+    if (of_steps && !whole) f.leave_open(model::Open::other, "the history is not well-formed");
   }
   add_majority(judgement.findings, history);
   return judgement;

@@ -50,7 +50,7 @@ SimulateReport simulate_seeds(std::uint64_t from, std::uint64_t to, const PlanLi
 }
 
 /// As `simulate --seeds 1..200 --hash` prints it.
-constexpr std::uint64_t kHashOfSeeds1To200 = 0x45aa26edc0349ad9;
+constexpr std::uint64_t kHashOfSeeds1To200 = 0xe05a41b8d7fdf0e3;
 
 const SimulateReport& seeds_1_to_200() {
   static const auto report = simulate_seeds(1, 200, {});

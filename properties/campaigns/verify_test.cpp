@@ -293,8 +293,7 @@ TEST(VerifyLength, ItDoesNotGoOnForWhatMoreCasesCannotChange) {
 TEST(VerifyLength, ItGoesOnForWhatAStallLeftOpen) {
   auto report = busy();
   auto& stalled = found(report, Check::G5);
-  stalled.verdict = Verdict::unknown;
-  stalled.why = std::string(model::kStalled) + "90.0 ms: a was notified late";
+  stalled.leave_open(model::Open::stalled, "a was notified late");
   EXPECT_EQ(to_string(shortfalls(report)), "G5 0 of 3");
   EXPECT_TRUE(goes_on(report));
   report.elapsed_s = 180;
@@ -349,8 +348,6 @@ TEST(VerifyLength, AnAddedCaseIsOfTheSameLengthAndRepeatedByItsNumber) {
   EXPECT_NE(added[0].plan.seed, planned[0].plan.seed);
 }
 
-constexpr const char* kOther = "more than 64 states are possible at once";
-
 TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {
   std::vector<Finding> all{finding(Check::G1, 3), finding(Check::G8, 0)};
   conclude(all, {});
@@ -374,23 +371,22 @@ TEST(Findings, OfManyRunsCountsAreSumsAndWhatIsLargestStaysThat) {
   EXPECT_EQ(all[0].counts, (Totals{{"hidden_steps", 8}, {"largest_set", 5}}));
 }
 
-Finding unknown_for(const char* why) {
+Finding unknown_for(model::Open by) {
   Finding f = finding(Check::G5, 1);
-  f.verdict = Verdict::unknown;
-  f.why = why;
+  f.leave_open(by, "");
   return f;
 }
 
 TEST(Findings, AStallHidesNoOtherReason) {
-  const auto stalled = std::string(model::kStalled) + "90.0 ms: a was notified late";
+  using enum model::Open;
   for (const bool stall_first : {true, false}) {
-    std::vector<Finding> all{unknown_for(stall_first ? stalled.c_str() : kOther)};
-    merge(all, {unknown_for(stall_first ? kOther : stalled.c_str())});
-    EXPECT_EQ(all[0].why, kOther);
+    std::vector<Finding> all{unknown_for(stall_first ? stalled : other)};
+    merge(all, {unknown_for(stall_first ? other : stalled)});
+    EXPECT_EQ(all[0].open, other);
   }
   const auto floors = floors_for(usual());
-  EXPECT_TRUE(shortfall(unknown_for(stalled.c_str()), floors));
-  EXPECT_FALSE(shortfall(unknown_for(kOther), floors));
+  EXPECT_TRUE(shortfall(unknown_for(stalled), floors));
+  EXPECT_FALSE(shortfall(unknown_for(other), floors));
 }
 
 TEST(Findings, WhatIsViolatedStaysSoInAHistoryThatIsNotWhole) {
@@ -434,8 +430,7 @@ TEST(Findings, TooManyExcusesLeaveNothingThatHolds) {
 
 TEST(Findings, WhatAStallLeavesOpenAnotherRunDecidesByItsOwnChecks) {
   auto stalled = finding(Check::G5, 4);
-  stalled.verdict = Verdict::unknown;
-  stalled.why = std::string(model::kStalled) + "90.0 ms: a was notified late";
+  stalled.leave_open(model::Open::stalled, "a was notified late");
   stalled.excused[0] = 1;
   const auto certain = finding(Check::G5, 3);
   for (const bool stall_first : {true, false}) {

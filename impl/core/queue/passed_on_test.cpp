@@ -457,5 +457,26 @@ TEST(LockQueues, AfterItsHandOversInARowAProcessOffersTheLockToAll) {
   EXPECT_EQ(w.asked().session, 3u) << "who waits here joins the queue at once";
 }
 
+/// Found by a live run at load 29: each news of a grant sent the pass-on to the end of the line,
+/// until it was too late for it.
+TEST(LockQueues, APassOnThatWaitsForASlotKeepsItsPlaceInTheLineWhenItsOwnerIsGrantedTheLock) {
+  QueueWorld w;
+  w.core = ProviderCore("host:1:test", 1);
+  w.hold(1, "held");
+  w.acquire(2, "lock", QueueWorld::queued());
+  w.answer_queued();
+  w.answer_stream();
+  const auto granted = w.named(w.asked().lock_id);
+  w.acquire(3, "other");  // takes the slot
+  w.give(CancelAsked{2});
+  w.now += milliseconds(1);
+  w.give(ReleaseAsked{1});
+  w.now += milliseconds(1);
+  w.answer_stream({granted});
+  ASSERT_EQ(w.pass_ons() + w.sent_as<DeleteCommand>().size(), 0u);
+  w.give(ReplyArrived{w.attempt().id, w.won(w.attempt())});
+  EXPECT_EQ(w.pass_ons(), 1u) << "of the call that was cancelled first";
+}
+
 }  // namespace
 }  // namespace leasehold::core::passed_on_test

@@ -53,11 +53,12 @@ void Departures::send(DepartureId id, SendingStep step) {
   departure.receiver->sent = true;
 }
 
-/// Sends the command now, whether it waits for its timer or for a slot.
+/// Sends the command now, though it waits for its timer. One that waits for a slot keeps its place
+/// in the line: at its end, others that are due later would go before it.
 void Departures::send_now(DepartureId id, SendingStep step) {
   const Timer timer{Timer::Kind::departure, id};
+  if (step.pending.stands_in_line(timer, departures_.at(id).next_at)) return;
   clear_timer(timer.kind, id, step);
-  step.pending.leave_line(timer, departures_.at(id).next_at);
   send(id, step);
 }
 

@@ -206,9 +206,13 @@ TEST(LiveProperty, EveryGuaranteeHoldsInEveryDrawnRun) {
     const auto [findings, arrows] = properties::judge(history);
     ++runs;
     takeovers += findings.at(1).counts.contains("takeovers") ? 1 : 0;
-    // In five seconds nothing may be lost: what was never asked is not the run's fault.
+    // In five seconds nothing may be lost: what was never asked is not the run's fault. No more is
+    // what a busy machine leaves open the lock's.
     const auto found = model::overall_tested(findings);
-    if (found == Verdict::unknown && !violated) unknown += explain(findings);
+    const bool open = std::ranges::any_of(findings, [](const Finding& f) {
+      return f.verdict == Verdict::unknown && !f.never_tested() && !f.only_stalled();
+    });
+    if (open && !violated) unknown += explain(findings);
     // What shrinks does less and less.
     EXPECT_TRUE(violated || findings.at(2).checked > 0) << "exclusion\n" << to_scn(plan);
     if (found != Verdict::violated) return;

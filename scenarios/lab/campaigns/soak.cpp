@@ -63,8 +63,7 @@ std::vector<model::Finding> with_growth(const properties::SoakReport& report) {
   growth.why = report.grown;
   if (!report.grown.empty()) growth.verdict = model::Verdict::violated;
   if (report.grown.empty() && (report.too_short() || report.measured == 0)) {
-    growth.verdict = model::Verdict::unknown;
-    growth.why = "the run was too short to measure growth";
+    growth.leave_open(model::Open::too_seldom, "the run was too short to measure growth");
   }
   findings.push_back(std::move(growth));
   return findings;

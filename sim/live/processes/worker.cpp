@@ -19,6 +19,7 @@
 #include "sim/live/processes/worker_clock.hpp"
 #include "sim/live/run/harness_orders.hpp"
 #include "sim/live/run/resource.hpp"
+#include "sim/live/run/stall_watch.hpp"
 #include "sim/live/system/disk_waits.hpp"
 #include "sim/live/system/mongo_client.hpp"
 #include "sim/plan/lock_options.hpp"
@@ -38,8 +39,7 @@ using model::Event;
 using model::Kind;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kWatchdogPeriod{50};
-constexpr milliseconds kStallFrom{150};
+constexpr milliseconds kLookAtDisksEvery{50};
 constexpr std::chrono::hours kForEver{24};
 
 /// One line, one write: a killed process loses at most the line it was writing.
@@ -101,7 +101,12 @@ class Worker {
     started.leads = order_.plan.leads;
     emit(started);
     orders_.listen();
-    std::jthread watchdog([this](const std::stop_token& stop) { watch(stop); });
+    const StandstillWatch standstills([this] { return clock_->now().time_since_epoch().count(); },
+                                      [this](const Standstills::Span& span) {
+                                        note_stall({clock_->true_ns_of(span.from_ns),
+                                                    clock_->true_ns_of(span.to_ns)});
+                                      });
+    const std::jthread disks([this](const std::stop_token& stop) { watch_disks(stop); });
     {
       LockProvider provider = detail::Access::provider(start_driver());
       std::vector<std::jthread> threads;
@@ -431,29 +436,22 @@ class Worker {
     return Workload::TimePassed{};
   }
 
-  /// Reports when this process, or a thread of it, did not run, because on a busy machine that is
-  /// no fault of the lock.
-  void watch(const std::stop_token& stop) {
-    auto last = clock_->now();
+  /// On a busy machine that a thread of this process did not run is no fault of the lock.
+  void watch_disks(const std::stop_token& stop) {
     DiskWaits disk;
+    Standstills waits;
     while (!stop.stop_requested()) {
-      std::this_thread::sleep_for(kWatchdogPeriod);
-      const auto now = clock_->now();
-      if (now - last > kStallFrom) {
-        note_stall(clock_->true_ns_of(last.time_since_epoch().count()));
-      }
-      last = now;
-      const auto true_ns = clock_->true_ns();
-      const auto waited = disk.look(true_ns);
-      if (waited && std::chrono::nanoseconds(waited->to_ns - waited->from_ns) > kStallFrom) {
-        note_stall(waited->from_ns);
-      }
+      std::this_thread::sleep_for(kLookAtDisksEvery);
+      const auto waited = disk.look(clock_->true_ns());
+      if (!waited) continue;
+      for (const auto& span : waits.add({waited->from_ns, waited->to_ns})) note_stall(span);
     }
   }
 
-  void note_stall(std::int64_t from_ns) {
+  void note_stall(const Standstills::Span& span) {
     Event e = event(Kind::stall);
-    e.from_ns = from_ns;
+    e.from_ns = span.from_ns;
+    e.at_ns = span.to_ns;
     emit(e);
   }
 

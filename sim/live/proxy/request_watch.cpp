@@ -86,7 +86,9 @@ void RequestWatch::report_open(std::int64_t now_ns) {
 }
 
 void RequestWatch::ended(std::int64_t now_ns) {
-  report_open(now_ns);
+  for (const Request& one : open_) {
+    if (now_ns - one.from_ns >= kGivenUpFrom_ns) report_(one.from_ns, now_ns + kUnreachable_ns);
+  }
   open_.clear();
 }
 

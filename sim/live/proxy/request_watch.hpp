@@ -13,9 +13,15 @@ namespace leasehold::sim::live {
 /// Pure; times are in ns of any one clock.
 class RequestWatch {
  public:
-  /// Waits that are shorter are not reported.
+  /// Waits that are shorter are not reported ...
   static constexpr std::int64_t kSlowFrom_ns = 100'000'000;
-  /// Called for each slow wait, with when it began and when it ended.
+  /// ... but for those that end without an answer. The shortest operation timeout is 100 ms, and on
+  /// a busy machine a request may need most of that until it arrives here.
+  static constexpr std::int64_t kGivenUpFrom_ns = 10'000'000;
+  /// Then the driver sends nothing for so long: after an error it asks a server no sooner whether
+  /// it is there (Server Discovery and Monitoring, minHeartbeatFrequencyMS).
+  static constexpr std::int64_t kUnreachable_ns = 500'000'000;
+  /// Called for each slow wait, with when it began and until when nothing could be sent.
   using Report = std::function<void(std::int64_t from_ns, std::int64_t to_ns)>;
 
   explicit RequestWatch(Report report) : report_(std::move(report)) {}

@@ -81,6 +81,16 @@ TEST(RequestWatch, ReportsWhatHasNoAnswerYetAndGoesOn) {
   EXPECT_EQ(w.slow_ms, (Slow{{0, 400}, {400, 600}}));
 }
 
+TEST(RequestWatch, ReportsAShortWaitIfItsClientGaveUp) {
+  for (const std::int64_t waited_ms : {9, 10, 90}) {
+    Watched w;
+    w.watch.asked(request(1, ping()), 100 * kMillisecond);
+    w.watch.ended((100 + waited_ms) * kMillisecond);
+    EXPECT_EQ(w.slow_ms, waited_ms < 10 ? Slow() : (Slow{{100, 100 + waited_ms + 500}}))
+        << "until the driver may ask again";
+  }
+}
+
 TEST(RequestWatch, AWaitByDesignCountsFromItsEnd) {
   mongo::Bson news, usual, hello, reads;
   news.int64("getMore", 17).int64("maxTimeMS", 500);

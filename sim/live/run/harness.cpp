@@ -207,6 +207,7 @@ class Harness {
     for (auto& span : store_->take_spans()) {
       const bool in_the_run =
           (span.kind == Kind::slow ? span.from_ns : span.at_ns) > history_.front().at_ns;
+      span.at_ns = std::min(span.at_ns, now());
       if (in_the_run && (span.process.empty() || ours.contains(span.process))) {
         keep(std::move(span));
       }

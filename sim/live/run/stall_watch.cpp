@@ -16,7 +16,6 @@ constexpr milliseconds kPingEvery{100};
 constexpr std::int64_t kStallFrom_ns = 100'000'000;
 constexpr std::int64_t kShortFrom_ns = 10'000'000;
 constexpr std::int64_t kWindow_ns = 1'000'000'000, kMuch_ns = kWindow_ns / 5;
-/// The kernel may let one processor of a container run while another is out of time.
 constexpr int kWatchers = 2;
 
 }  // namespace
@@ -37,11 +36,25 @@ std::vector<Standstills::Span> Standstills::add(const Span& span) {
   return count;
 }
 
-StallWatch::StallWatch(std::vector<Member> members, std::function<std::int64_t()> now_ns)
-    : now_ns_(std::move(now_ns)) {
+/// A thread that sleeps for a moment and wakes much later was not let run; nor were others.
+StandstillWatch::StandstillWatch(const std::function<std::int64_t()>& now_ns,
+                                 const std::function<void(const Standstills::Span&)>& note) {
   for (int i = 0; i < kWatchers; ++i) {
-    threads_.emplace_back([this](const std::stop_token& stop) { watch_machine(stop); });
+    threads_.emplace_back([now_ns, note](const std::stop_token& stop) {
+      Standstills standstills;
+      for (auto last = now_ns(); !stop.stop_requested();) {
+        std::this_thread::sleep_for(kTick);
+        const auto now = now_ns();
+        for (const auto& span : standstills.add({last + kTick_ns, now})) note(span);
+        last = now;
+      }
+    });
   }
+}
+
+StallWatch::StallWatch(std::vector<Member> members, std::function<std::int64_t()> now_ns)
+    : now_ns_(std::move(now_ns)),
+      machine_(now_ns_, [this](const auto& span) { note(model::kMachine, span); }) {
   for (auto& member : members) {
     threads_.emplace_back([this, member = std::move(member)](const std::stop_token& stop) {
       watch_member(stop, member);
@@ -56,19 +69,6 @@ StallWatch::~StallWatch() {
 model::History StallWatch::take() {
   const std::lock_guard lock(mutex_);
   return std::exchange(stalls_, {});
-}
-
-/// A thread that sleeps for a moment and wakes much later was not let run; nor were others.
-void StallWatch::watch_machine(const std::stop_token& stop) {
-  Standstills standstills;
-  for (auto last = now_ns_(); !stop.stop_requested();) {
-    std::this_thread::sleep_for(kTick);
-    const auto now = now_ns_();
-    for (const auto& span : standstills.add({last + kTick_ns, now})) {
-      note(model::kMachine, span);
-    }
-    last = now;
-  }
 }
 
 /// A ping waits for no lock and no disk.

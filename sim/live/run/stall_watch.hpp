@@ -32,6 +32,19 @@ class Standstills {
   std::deque<Standstill> last_;  ///< of the last second
 };
 
+/// Says as soon as they count when threads of this process that should run every few ms did not.
+/// It has two, because the kernel may let one processor of a container run while another is out of
+/// time. So the same standstill may be said twice.
+class StandstillWatch {
+ public:
+  /// Watches from now on. `note` is called on any thread.
+  StandstillWatch(const std::function<std::int64_t()>& now_ns,
+                  const std::function<void(const Standstills::Span&)>& note);
+
+ private:
+  std::vector<std::jthread> threads_;
+};
+
 /// Measures the ground of a run: notes when the machine, or a member, stood still for longer than a
 /// checker may blame on the lock.
 ///
@@ -52,13 +65,13 @@ class StallWatch {
   [[nodiscard]] model::History take();
 
  private:
-  void watch_machine(const std::stop_token& stop);
   void watch_member(const std::stop_token& stop, const Member& member);
   void note(const std::string& victim, const Standstills::Span& span);
 
   const std::function<std::int64_t()> now_ns_;
   std::mutex mutex_;
   model::History stalls_;  ///< protected by mutex_
+  StandstillWatch machine_;
   std::vector<std::jthread> threads_;
 };
 
