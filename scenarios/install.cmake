@@ -5,7 +5,7 @@ set(programs lib/leasehold)
 set(data ${CMAKE_INSTALL_DATADIR}/leasehold)
 set(docs ${CMAKE_INSTALL_DATADIR}/doc/leasehold-lab)
 
-install(TARGETS leasehold-lab leasehold-worker leasehold-undo leasehold_clock_shim
+install(TARGETS leasehold-lab leasehold-worker leasehold_clock_shim
         RUNTIME DESTINATION ${programs} LIBRARY DESTINATION ${programs})
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/scripts/fetch-mongod DESTINATION ${programs})
 

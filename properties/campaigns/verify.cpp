@@ -426,8 +426,6 @@ std::string repeat_command(const VerifyOptions& options, int number) {
       drawn && options.faults.size() != sim::fault_groups().size());
   if (options.set.script) say("store", quoted(options.set.script->program()));
   say("uri", quoted(sim::live::without_password(options.set.uri)), !options.set.uri.empty());
-  const bool allowed = !options.set.uri.empty() && options.set.power >= sim::Power::servers;
-  if (allowed) command += " --allow-server-faults";
   say("floors", std::to_string(options.floor_percent),
       options.floor_percent != usual.floor_percent);
   return command;

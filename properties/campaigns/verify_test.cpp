@@ -33,7 +33,7 @@ VerifyOptions usual() {
 TEST(VerifyPlans, OnSomebodyElsesServersOnlyFaultsThatNeedMorePowerAreLeftOut) {
   using sim::Power;
   const auto own_cases = cases_of(usual());
-  for (const auto power : {Power::processes, Power::locks, Power::servers, Power::fail_points}) {
+  for (const auto power : {Power::processes, Power::links}) {
     auto theirs = usual();
     theirs.set.uri = "mongodb://db1/?replicaSet=rs";
     theirs.set.power = power;
@@ -121,11 +121,10 @@ TEST(VerifyPlans, TheCommandThatRepeatsACaseHasEveryOptionThatShapedIt) {
   options.faults = {"process", "ttl"};
   options.floor_percent = 20;
   options.set.uri = "mongodb://me:secret@db1,db2/?replicaSet=rs";
-  options.set.power = sim::Power::servers;
   EXPECT_EQ(repeat_command(options, 2),
             "leasehold-lab verify --seed 11 --case 2 --seconds 110 --processes 7 --locks 3 --lock "
             "canary --faults process,ttl --uri 'mongodb://me:***@db1,db2/?replicaSet=rs' "
-            "--allow-server-faults --floors 20");
+            "--floors 20");
   VerifyOptions planned;
   planned.plan = sim::Plan();
   planned.plan_file = "it's mine.scn";

@@ -102,7 +102,7 @@ TEST_F(Packaged, AServiceIsBuiltAgainstIt) {
 
 TEST_F(Packaged, TheLaboratoryHasItsFilesAndNoneOfItsTests) {
   for (const char* file :
-       {"bin/leasehold-lab", "lib/leasehold/leasehold-worker", "lib/leasehold/leasehold-undo",
+       {"bin/leasehold-lab", "lib/leasehold/leasehold-worker",
         "lib/leasehold/fetch-mongod", "lib/leasehold/libleasehold_clock_shim.so",
         "share/leasehold/workers/ci.yml", "share/leasehold/workers/action.yml",
         "share/bash-completion/completions/leasehold-lab", "share/doc/leasehold-lab/SCN.md",

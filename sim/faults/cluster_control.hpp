@@ -129,6 +129,10 @@ class LinkControl {
  public:
   virtual ~LinkControl() = default;
 
+  /// How many members there are.
+  [[nodiscard]] virtual int size() = 0;
+  /// The member that processes send to; -1: any.
+  [[nodiscard]] virtual int sent_to() = 0;
   virtual void set_link_rule(const Link& link, const LinkRule& rule) = 0;
   /// What waits in the link is lost.
   virtual void reset_link(const Link& link) = 0;
@@ -137,15 +141,15 @@ class LinkControl {
 };
 
 struct ServerControl {
-  MemberControl& members;
-  DataControl* data;  ///< null: no fault can reach the documents of such servers
   LinkControl& links;
+  MemberControl* members;  ///< null: the user's servers, which are left alone
+  DataControl* data;       ///< null: no fault can reach the documents of such servers
 };
 
 /// A run, as faults need it.
 struct ClusterControl {
   ProcessControl& processes;
-  std::optional<ServerControl> servers;  ///< nothing: the user's servers, which are left alone
+  std::optional<ServerControl> servers;  ///< nothing: their links are left alone, too
   std::function<std::int64_t()> now_ns;
   std::function<void(std::int64_t at_ns, std::function<void()> run)> call_at;
   std::function<void(model::Event&&)> emit;

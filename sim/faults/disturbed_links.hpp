@@ -12,7 +12,7 @@ namespace leasehold::sim {
 /// INVARIANT: the world has for each link what `LinkRules` says of it. That is all rules at once,
 /// so that the end of one fault leaves the others.
 ///
-/// REQUIRES: the run has servers of its own; the cluster outlives it.
+/// REQUIRES: the run reaches links of its servers; the cluster outlives it.
 class DisturbedLinks {
  public:
   explicit DisturbedLinks(const ClusterControl& cluster) : cluster_(cluster) {}
@@ -32,7 +32,7 @@ class DisturbedLinks {
   void leave(LinkRules::Owner by, bool resets);
 
  private:
-  [[nodiscard]] int size() const { return cluster_.servers->members.size(); }
+  [[nodiscard]] int size() const { return cluster_.servers->links.size(); }
 
   const ClusterControl& cluster_;
   LinkRules rules_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "sim/plan/workload.hpp"
@@ -26,8 +27,8 @@ constexpr std::uint64_t kAdministrator = 0xAD;       ///< the first half of its 
 bool is_of_index(K kind) { return kind == K::drop_index || kind == K::change_index; }
 
 bool needs_data(K kind) {
-  return power_of(kind) == Power::locks || power_of(kind) == Power::fail_points ||
-         kind == K::ttl_off;
+  const std::string_view group = group_of(kind);
+  return group == "ttl" || group == "errors" || group == "administrator";
 }
 
 }  // namespace
@@ -51,13 +52,13 @@ std::optional<ProcessView> FaultInjector::victim(const FaultPlan& fault) {
 }
 
 int FaultInjector::member_of(const FaultPlan& fault) {
-  return member_hit(fault, cluster_.servers->members.primary(), cluster_.servers->members.size());
+  return member_hit(fault, cluster_.servers->members->primary(), cluster_.servers->members->size());
 }
 
 /// Which member may follow this primary: the one that the plan names, or any that orders reach; -1:
 /// none.
 int FaultInjector::successor(const FaultPlan& fault, int primary) {
-  auto& servers = cluster_.servers->members;
+  auto& servers = *cluster_.servers->members;
   if (fault.member >= 0 && fault.kind != K::two_primaries) return member_of(fault);
   const int size = servers.size();
   const auto first =
@@ -75,8 +76,8 @@ void FaultInjector::heal() {
   healed_ = true;
   waiting_.clear();
   lasting_.end_all([](K kind) { return !is_of_index(kind); });
-  if (!cluster_.servers) return;
-  cluster_.servers->members.settle();
+  if (!cluster_.servers || cluster_.servers->members == nullptr) return;
+  cluster_.servers->members->settle();
   lasting_.end_all(is_of_index);
   // An earlier primary's changes may have been rolled back since, the end of an earlier fault
   // included.
@@ -116,6 +117,8 @@ void FaultInjector::saw_command(std::int64_t place, const std::string& verb, boo
 }
 
 void FaultInjector::inject_into_servers(const FaultPlan& fault) {
+  if (power_of(fault.kind) == Power::links) return disturb_link(fault);
+  if (cluster_.servers->members == nullptr) return;
   if (needs_data(fault.kind) && cluster_.servers->data == nullptr) return;
   if (takes_members(fault.kind)) return take_members(fault);
   switch (fault.kind) {
@@ -134,8 +137,7 @@ void FaultInjector::inject_into_servers(const FaultPlan& fault) {
     case K::slow_majority: return slow_majority(fault);
     case K::refuse_sync: return refuse_sync(fault);
     case K::errors: return fail_commands(fault);
-    case K::waiting_inside: return hold_inside(fault);
-    default: return disturb_link(fault);
+    default: return hold_inside(fault);
   }
 }
 
@@ -183,7 +185,7 @@ void FaultInjector::move_wall_clock(const FaultPlan& fault) {
 }
 
 void FaultInjector::elect(const FaultPlan& fault) {
-  auto& servers = cluster_.servers->members;
+  auto& servers = *cluster_.servers->members;
   const int primary = servers.primary();
   if (fault.kind == K::step_down) {
     lasting_.note_now(fault, primary < 0 ? "" : member_name(primary), 0);
@@ -199,7 +201,7 @@ void FaultInjector::elect(const FaultPlan& fault) {
 
 /// One fault at a time, so that as many stay as it says.
 void FaultInjector::take_members(const FaultPlan& fault) {
-  auto& servers = cluster_.servers->members;
+  auto& servers = *cluster_.servers->members;
   const bool kills = fault.kind != K::stop_member, loses = fault.kind == K::lost_data;
   if (members_away_) return;
   // A second loss while a member still copies could take the only data that there are.
@@ -305,7 +307,7 @@ void FaultInjector::free_after_its_wait(const core::ForcedRelease& force) {
 void FaultInjector::split(const FaultPlan& fault) {
   // A primary that is cut off stays one for an election timeout; one elected at once is beside it.
   // Without the election the old one may step down before there is a new one.
-  auto& servers = cluster_.servers->members;
+  auto& servers = *cluster_.servers->members;
   const bool elects = fault.kind == K::two_primaries;
   const int member = elects ? servers.primary() : member_of(fault);
   if (member < 0) return;
@@ -329,7 +331,7 @@ void FaultInjector::split(const FaultPlan& fault) {
 }
 
 void FaultInjector::move_clock(const FaultPlan& fault) {
-  auto& servers = cluster_.servers->members;
+  auto& servers = *cluster_.servers->members;
   const int member = member_of(fault);
   if (!servers.reachable(member)) return;
   // ms of a jump, ppm of a drift; within half the margin unless the plan names the member, so that
@@ -394,7 +396,7 @@ void FaultInjector::slow_majority(const FaultPlan& fault) {
 
 /// Of a secondary, for a primary fetches nothing.
 void FaultInjector::refuse_sync(const FaultPlan& fault) {
-  const int member = successor(fault, cluster_.servers->members.primary());
+  const int member = successor(fault, cluster_.servers->members->primary());
   if (member < 0) return;
   const auto links = links_.of_fetching(member);
   const auto before = links_.touched(links);
@@ -449,9 +451,9 @@ void FaultInjector::disturb_link(const FaultPlan& fault) {
     default: rule = {.delay_requests = amount}; break;
   }
   // The present primary, unless the plan names a member. After an election the process's link to
-  // the new one is free again. Clients of stores without documents may speak to any member.
-  if ((rule.hold_requests || rule.refuse) && cluster_.servers->data != nullptr) {
-    const int primary = std::max(cluster_.servers->members.primary(), 0);
+  // the new one is free again.
+  const int primary = rule.hold_requests || rule.refuse ? cluster_.servers->links.sent_to() : -1;
+  if (primary >= 0) {
     links = {{process->name, fault.member >= 0 ? static_cast<int>(fault.member) : primary}};
   }
   const auto before = links_.touched(links);

@@ -94,10 +94,11 @@ struct Recorded final : ProcessControl, MemberControl, DataControl, LinkControl 
   void set_link_rule(const Link& link, const LinkRule& rule) override { rules[link] = rule; }
   void reset_link(const Link&) override {}
   std::int64_t touched(const Link&) override { return touches; }
+  int sent_to() override { return leads ? 0 : -1; }
   void settle() override { index_when_settled = index; }
 
   int successors = 0, restarts_fail = 0;
-  bool paused = false, ttl_on = true, clocks_are_seen = true;
+  bool paused = false, ttl_on = true, clocks_are_seen = true, leads = true;
   std::map<int, std::pair<std::int64_t, std::int64_t>> clocks;
   std::optional<std::int64_t> index = 0, index_when_settled;
   std::int64_t failing = 0, touches = 0;
@@ -107,7 +108,10 @@ struct Recorded final : ProcessControl, MemberControl, DataControl, LinkControl 
 };
 
 struct Injection : testing::Test {
-  explicit Injection(bool has_documents = true) : data(has_documents ? &cluster : nullptr) {}
+  explicit Injection(bool has_documents = true, bool has_members = true)
+      : data(has_documents ? &cluster : nullptr), members(has_members ? &cluster : nullptr) {
+    cluster.leads = has_documents || !has_members;
+  }
   void inject(K kind, std::int64_t for_ms, std::int64_t amount = 0) {
     faults.inject({.kind = kind, .for_ms = for_ms, .amount = amount});
   }
@@ -129,6 +133,7 @@ struct Injection : testing::Test {
 
   Recorded cluster;
   DataControl* const data;
+  MemberControl* const members;
   std::int64_t now = 0;
   std::multimap<std::int64_t, std::function<void()>> calls;
   model::History history;
@@ -136,7 +141,7 @@ struct Injection : testing::Test {
   int insisted = 0;
   FaultInjector faults{
       {.processes = cluster,
-       .servers = ServerControl{cluster, data, cluster},
+       .servers = ServerControl{cluster, members, data},
        .now_ns = [this] { return now; },
        .call_at = [this](std::int64_t at, auto call) { calls.emplace(at, std::move(call)); },
        .emit = [this](model::Event e) { history.push_back(std::move(e)); },
@@ -157,6 +162,22 @@ struct Injection : testing::Test {
 struct InjectionWithoutDocuments : Injection {
   InjectionWithoutDocuments() : Injection(false) {}
 };
+
+struct InjectionIntoAUsersSet : Injection {
+  InjectionIntoAUsersSet() : Injection(false, false) {}
+};
+
+TEST_F(InjectionIntoAUsersSet, DisturbsLinksAndLeavesTheServersAlone) {
+  for (const auto kind : fault_kinds(Harm::assumption)) {
+    if (power_of(kind) == Power::servers) inject(kind, 100);
+  }
+  EXPECT_EQ(notes(), std::vector<std::string>());
+  inject(K::cut_link, 100);
+  EXPECT_TRUE(rule().hold_requests);
+  EXPECT_EQ(cluster.rules.size(), 1u) << "the others do not lead";
+  faults.heal();
+  EXPECT_EQ(rule(), LinkRule{});
+}
 
 TEST_F(InjectionWithoutDocuments, FaultsThatNeedThemPassAndTheOthersDoNot) {
   for (const auto& each : kAboutFaults) inject(each.kind, 10, 5);

@@ -96,17 +96,7 @@ Power power_of(FaultPlan::Kind kind) {
     case K::slow_link:
     case K::lost_replies:
     case K::late_requests: return Power::links;
-    case K::drop_index:
-    case K::change_index:
-    case K::drop_collection:
-    case K::delete_document:
-    case K::force_release: return Power::locks;
-    case K::step_up:
-    case K::step_down:
-    case K::ttl_off: return Power::servers;
-    case K::errors:
-    case K::waiting_inside: return Power::fail_points;
-    default: return Power::members;
+    default: return Power::servers;
   }
 }
 

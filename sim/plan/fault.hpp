@@ -178,12 +178,9 @@ inline constexpr int kTriggers = static_cast<int>(FaultPlan::Command::look) + 1;
 
 /// What a fault needs. Each includes those before it.
 enum class Power {
-  processes,    ///< over those that use the lock
-  links,        ///< over what they and the members say to each other
-  locks,        ///< over the database of the run
-  servers,      ///< over the set, as its administrator: elections, parameters
-  fail_points,  ///< the same, of servers that take test commands
-  members,      ///< over the members' own processes, clocks, and links with each other
+  processes,  ///< over those that use the lock
+  links,      ///< over what they and the members say to each other
+  servers,    ///< over the members themselves, their documents, and their links with each other
 };
 [[nodiscard]] Power power_of(FaultPlan::Kind kind);
 

@@ -69,17 +69,14 @@ TEST(Faults, MembersAreHitFromTheFirstOneOn) {
   EXPECT_EQ(hit(K::lost_data, 9), (std::vector{2, 0})) << "one has to know the set";
 }
 
-TEST(Faults, WhatIsDoneToAMembersProcessNeedsPowerOverIt) {
+TEST(Faults, WhatIsDoneToAMemberNeedsPowerOverTheServers) {
   using K = FaultPlan::Kind;
   EXPECT_EQ(power_of(K::crash), Power::processes);
   EXPECT_EQ(power_of(K::lost_replies), Power::links);
-  EXPECT_EQ(power_of(K::drop_index), Power::locks);
-  EXPECT_EQ(power_of(K::step_down), Power::servers);
-  EXPECT_EQ(power_of(K::errors), Power::fail_points);
   for (const auto kind : fault_kinds(Harm::assumption)) {
-    EXPECT_TRUE(!takes_members(kind) || power_of(kind) == Power::members) << to_string(kind);
+    EXPECT_TRUE(!takes_members(kind) || power_of(kind) == Power::servers) << to_string(kind);
   }
-  EXPECT_EQ(power_of(K::split_members), Power::members) << "they speak past any proxy of ours";
+  EXPECT_EQ(power_of(K::split_members), Power::servers) << "they speak past any proxy of ours";
 }
 
 /// Else a process would be started that cannot run.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -119,6 +120,8 @@ class SimulatedLinks final : public LinkControl {
       : queue_(queue), servers_(servers), processes_(processes) {}
 
   void set_link_rule(const Link& link, const LinkRule& rule) override;
+  [[nodiscard]] int size() override { return ReplicaSet::kMembers; }
+  [[nodiscard]] int sent_to() override { return std::max(servers_.primary(), 0); }
   void reset_link(const Link&) override {}  // what is held never arrives, here
   [[nodiscard]] std::int64_t touched(const Link& link) override;
 
@@ -136,7 +139,7 @@ class SimulatedServers {
  public:
   SimulatedServers(EventQueue& queue, Shards& servers, SimulatedProcesses& processes)
       : members_(queue, servers), data_(servers, processes), links_(queue, servers, processes) {}
-  [[nodiscard]] ServerControl control() { return {members_, &data_, links_}; }
+  [[nodiscard]] ServerControl control() { return {links_, &members_, &data_}; }
 
  private:
   SimulatedMembers members_;

@@ -18,7 +18,7 @@ const std::vector<Fact>& facts() {
 Finding try_fact(const Fact& fact, TrialSite& site) {
   if (fact.trial == nullptr) {
     return {Finding::Is::not_tried,
-            "needs a fault: leasehold-lab verify --uri URI --allow-server-faults tries it"};
+            "needs a fault of servers: leasehold-lab verify tries it on servers of its own"};
   }
   try {
     return {Finding::Is::holds, fact.trial(site)};

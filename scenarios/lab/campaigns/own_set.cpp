@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 
 #include "scenarios/lab/interruption.hpp"
 #include "sim/live/own_set/preflight.hpp"
@@ -17,6 +16,8 @@ using sim::Power;
 using sim::live::ForeignLock;
 using sim::live::TheirSet;
 using Kind = sim::FaultPlan::Kind;
+
+const std::string kName = "your own set, whose servers are left alone,";
 
 /// Prepares a URI for more options; the added option is what the lock's driver has anyway.
 std::string extensible(std::string uri) {
@@ -35,43 +36,11 @@ std::int64_t least_margin(const std::vector<WantedPlan>& plans,
   return std::min(least, promised.value_or(least));
 }
 
-std::set<Kind> kinds_in(const std::vector<WantedPlan>& plans) {
-  std::set<Kind> kinds;
-  for (const auto& one : plans) {
-    for (const auto& fault : one.plan.faults) kinds.insert(fault.kind);
-  }
-  return kinds;
-}
-
-/// The rights that such a fault lacks on a set with this power.
-std::string what_is_missing(Kind kind, Power power) {
-  const auto needed = sim::power_of(kind);
-  if (needed == Power::members) return "a replica set of the laboratory's own: leave out --uri";
-  if (power < Power::servers) return "--allow-server-faults";
-  return "servers that were started with --setParameter enableTestCommands=1";
-}
-
-/// Nothing is left out of a plan that the user chose: a fault without its power is an error.
-void require_power(const std::vector<WantedPlan>& plans, Power power) {
-  for (const auto& [plan, chosen] : plans) {
-    for (const auto& fault : plan.faults) {
-      if (chosen.empty() || sim::power_of(fault.kind) <= power) continue;
-      throw UsageError(fmt::format("{}: fault {} at={} needs {}", chosen, to_string(fault.kind),
-                                   fault.at_ms, what_is_missing(fault.kind, power)));
-    }
-  }
-}
-
-void say_what_is_left_out(const std::set<std::string>& groups, Power power) {
-  std::map<std::string, std::vector<std::string>> by_reason;
-  for (const Kind kind : sim::fault_kinds(sim::Harm::none)) {
-    const bool asked = groups.contains(sim::group_of(kind));
-    if (!asked || sim::power_of(kind) <= power) continue;
-    by_reason[what_is_missing(kind, power)].emplace_back(to_string(kind));
-  }
-  for (const auto& [reason, kinds] : by_reason) {
-    fmt::print(stderr, "note: left out, for they need {}: {}\n", reason, fmt::join(kinds, ", "));
-  }
+bool hits_links(const std::vector<WantedPlan>& plans) {
+  return std::any_of(plans.begin(), plans.end(), [](const WantedPlan& one) {
+    return std::any_of(one.plan.faults.begin(), one.plan.faults.end(),
+                       [](const auto& fault) { return !sim::hits_process(fault.kind); });
+  });
 }
 
 /// It is unknown by which clock a document's date is, and how far those of other machines go wrong.
@@ -83,42 +52,68 @@ void compare_no_dates(std::optional<ForeignLock>& foreign) {
   fmt::print(stderr, "note: on your own set the dates in document.expires are not compared\n");
 }
 
+std::string names_of(const std::vector<Kind>& kinds) {
+  std::vector<std::string> names;
+  for (const Kind kind : kinds) names.emplace_back(to_string(kind));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
+
+void require_possible(const WantedRuns& runs, const TheirSet& set, const std::string& name) {
+  auto possible = sim::fault_kinds(sim::Harm::assumption);
+  std::erase_if(possible, [&](Kind kind) { return !set.can_have(kind); });
+  for (const auto& [plan, chosen] : runs.plans(set)) {
+    for (const auto& fault : plan.faults) {
+      if (chosen.empty() || set.can_have(fault.kind)) continue;
+      throw UsageError(fmt::format("{}: fault {} at={} is none that {} can have: {}", chosen,
+                                   to_string(fault.kind), fault.at_ms, name, names_of(possible)));
+    }
+  }
+  if (runs.faults_chosen.empty()) return;
+  for (const auto& group : runs.faults) {
+    const bool has = std::any_of(possible.begin(), possible.end(), [&](Kind kind) {
+      return sim::group_of(kind) == group && sim::harm_of(kind) == sim::Harm::none;
+    });
+    if (has) continue;
+    throw UsageError(fmt::format("{}: {} can have none of '{}', only {}", runs.faults_chosen, name,
+                                 group, names_of(possible)));
+  }
+}
+
+void say_what_is_left_out(const std::set<std::string>& groups, const TheirSet& set,
+                          const std::string& name, std::vector<Kind> kinds) {
+  std::erase_if(kinds, [&](Kind kind) {
+    return !groups.contains(sim::group_of(kind)) || set.can_have(kind);
+  });
+  if (kinds.empty()) return;
+  fmt::print(stderr, "note: left out, for {} cannot have them: {}\n", name, names_of(kinds));
+}
 
 void OwnSetOption::add_to(po::options_description& options) {
   options.add_options()(
       "uri", po::value(&uri),
       "your replica set instead of a new one: links to its members are cut and slow, by proxies "
       "here; the members themselves are left alone")(
-      "allow-server-faults", po::bool_switch(&allow_server_faults),
-      "with --uri: also step up and down, switch the TTL monitor off, set fail points")(
       "keep", po::bool_switch(&keep), "with --uri: do not drop the databases");
 }
 
 TheirSet OwnSetOption::prepare(const WantedRuns& runs,
                                std::optional<ForeignLock>& foreign) const {
-  if (uri.empty()) {
-    if (!allow_server_faults) return {};
-    throw UsageError("--allow-server-faults: it is for a set that --uri names");
-  }
+  if (uri.empty()) return {};
   catch_interruptions();
-  TheirSet set{.uri = extensible(uri), .keep_databases = keep};
-  set.power = allow_server_faults ? Power::fail_points : Power::locks;
+  TheirSet set{.uri = extensible(uri), .power = Power::links, .keep_databases = keep};
+  require_possible(runs, set, kName);
   const auto plans = runs.plans(set);
-  require_power(plans, set.power);
-  const auto kinds = kinds_in(plans);
-  const bool needs_proxies =
-      !std::all_of(kinds.begin(), kinds.end(), [](Kind kind) { return sim::hits_process(kind); });
+  const bool needs_proxies = hits_links(plans);
   const auto obstacle = needs_proxies ? sim::live::why_no_proxies(set.uri) : "";
   if (!obstacle.empty()) throw UsageError(obstacle);
   const auto found = sim::live::look_before_running(set.uri, runs.database,
-                                                    least_margin(plans, foreign), kinds);
+                                                    least_margin(plans, foreign));
   const auto lines = fmt::format("{}", fmt::join(found.missing, "\nleasehold-lab: "));
   if (found.unreachable) throw sim::live::NoMongod(lines);
   if (!found.missing.empty()) throw UsageError(lines);
-  if (allow_server_faults && !found.test_commands) set.power = Power::servers;
-  require_power(plans, set.power);
-  say_what_is_left_out(runs.faults, set.power);
+  say_what_is_left_out(runs.faults, set, kName, sim::fault_kinds(sim::Harm::none));
   if (!needs_proxies) set.power = Power::processes;
   set.ttl_period_ms = found.ttl_period_ms;
   compare_no_dates(foreign);

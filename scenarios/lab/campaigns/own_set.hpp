@@ -24,15 +24,23 @@ struct WantedRuns {
   std::function<std::vector<WantedPlan>(const sim::live::TheirSet&)> plans;
   std::set<std::string> faults;  ///< groups that generated plans were to have
   std::string database;          ///< where rights are tried
-  /// Where the user chose these groups, as "--faults is 'clock'": another store must have some of
-  /// each. Empty: what is not possible is left out.
+  /// Where the user chose these groups, as "--faults is 'clock'": servers that are not ours must
+  /// have some of each. Empty: what is not possible is left out.
   std::string faults_chosen = {};
 };
 
-/// `--uri URI --allow-server-faults --keep`: the user's own replica set, instead of one of ours.
+/// Throws UsageError for a fault or a group that the user chose, and that these servers, which
+/// messages call `name`, cannot have.
+void require_possible(const WantedRuns& runs, const sim::live::TheirSet& set,
+                      const std::string& name);
+/// On standard error, those of `kinds` that the groups have and these servers cannot have.
+void say_what_is_left_out(const std::set<std::string>& groups, const sim::live::TheirSet& set,
+                          const std::string& name, std::vector<sim::FaultPlan::Kind> kinds);
+
+/// `--uri URI --keep`: the user's own replica set, instead of one of ours.
 struct OwnSetOption {
   std::string uri;
-  bool allow_server_faults = false, keep = false;
+  bool keep = false;
 
   void add_to(po::options_description& options);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <fstream>
 #include <set>
 #include <thread>
@@ -221,83 +220,6 @@ TEST(OwnSet, AWorkerThatDoesNotUseItsUriIsNoticed) {
   run.on_progress = [&](const sim::live::Progress& now) { noticed = now.past_proxies; };
   (void)sim::live::run_live(plan_of(2, 2'000, {}), run);
   EXPECT_EQ(noticed, (std::set<std::string>{"p0.1", "p1.1"}));
-}
-
-bool runs_ttl_monitor(int member) {
-  const auto reply =
-      their_set().member(member).must("admin", {{"getParameter", 1}, {"ttlMonitorEnabled", 1}});
-  return reply.at("ttlMonitorEnabled");
-}
-
-bool is_on(int member, const std::string& fail_point) {
-  const auto name = "failpoint." + fail_point;
-  const auto reply = their_set().member(member).must("admin", {{"getParameter", 1}, {name, 1}});
-  return sim::live::integer(reply.at(name).at("mode")) != 0;
-}
-
-TEST(OwnSet, WhatARunChangedOnTheServersIsPutBackWhenItIsInterrupted) {
-  using K = FaultPlan::Kind;
-  constexpr const char* kHolding = "hangBeforeFindAndModifyPerformsUpdate";
-  UserSet set(their_set().uri());
-  sim::live::Janitor janitor;
-  auto run = sim::live::LiveRun::on(set, fresh_database(), janitor);
-  const int primary = their_set().primary();
-  const sim::live::Stopwatch watch;
-  bool changed = false;
-  run.stop = [&] {
-    if (!changed && watch.elapsed() > milliseconds(1'000)) {
-      changed = !runs_ttl_monitor(primary) && is_on(primary, kHolding);
-    }
-    return changed;
-  };
-  (void)sim::live::run_live(
-      plan_of(2, 20'000,
-              {{.kind = K::ttl_off, .at_ms = 100, .for_ms = 60'000},
-               {.kind = K::waiting_inside, .at_ms = 1'500, .for_ms = 60'000, .amount = 100}}),
-      run);
-  EXPECT_TRUE(changed);
-  for (int m = 0; m < 3; ++m) {
-    EXPECT_TRUE(runs_ttl_monitor(m)) << m;
-    EXPECT_FALSE(is_on(m, kHolding)) << m;
-  }
-}
-
-TEST(OwnSet, WhatARunChangedOnTheServersIsPutBackEvenIfItIsKilled) {
-  const auto plan = testing::TempDir() + "leasehold-own-set-" + std::to_string(getpid()) + ".scn";
-  std::ofstream(plan) << "faulty 30000\nprocess\nfault ttl-off at=100 for=20000\n";
-  sim::live::ChildProcess lab({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", their_set().uri(),
-                               "--allow-server-faults", "--plan", plan},
-                              sim::live::ChildProcess::Io::nothing);
-  const auto all_run = [](bool on) {
-    for (int m = 0; m < 3; ++m) {
-      if (runs_ttl_monitor(m) != on) return false;
-    }
-    return true;
-  };
-  EXPECT_TRUE(sim::live::eventually([&] { return all_run(false); }));
-  lab.kill();
-  EXPECT_TRUE(sim::live::eventually([&] { return all_run(true); }));
-  std::remove(plan.c_str());
-}
-
-TEST(OwnSet, WhatIsNotPutBackByThenIsAtItsEndAndWhatWasOffStaysOff) {
-  constexpr int kOff = 2;
-  const auto run_theirs = [](bool on) {
-    their_set().member(kOff).must("admin", {{"setParameter", 1}, {"ttlMonitorEnabled", on}});
-  };
-  run_theirs(false);
-  {
-    UserSet set(their_set().uri());
-    set.set_ttl_monitor(false);
-    set.fail_point(0, "failCommand", {{"times", 1}},
-                   {{"failCommands", Json::array({"findAndModify"})}, {"errorCode", 91}});
-    for (int m = 0; m < 3; ++m) EXPECT_FALSE(runs_ttl_monitor(m)) << m;
-  }
-  for (int m = 0; m < 3; ++m) {
-    EXPECT_EQ(runs_ttl_monitor(m), m != kOff) << m;
-    EXPECT_FALSE(is_on(m, "failCommand")) << m;
-  }
-  run_theirs(true);
 }
 
 }  // namespace

@@ -14,7 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using sim::live::StoreScript;
-using Kind = sim::FaultPlan::Kind;
 
 bool is_program(const fs::path& path) {
   return fs::is_regular_file(path) && access(path.c_str(), X_OK) == 0;
@@ -62,46 +61,6 @@ void require_a_worker(const StoreOption& option, const WorkerOption& worker,
   }
 }
 
-std::vector<std::string> names_of(const std::set<Kind>& kinds) {
-  std::vector<std::string> names;
-  for (const Kind kind : kinds) names.emplace_back(to_string(kind));
-  return names;
-}
-
-/// Nothing is left out of what the user chose.
-void require_possible(const WantedRuns& runs, const sim::live::TheirSet& set) {
-  const auto& about = set.script->about();
-  for (const auto& [plan, chosen] : runs.plans(set)) {
-    for (const auto& fault : plan.faults) {
-      if (chosen.empty() || set.can_have(fault.kind)) continue;
-      throw UsageError(fmt::format("{}: fault {} at={} is none that {} can have: {}", chosen,
-                                   to_string(fault.kind), fault.at_ms, about.name,
-                                   fmt::join(names_of(about.faults), ", ")));
-    }
-  }
-  if (runs.faults_chosen.empty()) return;
-  const auto all = sim::fault_kinds(sim::Harm::none);
-  for (const auto& group : runs.faults) {
-    const bool has = std::any_of(all.begin(), all.end(), [&](Kind kind) {
-      return sim::group_of(kind) == group && set.can_have(kind);
-    });
-    if (has) continue;
-    throw UsageError(
-        fmt::format("{}: {} can have none of '{}'", runs.faults_chosen, about.name, group));
-  }
-}
-
-void say_what_is_left_out(const std::set<std::string>& groups, const sim::live::TheirSet& set) {
-  std::vector<std::string> names;
-  for (const Kind kind : sim::live::scriptable_faults()) {
-    const bool wanted = groups.contains(sim::group_of(kind));
-    if (wanted && !set.can_have(kind)) names.emplace_back(to_string(kind));
-  }
-  if (names.empty()) return;
-  fmt::print(stderr, "note: left out, for {} cannot have them: {}\n", set.script->about().name,
-             fmt::join(names, ", "));
-}
-
 }  // namespace
 
 void StoreOption::add_to(po::options_description& options) {
@@ -120,8 +79,10 @@ sim::live::TheirSet StoreOption::prepare(const WantedRuns& runs, const WorkerOpt
   set.script = opened(store);
   const auto& missing = set.script->about().missing;
   if (!missing.empty()) throw sim::live::NoServers(missing);
-  require_possible(runs, set);
-  say_what_is_left_out(runs.faults, set);
+  const auto& name = set.script->about().name;
+  require_possible(runs, set, name);
+  const auto& kinds = sim::live::scriptable_faults();
+  say_what_is_left_out(runs.faults, set, name, {kinds.begin(), kinds.end()});
   return set;
 }
 

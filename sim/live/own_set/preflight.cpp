@@ -1,7 +1,6 @@
 #include "sim/live/own_set/preflight.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -11,11 +10,10 @@ namespace leasehold::sim::live {
 namespace {
 
 using std::chrono::milliseconds;
-using K = FaultPlan::Kind;
 
 constexpr const char* kTimeouts = "serverSelectionTimeoutMS=5000&socketTimeoutMS=10000";
 constexpr const char* kCollection = "preflight";
-constexpr std::int64_t kMajorityLimit_ms = 5'000, kUnauthorized = 13;
+constexpr std::int64_t kMajorityLimit_ms = 5'000;
 constexpr std::int64_t kOldestMajor = 5, kOldestMinor = 1;
 
 bool is_ok(const Json& reply) { return reply.contains("ok") && integer(reply["ok"]) == 1; }
@@ -29,12 +27,10 @@ milliseconds wall_now() {
 
 class Look {
  public:
-  Look(const std::string& uri, std::string database, std::int64_t clock_margin_ms,
-       const std::set<K>& faults)
+  Look(const std::string& uri, std::string database, std::int64_t clock_margin_ms)
       : uri_(uri),
         database_(std::move(database)),
         clock_margin_(clock_margin_ms),
-        faults_(faults),
         client_(with_option(uri, kTimeouts)) {}
 
   Preflight go() {
@@ -42,8 +38,6 @@ class Look {
     version();
     if (!is_a_set()) return std::move(out_);
     rights();
-    rights_on_the_set();
-    test_commands();
     oplog();
     ttl_monitor();
     default_write_concern();
@@ -105,10 +99,6 @@ class Look {
                                {"cursor", all}});
     try_right("remove",
               {{"delete", kCollection}, {"deletes", Json::array({{{"q", all}, {"limit", 0}}})}});
-    if (faults_.contains(K::drop_index)) {
-      try_right("dropIndex", {{"dropIndexes", kCollection}, {"index", "x_1"}});
-    }
-    right_to_change_an_index();
     if (!refused_.empty()) {
       lack("the user may not " + refused_ + " in database '" + database_ + "' (" + reason_ +
            "): grant it the role readWriteAnyDatabase");
@@ -129,58 +119,6 @@ class Look {
     refused_ += (refused_.empty() ? "" : ", ") + right;
     reason_ = complaint(reply);
     return reply;
-  }
-
-  void right_to_change_an_index() {
-    if (!faults_.contains(K::change_index)) return;
-    const auto reply = client_.run(database_, {{"collMod", kCollection}});  // changes nothing
-    if (integer(reply.value("code", Json(0))) != kUnauthorized) return;
-    lack("the user may not collMod in database '" + database_ + "', for change-index (" +
-         complaint(reply) +
-         "): grant it the role dbAdminAnyDatabase, or leave ttl out of --faults");
-  }
-
-  /// By its privileges: to try is to do. A server without log-in grants every right.
-  void rights_on_the_set() {
-    const auto reply = client_.run("admin", {{"connectionStatus", 1}, {"showPrivileges", true}});
-    const auto info = reply.value("authInfo", Json::object());
-    if (info.value("authenticatedUsers", Json::array()).empty()) return;
-    std::set<std::string> may;
-    for (const Json& privilege : info.value("authenticatedUserPrivileges", Json::array())) {
-      const Json& resource = privilege.at("resource");
-      if (!resource.value("cluster", false) && !resource.value("anyResource", false)) continue;
-      for (const Json& action : privilege.at("actions")) may.insert(action.get<std::string>());
-    }
-    const auto needed = [&](const char* action, const char* role, std::initializer_list<K> kinds) {
-      std::string for_what;
-      for (const K kind : kinds) {
-        const auto* before = for_what.empty() ? "" : ", ";
-        if (faults_.contains(kind)) for_what += std::string(before) + to_string(kind);
-      }
-      if (for_what.empty() || may.contains(action) || may.contains("anyAction")) return;
-      lack("the user may not " + std::string(action) + " on the set, for " + for_what +
-           ": grant it the role " + role);
-    };
-    needed("replSetStateChange", "clusterManager", {K::step_up, K::step_down});
-    needed("setParameter", "hostManager", {K::ttl_off});
-    needed("getParameter", "clusterMonitor", {K::ttl_off});
-    needed("serverStatus", "clusterMonitor", {K::ttl_off});
-  }
-
-  void test_commands() {
-    const Json question{{"getParameter", 1}, {"enableTestCommands", 1}};
-    const auto says_so = [](const Json& reply) {
-      const auto value = reply.value("enableTestCommands", Json(false));
-      return value.is_boolean() ? value.get<bool>() : integer(value) != 0;
-    };
-    out_.test_commands = says_so(client_.run("admin", question));
-    for (const auto& member : client_.members()) {
-      try {
-        out_.test_commands &= says_so(client_.run_on(member.id, "admin", question));
-      } catch (const std::exception&) {
-        // `clocks` tells of a member that does not answer.
-      }
-    }
   }
 
   void oplog() {
@@ -254,7 +192,6 @@ class Look {
 
   const std::string uri_, database_;
   const milliseconds clock_margin_;
-  const std::set<K>& faults_;
   MongoClient client_;
   Json hello_;
   std::string refused_, reason_;
@@ -264,9 +201,9 @@ class Look {
 }  // namespace
 
 Preflight look_before_running(const std::string& uri, const std::string& database,
-                              std::int64_t clock_margin_ms, const std::set<K>& faults) {
+                              std::int64_t clock_margin_ms) {
   try {
-    return Look(uri, database, clock_margin_ms, faults).go();
+    return Look(uri, database, clock_margin_ms).go();
   } catch (const std::exception& error) {
     return {.missing = {std::string(error.what()) + ": fix the URI, or the network to the set"}};
   }

@@ -1,11 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
-
-#include "sim/plan/fault.hpp"
 
 namespace leasehold::sim::live {
 
@@ -15,15 +12,12 @@ struct Preflight {
   bool unreachable = false;          ///< no primary answered: nothing else could be looked at
   std::vector<std::string> notes;    ///< what to know when reading a verdict
   std::int64_t ttl_period_ms = 60'000;
-  bool test_commands = false;  ///< each answering member takes those of fail points
 };
 
 /// Looks at rights, version, TTL monitor, write concern and clocks, all at once. Writes to
-/// `database`, and drops it. `clock_margin_ms`: the least of the plans that are to run; `faults`:
-/// the kinds in them, which need rights too.
+/// `database`, and drops it. `clock_margin_ms`: the least of the plans that are to run.
 [[nodiscard]] Preflight look_before_running(const std::string& uri, const std::string& database,
-                                            std::int64_t clock_margin_ms,
-                                            const std::set<FaultPlan::Kind>& faults = {});
+                                            std::int64_t clock_margin_ms);
 
 /// Drops what a run wrote, collection by collection, because that needs no right but the run's.
 void drop_database(const std::string& uri, const std::string& database);

@@ -47,7 +47,7 @@ Traffic RunSite::traffic() const {
 }
 
 std::vector<std::string> RunSite::leave() {
-  auto left = user_set_ ? user_set_->put_back() : std::vector<std::string>();
+  std::vector<std::string> left;
   for (const auto& database : std::exchange(databases_, {})) {
     if (theirs_.keep_databases) continue;
     try {

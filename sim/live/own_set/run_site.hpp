@@ -16,7 +16,7 @@ namespace leasehold::sim::live {
 /// it, or another store.
 struct TheirSet {
   std::string uri;                     ///< empty: there is none, we start servers of our own
-  Power power = Power::members;        ///< over that set; generated faults need no more
+  Power power = Power::servers;        ///< over that set; generated faults need no more
   std::int64_t ttl_period_ms = 1'000;  ///< of its TTL monitor
   bool keep_databases = false;         ///< else those of the runs are dropped
   std::shared_ptr<StoreScript> script = {};  ///< of that other store
@@ -47,15 +47,14 @@ class RunSite {
   [[nodiscard]] std::vector<std::string> log_files() const;  ///< of servers of ours
   /// Through the proxies before their members, if there are any.
   [[nodiscard]] Traffic traffic() const;
-  /// Puts back what was changed and drops the databases, once commands that killed processes had
-  /// sent have arrived. Returns what could not be done, and why.
+  /// Drops the databases. Returns what could not be done, and why.
   std::vector<std::string> leave();
 
  private:
   const TheirSet theirs_;
   std::unique_ptr<ReplicaSet> ours_;
   std::unique_ptr<ScriptedServers> scripted_;
-  std::unique_ptr<UserSet> user_set_;   ///< if their faults are wanted
+  std::unique_ptr<UserSet> user_set_;   ///< if faults of links are wanted
   std::vector<std::string> databases_;  ///< that were written to
 };
 

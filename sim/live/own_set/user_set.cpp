@@ -14,8 +14,6 @@ const std::string kLimits =
 
 constexpr int kMostClients = 100'000;
 
-Json ttl_monitor(bool on) { return {{"setParameter", 1}, {"ttlMonitorEnabled", on}}; }
-
 std::vector<std::string> addresses_in(const Json& hello) {
   std::vector<std::string> all;
   for (const char* list : {"hosts", "passives", "arbiters"}) {
@@ -26,10 +24,6 @@ std::vector<std::string> addresses_in(const Json& hello) {
   const auto primary = std::find(all.begin(), all.end(), hello.value("primary", ""));
   if (primary != all.end()) std::rotate(all.begin(), primary, primary + 1);
   return all;
-}
-
-[[noreturn]] void not_ours(const char* what) {
-  throw std::logic_error(std::string("not a set of ours: ") + what);
 }
 
 }  // namespace
@@ -51,35 +45,6 @@ bool UserSet::answers(int index) {
     return integer(member(index).run("admin", {{"ping", 1}})["ok"]) == 1;
   } catch (const NoReply&) {
     return false;
-  }
-}
-
-std::int64_t UserSet::fail_point(int index, const std::string& name, const Json& mode,
-                                 const Json& data) {
-  const auto what = "fail point " + name + " of " + address(index);
-  const Json off = "off";
-  if (mode != off) remember(what, index, {{"configureFailPoint", name}, {"mode", off}});
-  const auto entered = MemberSet::fail_point(index, name, mode, data);
-  if (mode == off) forget(what);
-  return entered;
-}
-
-bool UserSet::runs_ttl_monitor(int index) {
-  const auto reply = member(index).must("admin", {{"getParameter", 1}, {"ttlMonitorEnabled", 1}});
-  return reply.value("ttlMonitorEnabled", true);
-}
-
-void UserSet::set_ttl_monitor(bool on) {
-  for (int i = 0; i < size(); ++i) {
-    const auto what = "ttlMonitorEnabled of " + address(i);
-    const bool is_off = changed_.contains(what);
-    if (on && is_off) {
-      member(i).must("admin", ttl_monitor(true));
-      forget(what);
-    } else if (!on && !is_off && answers(i) && runs_ttl_monitor(i)) {
-      remember(what, i, ttl_monitor(true));
-      member(i).must("admin", ttl_monitor(false));
-    }
   }
 }
 
@@ -113,48 +78,6 @@ std::set<std::string> UserSet::past_proxies(const std::vector<std::string>& name
     if (proxied.contains(known) && !others.contains(known)) found.merge(others);
   }
   return found;
-}
-
-void UserSet::remember(const std::string& what, int index, const Json& command) {
-  if (!undo_process_) undo_process_ = std::make_unique<UndoProcess>();
-  undo_process_->remember(what, at(index).uri, command);
-  changed_[what] = {index, command};
-}
-
-void UserSet::forget(const std::string& what) {
-  if (changed_.erase(what) > 0) undo_process_->forget(what);
-}
-
-std::vector<std::string> UserSet::put_back() {
-  std::vector<std::string> left;
-  const auto changed = changed_;
-  for (const auto& [what, undo] : changed) {
-    try {
-      member(undo.member).must("admin", undo.command);
-      forget(what);
-    } catch (const std::exception& error) {
-      left.push_back(what + " (" + error.what() + ")");
-    }
-  }
-  return left;
-}
-
-void UserMembers::kill(const std::vector<int>&) { not_ours("kill"); }
-void UserMembers::restart(const std::vector<int>&) { not_ours("restart"); }
-void UserMembers::wipe(int) { not_ours("wipe"); }
-void UserMembers::stop(const std::vector<int>&) { not_ours("stop"); }
-void UserMembers::resume(const std::vector<int>&) { not_ours("resume"); }
-void UserMembers::set_clock(int, std::int64_t, std::int64_t) { not_ours("set_clock"); }
-std::int64_t UserMembers::clock_ahead_ms(int) { not_ours("clock_ahead_ms"); }
-bool UserMembers::shows_its_clock(int) { not_ours("shows_its_clock"); }
-
-void UserMembers::settle() {
-  until_true("putting back what was changed", [this] {
-    const auto left = set_.put_back();
-    if (!left.empty()) throw std::runtime_error(left.front());
-    return true;
-  });
-  wait_for_writes("majority");
 }
 
 }  // namespace leasehold::sim::live

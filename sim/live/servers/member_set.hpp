@@ -48,10 +48,10 @@ class MemberSet {
                 const std::string& database = "leasehold_start");
 
   /// `configureFailPoint` on a member. Returns how often the last one was entered while it was on.
-  virtual std::int64_t fail_point(int index, const std::string& name, const Json& mode,
-                                  const Json& data = {});
+  std::int64_t fail_point(int index, const std::string& name, const Json& mode,
+                          const Json& data = {});
   /// Sets it on the members that answer.
-  virtual void set_ttl_monitor(bool on);
+  void set_ttl_monitor(bool on);
 };
 
 }  // namespace leasehold::sim::live

@@ -108,14 +108,17 @@ class OwnStore final : public MongoStore {
   OwnStore(ReplicaSet& servers, const StoreUse& use)
       : MongoStore(servers.uri(), uris_of(servers), use),
         servers_(servers),
-        control_(servers, hit_by_faults(use),
-                 std::make_unique<RealMembers>(servers, use.database)) {
+        members_(servers, use.database),
+        data_(servers, hit_by_faults(use)),
+        links_(servers) {
     if (use.first_leads) servers.step_up(0);
   }
 
   /// One election timeout to notice that the primary is gone, another for an election that fails.
   std::int64_t fault_echo_ms() const override { return 2 * servers_.election_timeout_ms(); }
-  std::optional<ServerControl> control() override { return control_.control(); }
+  std::optional<ServerControl> control() override {
+    return ServerControl{links_, &members_, &data_};
+  }
 
   std::vector<StallWatch::Member> watched_members() override {
     std::vector<StallWatch::Member> members;
@@ -145,7 +148,9 @@ class OwnStore final : public MongoStore {
 
  private:
   ReplicaSet& servers_;
-  LiveServers control_;
+  RealMembers members_;
+  RealData data_;
+  ProxiedLinks links_;
 };
 
 std::vector<std::string> uris_of(const UserSet& servers) {
@@ -157,12 +162,11 @@ std::vector<std::string> uris_of(const UserSet& servers) {
 class UsersStore final : public MongoStore {
  public:
   UsersStore(UserSet& servers, const StoreUse& use)
-      : MongoStore(servers.uri(), uris_of(servers), use),
-        servers_(servers),
-        control_(servers, hit_by_faults(use),
-                 std::make_unique<UserMembers>(servers, use.database)) {}
+      : MongoStore(servers.uri(), uris_of(servers), use), servers_(servers), links_(servers) {}
 
-  std::optional<ServerControl> control() override { return control_.control(); }
+  std::optional<ServerControl> control() override {
+    return ServerControl{links_, nullptr, nullptr};
+  }
   History take_spans() override {
     return with_slow(MongoStore::take_spans(), servers_.proxy());
   }
@@ -172,7 +176,7 @@ class UsersStore final : public MongoStore {
 
  private:
   UserSet& servers_;
-  LiveServers control_;
+  ProxiedLinks links_;
 };
 
 }  // namespace

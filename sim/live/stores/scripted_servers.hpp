@@ -71,6 +71,8 @@ class ScriptedServers final : public MemberControl, public LinkControl {
   [[nodiscard]] bool shows_its_clock(int member) override;
   void settle() override;
 
+  /// Clients of such stores may speak to any member.
+  [[nodiscard]] int sent_to() override { return -1; }
   void set_link_rule(const Link& link, const LinkRule& rule) override;
   void reset_link(const Link& link) override;
   [[nodiscard]] std::int64_t touched(const Link& link) override;

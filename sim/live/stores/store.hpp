@@ -49,7 +49,7 @@ class Store {
 
   /// How long after a fault, or a pause, its servers may still be busy with it.
   [[nodiscard]] virtual std::int64_t fault_echo_ms() const { return 3'000; }
-  /// For faults; nothing: they leave the servers alone.
+  /// For faults; nothing: they are of processes alone.
   [[nodiscard]] virtual std::optional<ServerControl> control() { return std::nullopt; }
   /// For a process of this name: it leads through the proxies, if there are any.
   [[nodiscard]] virtual std::string uri_for(const std::string& process) = 0;
@@ -84,7 +84,7 @@ class Store {
 struct StoreAt {
   // Implicit, because each of these is such a place.
   StoreAt(ReplicaSet& servers);       // NOLINT: ours, with faults
-  StoreAt(UserSet& servers);          // NOLINT: the user's, with the faults that they allow
+  StoreAt(UserSet& servers);          // NOLINT: the user's, with faults of links
   StoreAt(std::string mongodb_uri);   // NOLINT: a replica set that is left alone
   StoreAt(ScriptedServers& servers);  // NOLINT: no MongoDB, with faults
 
