@@ -35,16 +35,6 @@ class BoundedMap {
     values_.erase(found);
   }
 
-  /// The same values in the same order of use, whatever was in between.
-  bool operator==(const BoundedMap& other) const {
-    if (uses_.size() != other.uses_.size()) return false;
-    for (auto one = uses_.begin(), two = other.uses_.begin(); one != uses_.end(); ++one, ++two) {
-      if (one->second != two->second) return false;
-      if (!(*find(one->second) == *other.find(two->second))) return false;
-    }
-    return true;
-  }
-
  private:
   std::map<Key, std::pair<Value, std::uint64_t>> values_;
   std::map<std::uint64_t, Key> uses_;  ///< the same keys, by the number of their last use

@@ -18,7 +18,6 @@ struct Counted {
     ++compared;
     return number < other.number;
   }
-  bool operator==(const Counted& other) const = default;
 };
 
 TEST(BoundedMap, AUseCostsTheSameAfterAHundredThousandKeys) {
@@ -58,12 +57,6 @@ RC_GTEST_PROP(BoundedMap, KeepsWhatWasUsedLast, ()) {
       RC_ASSERT((map.find(k) != nullptr) == (kept != model.end()));
       if (kept != model.end()) RC_ASSERT(*map.find(k) == kept->second);
     }
-    BoundedMap<int, int, 4> anew;
-    for (const auto& [k, v] : model) anew.keep(k, v);
-    RC_ASSERT(map == anew);
-    if (model.size() < 2) continue;
-    anew.keep(model.front().first, model.front().second);
-    RC_ASSERT(!(map == anew));  // another key makes room next
   }
 }
 

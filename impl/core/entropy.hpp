@@ -5,7 +5,7 @@
 namespace leasehold::core {
 
 /// Where the core's randomness comes from: the operating system in production, a seed in
-/// simulation, a counter in exploration.
+/// simulation.
 class Entropy {
  public:
   virtual ~Entropy() = default;

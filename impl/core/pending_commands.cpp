@@ -57,13 +57,4 @@ std::optional<Timer> PendingCommands::next_in_line(bool attempts_too) {
   return next;
 }
 
-/// Equality tells apart what each is for.
-void PendingCommands::mix_into(HashMixer& hash) const {
-  for (const auto& [id, pending] : pending_) {
-    hash.mix(id);
-    hash.mix(pending.sent);
-  }
-  hash.mix(last_command_ << 32 | last_beat_);
-}
-
 }  // namespace leasehold::core

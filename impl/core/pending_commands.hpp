@@ -28,7 +28,6 @@ struct PendingCommand {
   std::uint64_t beat = 0;  ///< attempt, extension, hand_over; read_holders: of the extension before
   std::optional<std::string> observed;  ///< attempt: the lockId of a holder that is presumed dead
   bool counts = true;                   ///< filled in by `send`: it takes one of the slots
-  bool operator==(const PendingCommand&) const = default;
 };
 
 /// The commands under way, the numbers that name them, and the line of timers that wait for a slot.
@@ -94,8 +93,6 @@ class PendingCommands {
   /// lockId, so that each execution can be distinguished from every other.
   std::uint64_t next_beat() { return ++last_beat_; }
 
-  void mix_into(HashMixer& hash) const;
-  bool operator==(const PendingCommands&) const = default;
 
  private:
   using Line = std::set<std::pair<LocalInstant, Timer>>;

@@ -35,7 +35,6 @@ struct AcquireCommand {
   std::size_t queue_room = kMostInQueue;  ///< for so many; the laboratory fills a smaller one
   /// The call's number among those that found no room; none: it takes one if it finds none.
   std::optional<std::int64_t> ticket = {};
-  bool operator==(const AcquireCommand&) const = default;
 };
 
 /// Renew one lock, if it is still this owner's of that grant. `expiresAt` never moves back by it:
@@ -49,11 +48,9 @@ struct ExtendStatement {
   std::chrono::milliseconds lease;
   std::chrono::milliseconds margin;
   FencingToken token;
-  bool operator==(const ExtendStatement&) const = default;
 };
 struct ExtendCommand {
   std::vector<ExtendStatement> statements;
-  bool operator==(const ExtendCommand&) const = default;
 };
 
 /// Read the holders of these locks: after an extension that matched fewer than it sent; or, on
@@ -61,7 +58,6 @@ struct ExtendCommand {
 struct ReadHoldersCommand {
   std::vector<std::string> names;
   bool until = false;  ///< and until when
-  bool operator==(const ReadHoldersCommand&) const = default;
 };
 
 /// Delete the lock if it is this owner's: a release, or the delete of what may have been won. By
@@ -72,7 +68,6 @@ struct DeleteCommand {
   Owner owner;
   std::optional<Owner> or_owner;  ///< or this one's: of a hand-over that was given up
   bool unless_queued = false;     ///< only while no call stands in the lock's queue
-  bool operator==(const DeleteCommand&) const = default;
 };
 
 /// This owner leaves the lock and its queue: what it holds goes to the first call in the queue, or
@@ -85,7 +80,6 @@ struct PassOnCommand {
   /// The server does so too when no release has been like that for a while, because calls that poll
   /// never see a lock free that passes from hand to hand.
   bool offers = false;
-  bool operator==(const PassOnCommand&) const = default;
 };
 
 /// Give the lock of one owner to the next, of the same process, if it is either's.
@@ -97,13 +91,10 @@ struct HandOverCommand {
   std::string lock_id;
   std::chrono::milliseconds lease;
   std::chrono::milliseconds margin;
-  bool operator==(const HandOverCommand&) const = default;
 };
 
 /// Have the TTL index on `expiresAt`.
-struct EnsureIndexCommand {
-  bool operator==(const EnsureIndexCommand&) const = default;
-};
+struct EnsureIndexCommand {};
 
 /// A step of the provider's change stream.
 struct StreamCommand {
@@ -116,7 +107,6 @@ struct StreamCommand {
   std::int64_t cursor = 0;  ///< next, close: the one that open returned
   std::uint64_t provider = 0;  ///< open: to report writes that name an owner with this first half
   FencingToken since = {};     ///< open: from this place in the oplog on; 0: from now on
-  bool operator==(const StreamCommand&) const = default;
 };
 
 /// A command of one of the published locks: its bytes, and how to read its reply.
@@ -133,13 +123,11 @@ struct RawCommand {
   std::string bson;
   Won won = Won::by_success;
   bool on_admin = false;  ///< runs on the database `admin`
-  bool operator==(const RawCommand&) const = default;
 };
 
 /// Read the holder of a lock, for people: on behalf of no session, and no decision hangs on it.
 struct InspectCommand {
   std::string name;
-  bool operator==(const InspectCommand&) const = default;
 };
 
 struct Command {
@@ -148,7 +136,6 @@ struct Command {
   std::variant<AcquireCommand, ExtendCommand, ReadHoldersCommand, DeleteCommand, EnsureIndexCommand,
                RawCommand, HandOverCommand, StreamCommand, InspectCommand, PassOnCommand>
       body;
-  bool operator==(const Command&) const = default;
 };
 
 /// Whether it may take longer than any operation timeout, as steps of the change stream and the

@@ -292,14 +292,4 @@ void ProviderCore::lose(SessionId id, LostReason reason, SendingStep step) {
   contenders_.leave(id, lock->name, step.now, step);
 }
 
-/// Not everything is mixed in: equality tells apart what differs under equal hashes.
-std::size_t ProviderCore::hash() const {
-  HashMixer hash;
-  contenders_.mix_into(hash);
-  held_.mix_into(hash);
-  departures_.mix_into(hash);
-  pending_.mix_into(hash);
-  return hash.value();
-}
-
 }  // namespace leasehold::core

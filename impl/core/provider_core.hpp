@@ -39,8 +39,8 @@ namespace leasehold::core {
 /// know nothing of each other: only this class passes a session from one to the next. What they
 /// share is PendingCommands, the numbers of what was sent.
 ///
-/// Time: `now` never runs backwards between calls. Copyable, comparable and hashable, so that it
-/// can be simulated and explored. Not thread-safe: its driver serialises the calls.
+/// Time: `now` never runs backwards between calls.
+/// Not thread-safe: its driver serialises the calls.
 ///
 ///     core.next(AcquireAsked{7, "report", options, now + 5s}, now, entropy, effects);
 ///     // effects: Send{acquire}, SetTimer{command_timeout}, SetTimer{give_up}
@@ -72,9 +72,6 @@ class ProviderCore final : public Provider {
 
   [[nodiscard]] std::size_t departures_left() const override { return departures_.left(); }
 
-  bool operator==(const ProviderCore&) const = default;
-  /// Equal cores, equal hashes.
-  [[nodiscard]] std::size_t hash() const;
 
  private:
   void on(const AcquireAsked& event, SendingStep step);

@@ -36,19 +36,4 @@ inline void clear_timer(Timer::Kind kind, std::uint64_t id, Step step) {
 /// order of the draws is part of what a seed stands for.
 inline Owner fresh_owner(Step step) { return {step.entropy.draw(), step.entropy.draw()}; }
 
-/// Mixes what tells two states apart best into one number. Equality looks at the rest. The number
-/// is the same in every run, for no address goes into it.
-class HashMixer {
- public:
-  /// Order counts.
-  void mix(std::uint64_t value) { hash_ = (hash_ ^ value) * 0x9E3779B97F4A7C15u; }
-  void mix(LocalInstant at) { mix(static_cast<std::uint64_t>(at.time_since_epoch().count())); }
-  [[nodiscard]] std::size_t value() const {
-    return static_cast<std::size_t>(hash_ ^ hash_ >> 32);
-  }
-
- private:
-  std::uint64_t hash_ = 0;
-};
-
 }  // namespace leasehold::core

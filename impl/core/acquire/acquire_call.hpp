@@ -15,24 +15,20 @@ namespace leasehold::core {
 struct AcquireCall {
   /// Behind others of this process: it sends nothing.
   struct Queued {
-    bool operator==(const Queued&) const = default;
   };
   /// Between two attempts, or before its first, which waits for a free slot.
   /// INVARIANT: its attempt timer is set for `attempt_at`; or it stands in the line for a slot, due
   /// since `attempt_at`; or its time is over, and its give_up timer late.
   struct Waiting {
     LocalInstant attempt_at;  ///< when the next attempt is due
-    bool operator==(const Waiting&) const = default;
   };
   /// An attempt is under way, or was answered in this very step of the core.
   struct Attempting {
     CommandId command = 0;  ///< 0: it was answered, and what follows is being decided
-    bool operator==(const Attempting&) const = default;
   };
   /// Gets the lock from a handle of this process, by this hand-over.
   struct Receiving {
     DepartureId hand_over = 0;
-    bool operator==(const Receiving&) const = default;
   };
 
   std::string name;
@@ -84,7 +80,6 @@ struct AcquireCall {
   [[nodiscard]] const Phase* in() const {
     return std::get_if<Phase>(&phase);
   }
-  bool operator==(const AcquireCall&) const = default;
 };
 
 }  // namespace leasehold::core

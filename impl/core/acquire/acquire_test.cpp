@@ -213,15 +213,6 @@ TEST(Acquire, AClosedProviderEndsWaitersAndStartsNoOthers) {
   EXPECT_EQ(w.core.departures_left(), 0u);
 }
 
-TEST(Acquire, IsAValueThatCanBeCopiedAndCompared) {
-  World w;
-  w.hold(1);
-  const ProviderCore copy = w.core;
-  EXPECT_EQ(copy, w.core);
-  w.give(ReleaseAsked{1});
-  EXPECT_FALSE(copy == w.core);
-}
-
 /// A write concern that can never be met: executed, but no majority will acknowledge it.
 TEST(Acquire, AnUnknownOutcomeThatNoTryCanMendEndsTheCallAndIsCleanedUp) {
   World w;

@@ -264,15 +264,4 @@ bool Contenders::anyone_stands() const {
   });
 }
 
-/// What tells apart two calls that have come to the same point: phase, and what they may have won.
-void Contenders::mix_into(HashMixer& hash) const {
-  for (const auto& [id, call] : calls_) {
-    hash.mix(id << 3 | call.phase.index());
-    hash.mix(static_cast<std::uint64_t>(call.unanswered));
-    hash.mix(call.place.stands() ? call.place.before() + 1 : 0);
-    if (const auto* attempting = call.in<AcquireCall::Attempting>()) hash.mix(attempting->command);
-    if (const auto* waiting = call.in<AcquireCall::Waiting>()) hash.mix(waiting->attempt_at);
-  }
-}
-
 }  // namespace leasehold::core

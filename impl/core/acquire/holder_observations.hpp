@@ -32,7 +32,6 @@ class HolderObservations {
   [[nodiscard]] std::optional<std::string> presumed_dead(const std::string& name, LocalInstant now,
                                                          double max_drift) const;
 
-  bool operator==(const HolderObservations&) const = default;
 
  private:
   struct HolderObservation {
@@ -40,7 +39,6 @@ class HolderObservations {
     Duration lease;
     LocalInstant first_seen;
     LocalInstant last_seen;
-    bool operator==(const HolderObservation&) const = default;
   };
   BoundedMap<std::string, HolderObservation, kMaxSights> observations_;
 };

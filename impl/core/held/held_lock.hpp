@@ -43,7 +43,6 @@ struct HeldLock {
   [[nodiscard]] bool had_its_turns() const {
     return hand_overs > 0 && hand_overs >= options.hand_overs_in_a_row;
   }
-  bool operator==(const HeldLock&) const = default;
 };
 
 }  // namespace leasehold::core

@@ -322,15 +322,4 @@ void HeldLocks::retry(SessionId id, Step step) {
   if (lock != nullptr) lock->extend_at = step.now + retry_pause(lock->options);
 }
 
-/// What a grant fixed once (name, owner, options) goes with the token, which no other grant has.
-void HeldLocks::mix_into(HashMixer& hash) const {
-  for (const auto& [id, lock] : locks_) {
-    hash.mix(id << 1 | (lock.lost ? 1u : 0u));
-    hash.mix(lock.command);
-    hash.mix(static_cast<std::uint64_t>(lock.token.value()));
-    hash.mix(lock.deadline);
-    hash.mix(lock.extend_at);
-  }
-}
-
 }  // namespace leasehold::core

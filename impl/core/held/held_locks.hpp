@@ -63,8 +63,6 @@ class HeldLocks {
   [[nodiscard]] std::vector<Loss> read_holders_answered(const PendingCommand& read,
                                                         const Reply& reply, Step step);
 
-  void mix_into(HashMixer& hash) const;
-  bool operator==(const HeldLocks&) const = default;
 
  private:
   void arm_round(Step step);

@@ -19,7 +19,6 @@ class IndexCreation {
   /// Without a certain answer it is asked for again with the next `ensure`.
   void answered(const Reply& reply, Step step);
 
-  bool operator==(const IndexCreation&) const = default;
 
  private:
   enum class State { wanted, asked, settled } state_ = State::wanted;

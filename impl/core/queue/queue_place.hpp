@@ -58,20 +58,17 @@ class QueuePlace {
   /// News of the stream that came during an attempt; they count once it is answered.
   std::optional<NamedOwner> news;
 
-  bool operator==(const QueuePlace&) const = default;
 
  private:
   struct Attempt {
     std::uint64_t beat = 0;
     LocalInstant sent;
-    bool operator==(const Attempt&) const = default;
   };
   struct Full {
     std::int64_t gone = 0;  ///< how many had left the queue, from some beginning on
     LocalInstant seen;      ///< when that many had
     Duration turn{0};       ///< from one that leaves it to the next; 0: unknown
     Duration lasts{0}, room_in{0};
-    bool operator==(const Full&) const = default;
   };
   /// It has no place among so many.
   void see_full(const std::string& queue, std::int64_t places, LocalInstant now);

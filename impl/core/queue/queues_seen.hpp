@@ -28,7 +28,6 @@ class QueuesSeen {
     std::chrono::milliseconds timeout;
     Duration expiry;
     FencingToken granted_at = {};  ///< the newest grant that is known of
-    bool operator==(const Departed&) const = default;
   };
   /// Kept until it has to make room: it is unknown how long requests may be on their way.
   void leave_behind(Owner owner, Departed departed);
@@ -36,7 +35,6 @@ class QueuesSeen {
   /// late attempts of one owner may be granted it one after the other.
   [[nodiscard]] std::optional<Departed> granted(Owner owner, FencingToken at);
 
-  bool operator==(const QueuesSeen&) const = default;
 
  private:
   BoundedMap<std::string, LocalInstant, kMaxSights> waited_;  ///< when a call was last seen waiting

@@ -21,7 +21,6 @@ struct WaitQueue {
   /// unless another process wants it too. Then that process is next, for a pause, and for no longer
   /// than this process had the lock, because others with long pauses would leave it idle.
   [[nodiscard]] LocalInstant turn_after_release(LocalInstant now) const;
-  bool operator==(const WaitQueue&) const = default;
 };
 
 /// The queue of each name inside this process. It knows the order and nothing else: not what
@@ -50,7 +49,6 @@ class WaitQueues {
   [[nodiscard]] WaitQueue* headed_by(SessionId id, const std::string& name);
   [[nodiscard]] const std::map<std::string, WaitQueue>& all() const { return queues_; }
 
-  bool operator==(const WaitQueues&) const = default;
 
  private:
   std::map<std::string, WaitQueue> queues_;

@@ -38,7 +38,6 @@ struct Departure {
     std::chrono::milliseconds expiry;
     std::chrono::milliseconds clock_margin;
     bool sent = false;  ///< before, the document cannot be the receiver's
-    bool operator==(const Receiver&) const = default;
   };
   std::optional<Receiver> receiver;
 
@@ -74,7 +73,6 @@ struct Departure {
   /// Before the next command: at first often within one timeout, then, with `failures`, ever more
   /// seldom, so that an overloaded server recovers. The last one is at the end.
   [[nodiscard]] Duration pause_after_failure(LocalInstant now) const;
-  bool operator==(const Departure&) const = default;
 };
 
 /// By then another process has seen the document unchanged for a whole lease, and takes it from its

@@ -126,14 +126,4 @@ std::size_t Departures::left() const {
                     [](const auto& d) { return !d.second.acknowledged; }));
 }
 
-/// What is still to be sent, and when; its number stands for name and owner.
-void Departures::mix_into(HashMixer& hash) const {
-  for (const auto& [id, departure] : departures_) {
-    hash.mix(id << 3 | (departure.outcome_uncertain ? 1u : 0u) | (departure.resend ? 2u : 0u) |
-             (departure.acknowledged ? 4u : 0u));
-    hash.mix(departure.command);
-    hash.mix(departure.next_at);
-  }
-}
-
 }  // namespace leasehold::core

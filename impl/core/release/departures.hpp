@@ -81,8 +81,6 @@ class Departures {
   /// Those that no majority has acknowledged yet.
   [[nodiscard]] std::size_t left() const;
 
-  void mix_into(HashMixer& hash) const;
-  bool operator==(const Departures&) const = default;
 
  private:
   // departures.cpp: by which command an owner leaves.

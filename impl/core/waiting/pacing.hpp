@@ -51,7 +51,6 @@ class Pacing {
   LocalInstant first_attempt_at(AcquireCall& call, LocalInstant at_latest, bool stream_open,
                                 Step step) const;
 
-  bool operator==(const Pacing&) const = default;
 
  private:
   [[nodiscard]] AttemptSeen seen_by(const AcquireCall& call, bool refused, LocalInstant now) const;
