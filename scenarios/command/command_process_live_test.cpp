@@ -126,6 +126,22 @@ TEST_F(InShell, AsProcessNumberOneItReapsOrphansAndPassesCodesOn) {
             128 + SIGINT);
 }
 
+/// A node stops a pod by SIGTERM to its process 1.
+TEST_F(InShell, InAPodOf64MiBAnd24ProcessesItEndsWhenStoppedAndTheLockIsFree) {
+  const auto ran = shell_says(
+      "pod=leasehold-$$; for c in memory pids; do mkdir /sys/fs/cgroup/$c/$pod || exit 99; done; "
+      "echo 64M > /sys/fs/cgroup/memory/$pod/memory.limit_in_bytes && "
+      "echo 24 > /sys/fs/cgroup/pids/$pod/pids.max || exit 99; "
+      "pod=$pod sh -c 'for c in memory pids; do echo $$ > /sys/fs/cgroup/$c/$pod/tasks; done; "
+      "exec unshare -pfm --mount-proc $leasehold run $lock -- sh -c \""
+      "trap \\\"exit 3\\\" TERM; touch ready; while :; do sleep 0.1; done\"' & "
+      "for i in $(seq 600); do [ -e ready ] && break; sleep 0.1; done; "
+      "kill $(pgrep -P $!); wait $!; code=$?; rmdir /sys/fs/cgroup/*/$pod; exit $code");
+  if (ran.exit_code == 99) GTEST_SKIP() << "no control groups of ours here";
+  EXPECT_EQ(ran.exit_code, 3) << ran.out;
+  EXPECT_TRUE(lock_is_free());
+}
+
 /// As sudo does: the command is root's, we are not.
 TEST_F(InShell, ACommandOfAnotherUserIsSaidToRunOn) {
   const std::string tools = folder_ + "/tools";

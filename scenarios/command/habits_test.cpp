@@ -38,6 +38,8 @@ const Rows kAsWrapper{
     {"reads the terminal in a pipe", "ACommandInAPipeReadsTheTerminalAndTheOthersToo"},
     {"in the background", "ABackgroundJobThatReadsTheTerminalIsAStoppedJob"},
     {"is process 1", "AsProcessNumberOneItReapsOrphansAndPassesCodesOn"},
+    {"in a pod of 64 MiB and 24 processes that is stopped",
+     "InAPodOf64MiBAnd24ProcessesItEndsWhenStoppedAndTheLockIsFree"},
     {"the command is another user's", "ACommandOfAnotherUserIsSaidToRunOn"},
     {"the command left by setsid", "AChildInASessionOfItsOwnIsNotKilledAndANestedRunIs"},
     {"SIGKILL to the wrapper",

@@ -74,7 +74,9 @@ int up(const std::string& file) {
   for (int i = 0; i < set.size(); ++i) {
     cluster.members.push_back({set.mongod(i).port(), set.mongod(i).clock().file()});
   }
-  std::ofstream(file) << nlohmann::json(cluster).dump(2) << '\n';
+  const auto fresh = file + ".new";
+  std::ofstream(fresh) << nlohmann::json(cluster).dump(2) << '\n';
+  fs::rename(fresh, file);  // others read a whole one
   catch_interruptions();
   fmt::print("up: {}\ndata and logs in {}\ncluster down, or Ctrl-C, ends it\n", set.uri(),
              set.folder());

@@ -135,12 +135,14 @@ void require_range(const std::string& option, std::int64_t value, std::int64_t l
 }
 
 void require_writable(const std::string& option, const std::string& file) {
+  namespace fs = std::filesystem;
   if (file.empty()) return;
-  const bool was_there = std::filesystem::exists(std::filesystem::symlink_status(file));
-  if (!std::ofstream(file, std::ios::app)) {
-    throw UsageError("--" + option + " is '" + file + "': it must be a file that can be written");
-  }
-  if (!was_there) std::filesystem::remove(file);
+  std::error_code error;
+  const bool there = fs::exists(file, error);
+  const auto place = there ? fs::path(file) : fs::absolute(file).parent_path();
+  // It is not made here, because others may wait for it.
+  if (fs::is_directory(place, error) != there && access(place.c_str(), W_OK) == 0) return;
+  throw UsageError("--" + option + " is '" + file + "': it must be a file that can be written");
 }
 
 void require_folder(const std::string& option, const std::string& folder) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -106,6 +107,27 @@ const char* unfit_login(const mongoc_uri_t* uri) {
   return nullptr;
 }
 
+/// Pools of our own whose first client is still to be taken. A pool of the application's is none.
+class UntriedPools {
+ public:
+  static UntriedPools& of_process() {
+    static auto& pools = *new UntriedPools;  // pools may end after what is static
+    return pools;
+  }
+  void add(mongoc_client_pool_t* pool) {
+    const std::lock_guard lock(mutex_);
+    pools_.insert(pool);
+  }
+  bool take(mongoc_client_pool_t* pool) {
+    const std::lock_guard lock(mutex_);
+    return pools_.erase(pool) > 0;
+  }
+
+ private:
+  std::mutex mutex_;  // protects the rest
+  std::set<mongoc_client_pool_t*> pools_;
+};
+
 /// Why so many more threads cannot start; empty: they can.
 std::string too_few_threads(std::size_t count) {
   std::mutex gate;
@@ -153,18 +175,28 @@ UriHandle parse_uri(const std::string& given, bson_error_t& error) {
 }
 
 PoolHandle make_pool(const mongoc_uri_t* uri, bson_error_t& error) {
-  constexpr std::size_t kMonitors = 8;  // two for each of three members, and some of our own
-  if (const auto why = too_few_threads(kMonitors); !why.empty()) {
-    bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0,
-                   "the driver's threads cannot start: %s", why.c_str());
-    return nullptr;
+  const auto destroy = [](mongoc_client_pool_t* pool) {
+    UntriedPools::of_process().take(pool);
+    mongoc_client_pool_destroy(pool);
+  };
+  PoolHandle pool(mongoc_client_pool_new_with_error(uri, &error), destroy);
+  if (pool) {
+    mongoc_client_pool_set_error_api(pool.get(), MONGOC_ERROR_API_VERSION_2);
+    UntriedPools::of_process().add(pool.get());
   }
-  PoolHandle pool(mongoc_client_pool_new_with_error(uri, &error), mongoc_client_pool_destroy);
-  if (pool) mongoc_client_pool_set_error_api(pool.get(), MONGOC_ERROR_API_VERSION_2);
   return pool;
 }
 
 mongoc_client_t* pop(mongoc_client_pool_t* pool, bson_error_t& error) {
+  constexpr std::size_t kMonitors = 8;  // two for each of three members, and some of our own
+  if (UntriedPools::of_process().take(pool)) {
+    if (const auto why = too_few_threads(kMonitors); !why.empty()) {
+      UntriedPools::of_process().add(pool);
+      bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0,
+                     "the driver's threads cannot start: %s", why.c_str());
+      return nullptr;
+    }
+  }
   // The first pop starts the driver's threads. They must not take signals that others wait for.
   sigset_t all, before;
   sigfillset(&all);

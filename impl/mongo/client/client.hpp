@@ -20,12 +20,12 @@ namespace leasehold::mongo {
 /// does a log-in that the driver does not survive or would try for ever.
 [[nodiscard]] UriHandle parse_uri(const std::string& uri, bson_error_t& error);
 
-/// Null: `error` says why. It is null, too, when the driver's threads could not start, because the
-/// driver does not look, and would wait for one that never was.
+/// Null: `error` says why.
 [[nodiscard]] PoolHandle make_pool(const mongoc_uri_t* uri, bson_error_t& error);
 
 /// A client of the pool; the first has the driver start its threads. Null when the pool has none
-/// left: `error` says so.
+/// left, and when the threads of one of ours cannot start: `error` says so, because the driver does
+/// not look, and would wait for one that never was.
 [[nodiscard]] mongoc_client_t* pop(mongoc_client_pool_t* pool, bson_error_t& error);
 
 /// The same; its sockets are known from now on. REQUIRES: `sockets` outlives its use.

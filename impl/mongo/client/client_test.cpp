@@ -170,16 +170,17 @@ TEST(ServerSelection, IsHopelessIfEveryMemberWantsAVersionOfTheCommands) {
             Outcome::not_executed);
 }
 
-TEST(Pool, IsNotMadeIfTheDriversThreadsCannotStart) {
+TEST(Pool, GivesNoClientIfTheDriversThreadsCannotStart) {
   EXPECT_EXIT(
       {
         bson_error_t error{};
         mongoc_init();
         const auto uri = parse_uri("mongodb://127.0.0.1:1/?replicaSet=bar", error);
+        const auto pool = make_pool(uri.get(), error);
         const rlimit none{};
         const bool limited = setuid(kUserNobody) == 0 && setrlimit(RLIMIT_NPROC, &none) == 0;
-        const auto pool = make_pool(uri.get(), error);
-        std::fprintf(stderr, "%s", pool ? "got one" : error.message);
+        const bool refused = pop(pool.get(), error) == nullptr;
+        std::fprintf(stderr, "%s", refused ? error.message : "got one");
         _exit(limited ? 0 : 1);
       },
       testing::ExitedWithCode(geteuid() == 0 ? 0 : 1),

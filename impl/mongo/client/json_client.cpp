@@ -151,9 +151,8 @@ JsonClient::JsonClient(const std::string& uri,
       parsed, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, static_cast<std::int32_t>(kPatience.count())));
   mongoc_uri_set_option_as_int32(parsed, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, kLook_ms);
   const auto pool = make_pool(parsed, error);
-  const bool unfit = error.domain != MONGOC_ERROR_SERVER_SELECTION && !is_name_resolution(error);
-  if (!pool && unfit) throw std::runtime_error(std::string("uri: ") + error.message);
-  if (!pool) throw NoReply(error.message);
+  if (!pool && is_name_resolution(error)) throw NoReply(error.message);
+  if (!pool) throw std::runtime_error(std::string("uri: ") + error.message);
   client_ = {pop(pool.get(), error), GiveBack{pool}};
   if (!client_) throw NoReply(error.message);
 }

@@ -256,9 +256,6 @@ class MongoTransport final : public core::Transport {
 
 /// A URI of DNS seeds is looked up while it is read; the URI is not bad if a name server is down.
 Error no_pool(const bson_error_t& error) {
-  if (error.domain == MONGOC_ERROR_SERVER_SELECTION) {
-    return {ErrorKind::unavailable, 0, error.message};
-  }
   const bool of_dns = is_name_resolution(error);
   return {of_dns ? ErrorKind::unavailable : ErrorKind::invalid_option,
           of_dns ? static_cast<int>(error.code) : 0, std::string("uri: ") + error.message};
