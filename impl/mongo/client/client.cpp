@@ -107,27 +107,6 @@ const char* unfit_login(const mongoc_uri_t* uri) {
   return nullptr;
 }
 
-/// Pools of our own whose first client is still to be taken. A pool of the application's is none.
-class UntriedPools {
- public:
-  static UntriedPools& of_process() {
-    static auto& pools = *new UntriedPools;  // pools may end after what is static
-    return pools;
-  }
-  void add(mongoc_client_pool_t* pool) {
-    const std::lock_guard lock(mutex_);
-    pools_.insert(pool);
-  }
-  bool take(mongoc_client_pool_t* pool) {
-    const std::lock_guard lock(mutex_);
-    return pools_.erase(pool) > 0;
-  }
-
- private:
-  std::mutex mutex_;  // protects the rest
-  std::set<mongoc_client_pool_t*> pools_;
-};
-
 /// Why so many more threads cannot start; empty: they can.
 std::string too_few_threads(std::size_t count) {
   std::mutex gate;
@@ -144,6 +123,35 @@ std::string too_few_threads(std::size_t count) {
   for (auto& one : started) one.join();
   return why;
 }
+
+/// Pools of our own whose first client is still to be taken. A pool of the application's is none.
+class UntriedPools {
+ public:
+  static UntriedPools& of_process() {
+    static auto& pools = *new UntriedPools;  // pools may end after what is static
+    return pools;
+  }
+  void add(mongoc_client_pool_t* pool) {
+    const std::lock_guard lock(mutex_);
+    pools_.insert(pool);
+  }
+  void forget(mongoc_client_pool_t* pool) {
+    const std::lock_guard lock(mutex_);
+    pools_.erase(pool);
+  }
+  /// Why the driver's threads could not start for it; empty: they can, or it was tried before.
+  std::string trial(mongoc_client_pool_t* pool) {
+    constexpr std::size_t kMonitors = 8;  // two for each of three members, and some of our own
+    const std::lock_guard lock(mutex_);
+    auto why = pools_.contains(pool) ? too_few_threads(kMonitors) : std::string();
+    if (why.empty()) pools_.erase(pool);
+    return why;
+  }
+
+ private:
+  std::mutex mutex_;  // protects the rest
+  std::set<mongoc_client_pool_t*> pools_;
+};
 
 }  // namespace
 
@@ -176,7 +184,7 @@ UriHandle parse_uri(const std::string& given, bson_error_t& error) {
 
 PoolHandle make_pool(const mongoc_uri_t* uri, bson_error_t& error) {
   const auto destroy = [](mongoc_client_pool_t* pool) {
-    UntriedPools::of_process().take(pool);
+    UntriedPools::of_process().forget(pool);
     mongoc_client_pool_destroy(pool);
   };
   PoolHandle pool(mongoc_client_pool_new_with_error(uri, &error), destroy);
@@ -188,14 +196,10 @@ PoolHandle make_pool(const mongoc_uri_t* uri, bson_error_t& error) {
 }
 
 mongoc_client_t* pop(mongoc_client_pool_t* pool, bson_error_t& error) {
-  constexpr std::size_t kMonitors = 8;  // two for each of three members, and some of our own
-  if (UntriedPools::of_process().take(pool)) {
-    if (const auto why = too_few_threads(kMonitors); !why.empty()) {
-      UntriedPools::of_process().add(pool);
-      bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0,
-                     "the driver's threads cannot start: %s", why.c_str());
-      return nullptr;
-    }
+  if (const auto why = UntriedPools::of_process().trial(pool); !why.empty()) {
+    bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0,
+                   "the driver's threads cannot start: %s", why.c_str());
+    return nullptr;
   }
   // The first pop starts the driver's threads. They must not take signals that others wait for.
   sigset_t all, before;
