@@ -93,7 +93,6 @@ class PendingCommands {
   /// lockId, so that each execution can be distinguished from every other.
   std::uint64_t next_beat() { return ++last_beat_; }
 
-
  private:
   using Line = std::set<std::pair<LocalInstant, Timer>>;
   Line& line_of(Timer::Kind kind) { return kind == Timer::Kind::attempt ? attempts_ : departures_; }

@@ -22,7 +22,6 @@ class Provider {
   /// while, so that other processes need not wait for the lease of a holder that has gone.
   [[nodiscard]] virtual std::size_t departures_left() const = 0;
 
-
  protected:
   Provider() = default;
   Provider(const Provider&) = default;

@@ -72,7 +72,6 @@ class ProviderCore final : public Provider {
 
   [[nodiscard]] std::size_t departures_left() const override { return departures_.left(); }
 
-
  private:
   void on(const AcquireAsked& event, SendingStep step);
   void on(const CancelAsked& event, SendingStep step);

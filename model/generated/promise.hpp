@@ -85,10 +85,9 @@ struct Trial {
 };
 
 /// A history in which a promise is tried, and a delay of that length comes where it may matter;
-/// none if `lasts` is 0. Also delays of others, and what was over
-/// before, which explain nothing.
-inline Trial tried(const Promise& promise, std::uint32_t seed, int by,
-                     Delay why = Delay::machine, int lasts = 0) {
+/// none if `lasts` is 0. Also delays of others, and what was over before, which explain nothing.
+inline Trial tried(const Promise& promise, std::uint32_t seed, int by, Delay why = Delay::machine,
+                   int lasts = 0) {
   Draws draw(seed);
   HistoryBuilder h;
   h.with([](Event& run) { run.at_ns = -20'000 * kMs; });

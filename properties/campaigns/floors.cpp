@@ -74,7 +74,7 @@ std::int64_t share_of(std::int64_t floor, const std::string& group,
 
 /// An administrator and fail points leave the documents of a worker's lock alone.
 bool can_hit(std::string_view group, bool foreign) {
-  return !foreign || (group != "ttl" && group != "errors" && group != "administrator");
+  return !foreign || !sim::is_of_documents(group);
 }
 
 void limit_excuses(std::vector<Finding>& findings, const Demands& demands) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include "sim/plan/workload.hpp"
@@ -25,11 +24,6 @@ constexpr milliseconds kAdministratorWaits{2'000};  ///< for an answer
 constexpr std::uint64_t kAdministrator = 0xAD;       ///< the first half of its owners
 
 bool is_of_index(K kind) { return kind == K::drop_index || kind == K::change_index; }
-
-bool needs_data(K kind) {
-  const std::string_view group = group_of(kind);
-  return group == "ttl" || group == "errors" || group == "administrator";
-}
 
 }  // namespace
 
@@ -119,7 +113,7 @@ void FaultInjector::saw_command(std::int64_t place, const std::string& verb, boo
 void FaultInjector::inject_into_servers(const FaultPlan& fault) {
   if (power_of(fault.kind) == Power::links) return disturb_link(fault);
   if (cluster_.servers->members == nullptr) return;
-  if (needs_data(fault.kind) && cluster_.servers->data == nullptr) return;
+  if (is_of_documents(group_of(fault.kind)) && cluster_.servers->data == nullptr) return;
   if (takes_members(fault.kind)) return take_members(fault);
   switch (fault.kind) {
     case K::step_up:

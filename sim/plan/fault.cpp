@@ -24,6 +24,10 @@ std::optional<FaultPlan::Kind> fault_named(const std::string& name) {
 
 const char* group_of(FaultPlan::Kind kind) { return about(kind).group; }
 
+bool is_of_documents(std::string_view group) {
+  return group == "ttl" || group == "errors" || group == "administrator";
+}
+
 Harm harm_of(FaultPlan::Kind kind) { return about(kind).harm; }
 
 std::vector<FaultPlan::Kind> fault_kinds(Harm most) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// The vocabulary of faults, which both worlds share: `FaultInjector` brings them about.
@@ -150,6 +151,8 @@ inline constexpr int kTriggers = static_cast<int>(FaultPlan::Command::look) + 1;
 [[nodiscard]] std::optional<FaultPlan::Kind> fault_named(const std::string& name);
 
 [[nodiscard]] const char* group_of(FaultPlan::Kind kind);
+/// Whether faults of this group befall a lock's documents, or the commands that write them.
+[[nodiscard]] bool is_of_documents(std::string_view group);
 /// Those that plans are generated with.
 [[nodiscard]] const std::vector<std::string>& fault_groups();
 

@@ -91,7 +91,6 @@ class Contenders {
   /// The same after a release without hand-over, which ends the tenure of this process.
   void released(SessionId id, const std::string& name, LocalInstant at_latest, SendingStep step);
 
-
  private:
   // contenders.cpp: which call is next, and what an answer means for it.
   [[nodiscard]] bool hears(const AcquireCall& call) const;

@@ -32,7 +32,6 @@ class HolderObservations {
   [[nodiscard]] std::optional<std::string> presumed_dead(const std::string& name, LocalInstant now,
                                                          double max_drift) const;
 
-
  private:
   struct HolderObservation {
     std::string lock_id;

@@ -22,7 +22,6 @@ class Owners {
     return {*provider_, step.entropy.draw()};
   }
 
-
  private:
   std::optional<std::uint64_t> provider_;  ///< none: no call has queued yet
 };

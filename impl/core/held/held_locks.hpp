@@ -63,7 +63,6 @@ class HeldLocks {
   [[nodiscard]] std::vector<Loss> read_holders_answered(const PendingCommand& read,
                                                         const Reply& reply, Step step);
 
-
  private:
   void arm_round(Step step);
   void arm_round_at(LocalInstant at, Step step);

@@ -19,7 +19,6 @@ class IndexCreation {
   /// Without a certain answer it is asked for again with the next `ensure`.
   void answered(const Reply& reply, Step step);
 
-
  private:
   enum class State { wanted, asked, settled } state_ = State::wanted;
   int tries_ = 0;

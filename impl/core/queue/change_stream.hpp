@@ -45,7 +45,6 @@ class ChangeStream {
   /// The provider ends: the cursor is closed, now or when the step under way is answered.
   void end(SendingStep step);
 
-
  private:
   enum class Phase { off, opening, open, pausing, closing, refused };
 

@@ -58,7 +58,6 @@ class QueuePlace {
   /// News of the stream that came during an attempt; they count once it is answered.
   std::optional<NamedOwner> news;
 
-
  private:
   struct Attempt {
     std::uint64_t beat = 0;

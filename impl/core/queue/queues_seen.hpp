@@ -35,7 +35,6 @@ class QueuesSeen {
   /// late attempts of one owner may be granted it one after the other.
   [[nodiscard]] std::optional<Departed> granted(Owner owner, FencingToken at);
 
-
  private:
   BoundedMap<std::string, LocalInstant, kMaxSights> waited_;  ///< when a call was last seen waiting
   BoundedMap<Owner, Departed, kMaxSights> departed_;

@@ -49,7 +49,6 @@ class WaitQueues {
   [[nodiscard]] WaitQueue* headed_by(SessionId id, const std::string& name);
   [[nodiscard]] const std::map<std::string, WaitQueue>& all() const { return queues_; }
 
-
  private:
   std::map<std::string, WaitQueue> queues_;
 };

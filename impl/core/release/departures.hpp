@@ -81,7 +81,6 @@ class Departures {
   /// Those that no majority has acknowledged yet.
   [[nodiscard]] std::size_t left() const;
 
-
  private:
   // departures.cpp: by which command an owner leaves.
   [[nodiscard]] Departure::By way_out(const std::string& name, LocalInstant now) const;

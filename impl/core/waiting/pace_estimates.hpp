@@ -25,7 +25,6 @@ class PaceEstimates {
     if (next) paces_.keep(name, *next);  // a strategy that does not learn takes no room
   }
 
-
  private:
   BoundedMap<std::string, Duration, kMaxPaces> paces_;
 };

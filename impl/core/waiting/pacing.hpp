@@ -51,7 +51,6 @@ class Pacing {
   LocalInstant first_attempt_at(AcquireCall& call, LocalInstant at_latest, bool stream_open,
                                 Step step) const;
 
-
  private:
   [[nodiscard]] AttemptSeen seen_by(const AcquireCall& call, bool refused, LocalInstant now) const;
   [[nodiscard]] Duration renewal_of(const AcquireCall& call, LocalInstant now) const;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <set>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -124,35 +123,6 @@ std::string too_few_threads(std::size_t count) {
   return why;
 }
 
-/// Pools of our own whose first client is still to be taken. A pool of the application's is none.
-class UntriedPools {
- public:
-  static UntriedPools& of_process() {
-    static auto& pools = *new UntriedPools;  // pools may end after what is static
-    return pools;
-  }
-  void add(mongoc_client_pool_t* pool) {
-    const std::lock_guard lock(mutex_);
-    pools_.insert(pool);
-  }
-  void forget(mongoc_client_pool_t* pool) {
-    const std::lock_guard lock(mutex_);
-    pools_.erase(pool);
-  }
-  /// Why the driver's threads could not start for it; empty: they can, or it was tried before.
-  std::string trial(mongoc_client_pool_t* pool) {
-    constexpr std::size_t kMonitors = 8;  // two for each of three members, and some of our own
-    const std::lock_guard lock(mutex_);
-    auto why = pools_.contains(pool) ? too_few_threads(kMonitors) : std::string();
-    if (why.empty()) pools_.erase(pool);
-    return why;
-  }
-
- private:
-  std::mutex mutex_;  // protects the rest
-  std::set<mongoc_client_pool_t*> pools_;
-};
-
 }  // namespace
 
 void name_encryption(const mongoc_client_t* client, bson_error_t& error) {
@@ -183,24 +153,21 @@ UriHandle parse_uri(const std::string& given, bson_error_t& error) {
 }
 
 PoolHandle make_pool(const mongoc_uri_t* uri, bson_error_t& error) {
-  const auto destroy = [](mongoc_client_pool_t* pool) {
-    UntriedPools::of_process().forget(pool);
-    mongoc_client_pool_destroy(pool);
-  };
-  PoolHandle pool(mongoc_client_pool_new_with_error(uri, &error), destroy);
-  if (pool) {
-    mongoc_client_pool_set_error_api(pool.get(), MONGOC_ERROR_API_VERSION_2);
-    UntriedPools::of_process().add(pool.get());
-  }
+  PoolHandle pool(mongoc_client_pool_new_with_error(uri, &error), mongoc_client_pool_destroy);
+  if (pool) mongoc_client_pool_set_error_api(pool.get(), MONGOC_ERROR_API_VERSION_2);
   return pool;
 }
 
+bool threads_can_start(bson_error_t& error) {
+  constexpr std::size_t kMonitors = 8;  // two for each of three members, and some of our own
+  const auto why = too_few_threads(kMonitors);
+  if (why.empty()) return true;
+  bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0,
+                 "the driver's threads cannot start: %s", why.c_str());
+  return false;
+}
+
 mongoc_client_t* pop(mongoc_client_pool_t* pool, bson_error_t& error) {
-  if (const auto why = UntriedPools::of_process().trial(pool); !why.empty()) {
-    bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0,
-                   "the driver's threads cannot start: %s", why.c_str());
-    return nullptr;
-  }
   // The first pop starts the driver's threads. They must not take signals that others wait for.
   sigset_t all, before;
   sigfillset(&all);

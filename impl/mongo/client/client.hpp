@@ -23,9 +23,13 @@ namespace leasehold::mongo {
 /// Null: `error` says why.
 [[nodiscard]] PoolHandle make_pool(const mongoc_uri_t* uri, bson_error_t& error);
 
+/// Whether the driver may start its threads, which it does at the first `pop`. False: `error` says
+/// why. It has to be asked before, because the driver does not look, and would wait for a thread
+/// that never was.
+[[nodiscard]] bool threads_can_start(bson_error_t& error);
+
 /// A client of the pool; the first has the driver start its threads. Null when the pool has none
-/// left, and when the threads of one of ours cannot start: `error` says so, because the driver does
-/// not look, and would wait for one that never was.
+/// left: `error` says so.
 [[nodiscard]] mongoc_client_t* pop(mongoc_client_pool_t* pool, bson_error_t& error);
 
 /// The same; its sockets are known from now on. REQUIRES: `sockets` outlives its use.

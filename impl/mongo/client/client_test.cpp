@@ -6,6 +6,8 @@
 
 #include <cstdio>
 
+#include "mongo/client/json_client.hpp"
+
 namespace leasehold::mongo {
 namespace {
 
@@ -173,14 +175,14 @@ TEST(ServerSelection, IsHopelessIfEveryMemberWantsAVersionOfTheCommands) {
 TEST(Pool, GivesNoClientIfTheDriversThreadsCannotStart) {
   EXPECT_EXIT(
       {
-        bson_error_t error{};
-        mongoc_init();
-        const auto uri = parse_uri("mongodb://127.0.0.1:1/?replicaSet=bar", error);
-        const auto pool = make_pool(uri.get(), error);
         const rlimit none{};
         const bool limited = setuid(kUserNobody) == 0 && setrlimit(RLIMIT_NPROC, &none) == 0;
-        const bool refused = pop(pool.get(), error) == nullptr;
-        std::fprintf(stderr, "%s", refused ? error.message : "got one");
+        try {
+          const JsonClient client("mongodb://127.0.0.1:1/?replicaSet=bar");
+          std::fprintf(stderr, "got one");
+        } catch (const NoReply& refused) {
+          std::fprintf(stderr, "%s", refused.what());
+        }
         _exit(limited ? 0 : 1);
       },
       testing::ExitedWithCode(geteuid() == 0 ? 0 : 1),

@@ -43,6 +43,8 @@ struct Shared {
   PoolHandle pool;  ///< one of our own sends endSessions, and reports it, when it is destroyed
   std::unique_ptr<Transactions> transactions;
   Streams streams;
+  std::mutex starting;       ///< protects the next, and is held while the first client is taken
+  bool driver_runs = false;  ///< its threads do, or they are the application's affair
   // What was asked and answered: a link that is slow gets one answer a connection.
   std::atomic<bool> servers_are_right = false, collection_is_right = false;
 };
@@ -151,11 +153,18 @@ class MongoConnection final : public core::Connection {
     return reply;
   }
 
+  mongoc_client_t* take_client(bson_error_t& error) {
+    const std::lock_guard lock(shared_->starting);
+    if (!shared_->driver_runs && !threads_can_start(error)) return nullptr;
+    shared_->driver_runs = true;
+    return borrow(shared_->pool.get(), sockets_, error);
+  }
+
   /// What the servers are is asked once; a wrong kind stays wrong.
   std::optional<Reply> refusal() {
     if (server_is_right_) return std::nullopt;
     bson_error_t error;
-    if (client_ == nullptr) client_ = borrow(shared_->pool.get(), sockets_, error);
+    if (client_ == nullptr) client_ = take_client(error);
     if (client_ == nullptr) return driver_failure(error, 0);
     const DescriptionHandle server(mongoc_client_select_server(client_, true, nullptr, &error));
     if (!server) return driver_failure(error, members_of(client_));
@@ -363,6 +372,7 @@ Result<std::shared_ptr<core::Transport>> make_transport(TransportOptions options
   if (auto error = check_database(options.database)) return std::move(*error);
   auto shared = std::make_shared<Shared>();
   shared->pool = std::move(*pool);
+  shared->driver_runs = options.pool != nullptr;
   shared->transactions = std::make_unique<Transactions>(shared->pool.get());
   shared->database = std::move(options.database);
   shared->collection = options.collection;

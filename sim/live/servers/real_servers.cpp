@@ -215,7 +215,7 @@ std::int64_t RealData::stop_failing() {
 
 /// Updates wait, with the time of their start, until the end.
 std::optional<DataControl::Inside> RealData::hold_inside(const std::string&,
-                                                              std::int64_t wait_ms, std::int64_t) {
+                                                         std::int64_t wait_ms, std::int64_t) {
   const int primary = members_.primary_now();
   if (primary < 0) return std::nullopt;
   return Inside{member_name(primary), wait_ms,
