@@ -199,8 +199,6 @@ class CallsChecker {
                    {s.granted, held});
   }
 
-  void check_inspected(const UsersCall&) {}
-
   const Digest& d_;
   Finding f_ = finding(Check::calls);
   std::map<std::pair<Id, Id>, std::vector<const SessionDigest*>> asked_;  ///< by process and name
