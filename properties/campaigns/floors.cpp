@@ -156,6 +156,7 @@ std::set<std::string> kinds_that_hit(const sim::Plan& plan, const sim::live::The
 
 Totals activity_floors(const VerifyOptions& options) {
   Totals floors;
+  if (options.drawn) return floors;
   if (options.plan) {
     const bool foreign = options.foreign.has_value();
     for (const auto& kind : kinds_that_hit(*options.plan, options.set, foreign)) {

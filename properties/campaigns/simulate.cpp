@@ -23,10 +23,19 @@ using sim::ProcessPlan;
 
 namespace {
 
-/// Whether one of its processes waits so.
-bool has(const Plan& plan, bool (*waits)(const ProcessPlan&, const std::string& lock)) {
-  return std::any_of(plan.processes.begin(), plan.processes.end(),
-                     [&](const ProcessPlan& p) { return waits(p, plan.lock); });
+/// What can happen in a run of the plan, beside what can in every one.
+Totals abilities_of(const Plan& plan) {
+  const auto any = [&](const auto& is) { return std::ranges::any_of(plan.processes, is); };
+  return {
+      {"queues", any([&](const ProcessPlan& p) { return sim::waits_in_queue(p, plan.lock); })},
+      {"permits", any([](const ProcessPlan& p) { return p.permits > 0; })},
+      {"calls_for_several_locks", any([](const ProcessPlan& p) { return p.together > 1; })},
+      {"leaders", any([](const ProcessPlan& p) { return p.leads; })},
+      {"other_options", any([](const ProcessPlan& p) { return p.other_expiry_ms > 0; })},
+      {"full_queues", any([](const ProcessPlan& p) { return p.queue_room < 5; })},
+      {"many_locks", any([](const ProcessPlan& p) { return p.together >= 50; })},
+      {"defaults", plan.heartbeat_ms >= sim::kOwnHeartbeat_ms},
+      {"moves", sim::simulated::has_moves(plan)}};
 }
 
 std::int64_t count_of(const Totals& totals, const char* what) {
@@ -119,15 +128,7 @@ void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& 
   fewest_acquisitions = runs == 0 ? acquisitions : std::min(fewest_acquisitions, acquisitions);
   if (acquisitions < kFewAcquisitions) ++idle_runs;
   ++runs;
-  if (has(plan, sim::waits_in_queue)) ++with_queues;
-  with_permits += has(plan, [](const auto& process, const auto&) { return process.permits > 0; });
-  with_together += has(plan, [](const auto& process, const auto&) { return process.together > 1; });
-  with_leaders += has(plan, [](const auto& process, const auto&) { return process.leads; });
-  with_other_options += has(plan, [](const auto& p, const auto&) { return p.other_expiry_ms > 0; });
-  with_full_queues += has(plan, [](const auto& p, const auto&) { return p.queue_room < 5; });
-  with_many_locks += has(plan, [](const auto& p, const auto&) { return p.together >= 50; });
-  with_defaults += plan.heartbeat_ms >= sim::kOwnHeartbeat_ms;
-  with_moves += sim::simulated::has_moves(plan);
+  properties::add(with, abilities_of(plan));
   scripted = is_scripted(plan);
   virtual_s += static_cast<double>(one.run.elapsed_ns) * 1e-9;
   events += one.run.events;
@@ -154,15 +155,7 @@ void SimulateReport::add(const SimulateReport& other) {
                                   : std::min(fewest_acquisitions, other.fewest_acquisitions);
   idle_runs += other.idle_runs;
   runs += other.runs;
-  with_queues += other.with_queues;
-  with_permits += other.with_permits;
-  with_together += other.with_together;
-  with_leaders += other.with_leaders;
-  with_other_options += other.with_other_options;
-  with_full_queues += other.with_full_queues;
-  with_many_locks += other.with_many_locks;
-  with_defaults += other.with_defaults;
-  with_moves += other.with_moves;
+  properties::add(with, other.with);
   virtual_s += other.virtual_s;
   events += other.events;
   hash += other.hash;
@@ -198,6 +191,8 @@ std::string SimulateReport::happenings_shortfall() const {
     std::int64_t able;  ///< runs in which it can happen
     std::int64_t from_runs, one_in;
   };
+  const auto runs_with = [&](const char* what) { return count_of(with, what); };
+  const auto with_queues = runs_with("queues"), with_together = runs_with("calls_for_several_locks");
   const auto usual = [](const char* what, std::int64_t able) {
     return Floor{what, able, kManyRuns, 4};
   };
@@ -213,12 +208,12 @@ std::string SimulateReport::happenings_shortfall() const {
       usual("queue_waits", with_queues), usual("queue_news", with_queues),
       usual("queue_offers", with_queues), usual("queue_left", with_queues),
       usual("streams_read_on", with_queues), usual("places_kept_by_extensions", with_queues),
-      usual("places_kept_by_grants", with_queues), usual("permit_calls", with_permits),
-      Floor{"permit_waits", with_permits, 100, 10}, usual("all_calls", with_together),
-      usual("terms", with_leaders), Floor{"lost_while_others_waited", with_together, 100, 10},
-      usual("moves-while-held", with_moves),
-      usual("hand_overs_between_leases", with_other_options), usual("tickets", with_full_queues),
-      usual("batches-of-fifty", with_many_locks),
+      usual("places_kept_by_grants", with_queues), usual("permit_calls", runs_with("permits")),
+      Floor{"permit_waits", runs_with("permits"), 100, 10}, usual("all_calls", with_together),
+      usual("terms", runs_with("leaders")), Floor{"lost_while_others_waited", with_together, 100, 10},
+      usual("moves-while-held", runs_with("moves")),
+      usual("hand_overs_between_leases", runs_with("other_options")), usual("tickets", runs_with("full_queues")),
+      usual("batches-of-fifty", runs_with("many_locks")),
       rare("bounded_takeovers", runs), rare("late_wins", runs),
       rare("denied_by_old_primaries", runs), rare("duplicate_keys", runs),
       rare("extended_together", runs), rare("resurrected", runs - with_queues),

@@ -41,15 +41,7 @@ struct SimulateReport {
   Totals totals;
   std::int64_t fewest_acquisitions = 0;  ///< of any run
   std::int64_t idle_runs = 0;            ///< with too few of them to say much
-  std::int64_t with_queues = 0;          ///< runs in which calls stand in a lock's queue
-  std::int64_t with_permits = 0;         ///< runs in which processes call for permits
-  std::int64_t with_together = 0;        ///< likewise for several locks at once
-  std::int64_t with_leaders = 0;         ///< runs in which processes stand for election
-  std::int64_t with_other_options = 0;   ///< runs in which callers of one process differ
-  std::int64_t with_full_queues = 0;     ///< runs in which a queue may have no room
-  std::int64_t with_many_locks = 0;      ///< runs in which a process holds fifty locks or more
-  std::int64_t with_defaults = 0;        ///< runs with the settings of a user who sets nothing
-  std::int64_t with_moves = 0;           ///< runs in which the locks move from shard to shard
+  Totals with;  ///< runs in which something can happen: "queues", "permits", "leaders", ...
   bool interrupted = false;              ///< not all seeds ran
   bool scripted = false;                 ///< the last run's acquires were written by a person
   sim::FaultCounts took_effect;

@@ -62,10 +62,7 @@ TEST(Simulate, HistoriesAreTheSameOnEveryMachineAndInEveryBuild) {
   const auto& report = seeds_1_to_200();
   EXPECT_EQ(report.hash, kHashOfSeeds1To200);
   // What the number stands for.
-  for (const auto seen : {report.with_queues, report.with_permits, report.with_together,
-                          report.with_leaders, report.with_moves, report.with_other_options,
-                          report.with_full_queues, report.with_many_locks,
-                          report.with_defaults}) {
+  for (const auto& [what, seen] : report.with) {
     EXPECT_GT(seen, 0);
   }
   for (const char* what : {"begun-at-a-command", "tickets", "batches-of-fifty"}) {
@@ -127,7 +124,7 @@ TEST(Simulate, HoldsWhereProcessesCallForPermits) {
   for (const int permits : {1, 3}) {
     const auto report = simulate_permits(60, "leasehold", permits);
     for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
-    EXPECT_EQ(report.with_permits, 60);
+    EXPECT_EQ(report.with.at("permits"), 60);
     EXPECT_GT(report.totals.at("permit_calls"), 5'000);
     EXPECT_GT(report.totals.at("healed_permits"), 100);
     EXPECT_GT(report.totals.at("takeovers"), 20);
@@ -143,7 +140,7 @@ TEST(Simulate, HoldsWhereProcessesCallForSeveralLocksAtOnce) {
   const auto together = [](auto& process) { process.together = 2; };
   const auto report = simulate_changed(60, "leasehold", 3, together);
   for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
-  EXPECT_EQ(report.with_together, 60);
+  EXPECT_EQ(report.with.at("calls_for_several_locks"), 60);
   EXPECT_GT(report.totals.at("all_calls"), 5'000);
   EXPECT_GT(report.totals.at("healed_all_calls"), 100);
   EXPECT_GT(report.totals.at("lost_while_others_waited"), 20);
@@ -154,7 +151,7 @@ TEST(Simulate, HoldsWhereProcessesStandForElection) {
   const auto leads = [](auto& process) { process.leads = true; };
   const auto report = simulate_changed(60, "leasehold", 1, leads);
   for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
-  EXPECT_EQ(report.with_leaders, 60);
+  EXPECT_EQ(report.with.at("leaders"), 60);
   EXPECT_GT(report.totals.at("terms"), 2'000);
   EXPECT_GT(report.totals.at("lost_fired"), 50);
   EXPECT_FALSE(simulate_changed(10, "canary", 1, leads).failed.empty());
@@ -164,7 +161,7 @@ TEST(Simulate, WhereNoCallQueuesNoStreamHasToBreak) {
   PlanLimits limits;
   limits.waitings = {sim::Waiting::uniform, sim::Waiting::adaptive};
   const auto report = simulate_seeds(1, 25, limits);
-  EXPECT_EQ(report.with_queues, 0);
+  EXPECT_EQ(report.with.at("queues"), 0);
   EXPECT_EQ(report.shortfall().find("streams"), std::string::npos) << report.shortfall();
 }
 

@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +10,6 @@
 #include <optional>
 
 #include "properties/campaigns/floors.hpp"
-#include "properties/campaigns/run_folder.hpp"
 #include "properties/generation/plan_generator.hpp"
 #include "sim/live/system/child_process.hpp"
 #include "sim/live/system/process_tree.hpp"
@@ -20,7 +18,7 @@ namespace leasehold::properties {
 namespace {
 
 namespace fs = std::filesystem;
-using SteadyClock = std::chrono::steady_clock;
+using model::Finding;
 
 constexpr double kSampleEvery_s = 5;
 /// Faults of a short run, drawn as often, would leave a long one little but restarts.
@@ -114,38 +112,26 @@ class MemorySampler {
     last_s_ = now_s;
   }
 
-  void sum_up(SoakReport& report) const {
+  [[nodiscard]] Growth sum_up() const {
+    Growth growth;
     const double from = last_s_ / 4;
     std::map<int, std::vector<MemorySample>> minutes;
     for (const auto& [process, all] : of_) {
       if (all.empty() || all.front().at_s > from || all.back().at_s < last_s_) continue;
-      ++report.measured;
+      ++growth.measured;
       for (const MemorySample& w : all) minutes[static_cast<int>(w.at_s / 60)].push_back(w);
     }
-    for (const auto& [minute, weighed] : minutes) report.course.push_back(mean_of(weighed));
-    report.resident_kib = trend_from(from, report.course, &MemorySample::resident_kib);
-    report.anonymous_kib = trend_from(from, report.course, &MemorySample::anonymous_kib);
-    report.descriptors = trend_from(from, report.course, &MemorySample::descriptors);
+    for (const auto& [minute, weighed] : minutes) growth.course.push_back(mean_of(weighed));
+    growth.resident_kib = trend_from(from, growth.course, &MemorySample::resident_kib);
+    growth.anonymous_kib = trend_from(from, growth.course, &MemorySample::anonymous_kib);
+    growth.descriptors = trend_from(from, growth.course, &MemorySample::descriptors);
+    return growth;
   }
 
  private:
   std::map<std::pair<pid_t, std::string>, std::vector<MemorySample>> of_;
   double next_s_ = 0, last_s_ = 0;
 };
-
-std::string what_grew(const SoakReport& report, bool foreign) {
-  if (report.too_short()) return "";
-  const auto& kib = report.anonymous_kib;
-  const double theirs = foreign ? kMostGrowthOfTheirs * kib.mean : 0;
-  if (kib.grew(std::max(kMostGrowth_kib, theirs))) {
-    return "anonymous memory grew by " + std::to_string(std::llround(kib.growth)) + " KiB of " +
-           std::to_string(std::llround(kib.mean)) + " a process";
-  }
-  if (report.descriptors.grew(kMostDescriptors)) {
-    return "descriptors grew by " + std::to_string(report.descriptors.growth) + " a process";
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -195,49 +181,60 @@ Trend trend(const std::vector<double>& x, const std::vector<double>& y) {
   return t;
 }
 
-model::Verdict SoakReport::verdict() const {
-  const auto found = model::overall(findings);
-  if (found != model::Verdict::holds) return found;
-  if (!grown.empty()) return model::Verdict::violated;
-  const bool unknown = interrupted || measured == 0 || too_short();
-  return unknown ? model::Verdict::unknown : found;
+Finding growth_finding(const Growth& growth, double elapsed_s, bool foreign) {
+  Finding found;
+  found.check = model::Check::growth;
+  found.checked = growth.measured;
+  if (elapsed_s < 60 * kShortestSoakMinutes || growth.measured == 0) {
+    found.leave_open(model::Open::too_seldom,
+                     "too short to measure growth: " + std::to_string(kShortestSoakMinutes) +
+                         " minutes at least");
+    return found;
+  }
+  const auto& kib = growth.anonymous_kib;
+  const double theirs = foreign ? kMostGrowthOfTheirs * kib.mean : 0;
+  if (kib.grew(std::max(kMostGrowth_kib, theirs))) {
+    found.why = "anonymous memory grew by " + std::to_string(std::llround(kib.growth)) +
+                " KiB of " + std::to_string(std::llround(kib.mean)) + " a process";
+  } else if (growth.descriptors.grew(kMostDescriptors)) {
+    found.why = "descriptors grew by " + std::to_string(growth.descriptors.growth) + " a process";
+  }
+  if (!found.why.empty()) found.verdict = model::Verdict::violated;
+  return found;
 }
 
-SoakReport soak(const SoakOptions& options,
-                const std::function<void(const sim::live::Progress&)>& on_progress,
-                const std::function<bool()>& stop) {
-  const auto began = SteadyClock::now();
-  const auto plan = soak_plan(options);
-  sim::live::RunSite site(options.set,
-                          {.election_timeout_ms = plan.election_timeout_ms, .faulty = true});
-  sim::live::Janitor janitor;
-  SoakReport report;
+SoakReport soak(
+    const SoakOptions& options,
+    const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress,
+    const std::function<bool()>& stop) {
   MemorySampler scales;
-  auto run = site.run_in("leasehold_soak_" + std::to_string(options.seed), janitor, "soak");
-  run.on_start = [&](pid_t pid) { scales.started(pid); };
-  run.on_progress = [&](const sim::live::Progress& progress) {
-    if (progress.phase == "faults") scales.weigh_all(progress.elapsed_s);
-    report.faults = progress.faults;
-    on_progress(progress);
+  VerifyOptions once;
+  once.seed = options.seed;
+  once.seconds = 60 * options.minutes;
+  once.plan = soak_plan(options);
+  once.drawn = once.until_violated = true;
+  once.only_case = 0;
+  once.foreign = options.foreign;
+  once.set = options.set;
+  once.keep_folder = options.keep_folder;
+  once.on_start = [&](pid_t pid) { scales.started(pid); };
+  const auto weigh_and_tell = [&](const VerifyReport& so_far, const sim::live::Progress& now) {
+    if (now.phase == "faults") scales.weigh_all(now.elapsed_s);
+    on_progress(so_far, now);
   };
-  run.stop = stop;
-  run.foreign = options.foreign;
-  const auto promises = options.foreign ? std::optional(options.foreign->promises) : std::nullopt;
-  report.history = sim::live::run_live(plan, run).history;
-  report.findings = judge(report.history, promises).findings;
-  conclude(report.findings, {.live = true});
-  report.stalls = stalls_in(report.history);
-  report.harness_failure = model::harness_failure(report.history);
-  report.totals = totals_of(report.history, report.findings);
-  if (model::overall(report.findings) != model::Verdict::holds) {
-    report.kept = options.keep_folder + "/soak-" + std::to_string(options.seed);
-    keep_run(report.kept, plan, report.history, report.findings, site.log_files(), promises);
+  SoakReport report{verify(once, weigh_and_tell, stop), scales.sum_up()};
+  auto& run = report.run;
+  run.findings.push_back(
+      growth_finding(report.growth, run.elapsed_s, options.foreign.has_value()));
+  if (!run.kept.empty()) {
+    run.repeat = "leasehold-lab soak --seed " + std::to_string(options.seed) + " --minutes " +
+                 std::to_string(options.minutes) + " --processes " +
+                 std::to_string(options.processes) + " --locks " + std::to_string(options.locks);
   }
-  report.elapsed_s = std::chrono::duration<double>(SteadyClock::now() - began).count();
-  scales.sum_up(report);
-  report.grown = what_grew(report, options.foreign.has_value());
-  report.interrupted = stop();
-  report.left_behind = site.leave();
+  run.advice = advice(run.findings, {.harness_failure = run.harness_failure,
+                                     .interrupted = run.interrupted,
+                                     .stood_still = run.stalls.mostly(),
+                                     .see_more = "run with more --minutes"});
   return report;
 }
 

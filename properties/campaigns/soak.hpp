@@ -2,14 +2,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "model/verdict/checkers.hpp"
-#include "properties/campaigns/judgement.hpp"
-#include "sim/live/own_set/run_site.hpp"
+#include "properties/campaigns/verify.hpp"
 
 /// One long run of many processes on a real replica set, with every kind of fault: whether the
 /// guarantees hold, and whether the processes that run from start to end grow.
@@ -57,30 +54,25 @@ struct Trend {
 /// fewer than three.
 [[nodiscard]] Trend trend(const std::vector<double>& x, const std::vector<double>& y);
 
-struct SoakReport {
-  double elapsed_s = 0;
-  int measured = 0;  ///< processes that lived from the first quarter's end to the end
+/// How the processes grew that lived from the first quarter's end to the end.
+struct Growth {
+  int measured = 0;  ///< of them
   Trend resident_kib, anonymous_kib, descriptors;
   std::vector<MemorySample> course;  ///< their mean, minute by minute, from the start on
-  std::map<std::string, std::int64_t> totals, faults;
-  std::vector<model::Finding> findings;
-  model::History history;
-  std::string grown;    ///< what grew of anonymous memory and descriptors, in words; empty: nothing
-  std::string kept;     ///< the run's folder; empty: every guarantee holds
-  Stalls stalls;
-  std::string harness_failure;  ///< what died, with last words; empty: nothing
-  std::vector<std::string> left_behind;  ///< on a user's set, and why
-  bool interrupted = false;
-
-  /// Growth is not checked.
-  [[nodiscard]] bool too_short() const { return elapsed_s < 60 * kShortestSoakMinutes; }
-  /// Holds: every guarantee, and nothing grew. Unknown: it was too short or cut short, or no
-  /// process was measured.
-  [[nodiscard]] model::Verdict verdict() const;
 };
 
-[[nodiscard]] SoakReport soak(const SoakOptions& options,
-                              const std::function<void(const sim::live::Progress&)>& on_progress,
-                              const std::function<bool()>& stop);
+/// Violated: anonymous memory or descriptors grew. Unknown: the run was too short, or no process
+/// was measured. The memory of a user's worker may be that of a language that collects garbage.
+[[nodiscard]] model::Finding growth_finding(const Growth& growth, double elapsed_s, bool foreign);
+
+struct SoakReport {
+  VerifyReport run;  ///< with the growth among its findings
+  Growth growth;
+};
+
+[[nodiscard]] SoakReport soak(
+    const SoakOptions& options,
+    const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress,
+    const std::function<bool()>& stop);
 
 }  // namespace leasehold::properties

@@ -32,24 +32,16 @@ TEST(Trend, GrowsOnlyByMoreThanChance) {
   EXPECT_FALSE(rising.grew(50));
 }
 
-SoakReport good(double minutes) {
-  SoakReport report;
-  report.elapsed_s = minutes * 60;
-  report.measured = 1;
-  report.findings = {{.check = model::Check::G1, .verdict = model::Verdict::holds}};
-  return report;
-}
-
-TEST(SoakReport, HoldsOnlyIfItWasLongAndNothingGrew) {
-  EXPECT_EQ(good(60).verdict(), model::Verdict::holds);
-  EXPECT_EQ(good(19).verdict(), model::Verdict::unknown);
-  auto cut = good(60), alone = good(60), grown = good(60);
-  cut.interrupted = true;
-  EXPECT_EQ(cut.verdict(), model::Verdict::unknown);
-  alone.measured = 0;
-  EXPECT_EQ(alone.verdict(), model::Verdict::unknown);
-  grown.grown = "descriptors";
-  EXPECT_EQ(grown.verdict(), model::Verdict::violated);
+TEST(Growth, IsKnownOfALongRunAlone) {
+  const auto verdict = [](const Growth& growth, int minutes) {
+    return growth_finding(growth, 60.0 * minutes, false).verdict;
+  };
+  Growth growth{.measured = 1};
+  EXPECT_EQ(verdict(growth, 60), model::Verdict::holds);
+  EXPECT_EQ(verdict(growth, 19), model::Verdict::unknown);
+  EXPECT_EQ(verdict({}, 60), model::Verdict::unknown) << "no process was measured";
+  growth.descriptors = {.mean = 30, .growth = 1, .error = 0.1};
+  EXPECT_EQ(verdict(growth, 60), model::Verdict::violated);
 }
 
 }  // namespace

@@ -139,6 +139,7 @@ class Run {
       tell(progress);
     };
     run.stop = stop_;
+    run.on_start = options_.on_start;
     run.foreign = options_.foreign;
     auto result = sim::live::run_live(one.plan, run);
     fs::remove_all(run.folder);
@@ -279,7 +280,8 @@ class Run {
 
   void finish() {
     report_.elapsed_s = elapsed_s();
-    conclude(report_.findings, {floors_for(options_), true, options_.plan.has_value()});
+    conclude(report_.findings,
+             {floors_for(options_), true, options_.plan && !options_.drawn});
     for (Finding& f : report_.findings) {
       if (!below_floor(f)) continue;
       if (f.check == Check::G8) f.why += why_no_g8();

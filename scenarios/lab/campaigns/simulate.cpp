@@ -1,20 +1,22 @@
 #include "properties/campaigns/simulate.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <utility>
 
 #include "properties/campaigns/floors.hpp"
-#include "scenarios/lab/campaigns/simulate_runs.hpp"
+#include "scenarios/lab/campaigns/all_cores.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
-#include "scenarios/lab/report/report.hpp"
-#include "scenarios/lab/report/run_page.hpp"
-#include "scenarios/lab/report/simulate_report.hpp"
+#include "scenarios/lab/report/conclusion.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -22,6 +24,10 @@ namespace {
 using properties::PlanLimits;
 using properties::SimulateReport;
 using sim::Plan;
+
+struct Seeds {
+  std::uint64_t from = 1, to = 1;
+};
 
 /// Otherwise a minus sign would make a large number.
 void require_digits(const std::string& text) {
@@ -92,7 +98,7 @@ struct SimulateCommand {
   PlanLimits limits;
   Seeds range;
   std::string seeds = "1..1000", waiting, file, folder = "leasehold-runs";
-  std::string json_file, junit_file, history, page;
+  Outputs outputs;
   bool hashed = false, until_failure = false;
   bool given_lock = false;  ///< --lock was given: it counts for a plan file, too
 
@@ -117,13 +123,12 @@ po::options_description options_for(SimulateCommand& a) {
       "the waiting strategies to draw from, like queue or queue,uniform; else all")(
       "runs", po::value(&a.folder)->default_value(a.folder)->value_name("FOLDER"),
       "where the first failing plan is kept, minimised")(
-      "history", po::value(&a.history)->value_name("FILE"), "write the history of a single run")(
-      "report", po::value(&a.page)->value_name("FILE"),
-      "write the first run that failed, else the first, as a page")(
+      "history", po::value(&a.outputs.history)->value_name("FILE"),
+      "write the history of a single run")(
       "hash", po::bool_switch(&a.hashed), "print a hash of all histories")(
-      "until-failure", po::bool_switch(&a.until_failure), "stop at the first run that fails")(
-      "json", po::value(&a.json_file)->value_name("FILE"), "write the report as JSON")(
-      "junit", po::value(&a.junit_file)->value_name("FILE"), "write the report as JUnit XML");
+      "until-failure", po::bool_switch(&a.until_failure), "stop at the first run that fails");
+  a.outputs.add_to(options);
+  a.outputs.add_page(options, "write the first run that failed, else the first, as a page");
   return options;
 }
 
@@ -132,29 +137,111 @@ void validate(SimulateCommand& a) {
   require_lock(a.limits.lock);
   parse_seeds(a.seeds, a.range);
   if (!a.waiting.empty()) a.limits.waitings = parse_waitings(a.waiting);
-  if (!a.history.empty() && a.file.empty() && a.range.from != a.range.to) {
-    throw UsageError("--history is '" + a.history + "': it needs a single run");
+  const auto& history = a.outputs.history;
+  if (!history.empty() && a.file.empty() && a.range.from != a.range.to) {
+    throw UsageError("--history is '" + history + "': it needs a single run");
   }
-  require_writable("json", a.json_file);
-  require_writable("junit", a.junit_file);
-  require_writable("history", a.history);
-  require_writable("report", a.page);
+  a.outputs.require_writable();
   require_folder("runs", a.folder);
 }
 
-SimulateReport run(const SimulateCommand& a) {
-  if (a.file.empty() && a.history.empty()) {
-    return run_seeds(a.range, a.limits, a.hashed, a.until_failure);
+/// What all cores share: they take one run after another, until there are enough.
+class Shared {
+ public:
+  explicit Shared(const SimulateCommand& asked) : asked_(asked), next_(asked.range.from) {}
+
+  SimulateReport run() {
+    const std::uint64_t all = asked_.range.to - asked_.range.from + 1;
+    const bool terminal = isatty(STDERR_FILENO) == 1;
+    on_all_cores([&] { work(); },
+                 [&] {
+                   if (terminal) fmt::print(stderr, "\r\x1b[K{} of {} runs", done_.load(), all);
+                 });
+    if (terminal) fmt::print(stderr, "\r\x1b[K");
+    return std::move(report_);
   }
+
+ private:
+  void work() {
+    SimulateReport mine;
+    for (auto seed = next_++; seed <= asked_.range.to && !interrupted() && !enough_; seed = next_++) {
+      const sim::Plan plan = asked_.plan_of(seed);
+      try {
+        mine.add(seed, plan, properties::simulate(plan, seed), asked_.hashed);
+      } catch (...) {  // an operation that the simulated server does not know
+        enough_ = true;
+        throw;
+      }
+      ++done_;
+      if (asked_.until_failure && mine.failed.contains(seed)) enough_ = true;
+    }
+    const std::scoped_lock lock(mutex_);
+    report_.add(mine);
+  }
+
+  const SimulateCommand& asked_;
+  std::atomic<std::uint64_t> next_, done_ = 0;
+  std::atomic<bool> enough_ = false;
+  std::mutex mutex_;
+  SimulateReport report_;
+};
+
+SimulateReport run(const SimulateCommand& a) {
+  if (a.file.empty()) return Shared(a).run();
   SimulateReport report;
   const Plan plan = a.plan_of(a.range.from);
-  const auto one = properties::simulate(plan);
-  report.add(a.range.from, plan, one, a.hashed);
-  if (!a.history.empty()) {
-    std::ofstream out(a.history);
-    model::write(out, one.run.history);
-  }
+  report.add(a.range.from, plan, properties::simulate(plan), a.hashed);
   return report;
+}
+
+std::int64_t lifecycles_of(const SimulateReport& report) {
+  const auto found = report.totals.find("acquisitions");
+  return found == report.totals.end() ? 0 : found->second;
+}
+
+void print(const SimulateReport& report, double cpu) {
+  fmt::print(
+      "{} runs, {:.0f} virtual seconds in {:.1f} CPU s ({:.0f} a second), {:.1f} million events\n",
+      report.runs, report.virtual_s, cpu, report.virtual_s / cpu,
+      static_cast<double>(report.events) / 1e6);
+  fmt::print("{:.0f} lock lifecycles a CPU second; at least {} acquisitions in each run\n",
+             static_cast<double>(lifecycles_of(report)) / cpu, report.fewest_acquisitions);
+  for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
+  fmt::print("\nfault            runs that had it  took effect in  times in all\n");
+  const auto count = [](const auto& map, const std::string& key) {
+    return map.contains(key) ? map.at(key) : 0;
+  };
+  for (const auto& [kind, runs] : report.enabled) {
+    fmt::print("{:<16} {:>16} {:>15} {:>13}\n", kind, runs, count(report.bit, kind),
+               count(report.took_effect, kind));
+  }
+  for (const char* what :
+       {"begun-at-a-command", "elections", "moves", "moves-while-held", "rolled-back",
+        "stale-routers", "ttl-deletions", "wtimeouts"}) {
+    if (report.took_effect.contains(what))
+      fmt::print("{:>9} {}\n", report.took_effect.at(what), what);
+  }
+}
+
+nlohmann::ordered_json facts_of(const SimulateReport& report, double cpu, bool hashed) {
+  const auto lifecycles = lifecycles_of(report);
+  nlohmann::ordered_json json{
+      {"runs", report.runs},
+      {"simulated_seconds", report.virtual_s},
+      {"cpu_seconds", cpu},
+      {"events", report.events},
+      {"lifecycles", lifecycles},
+      {"lifecycles_per_cpu_second", static_cast<double>(lifecycles) / cpu},
+      {"fewest_acquisitions", report.fewest_acquisitions},
+      {"idle_runs", report.idle_runs},
+      {"totals", report.totals},
+      {"faults", report.took_effect},
+      {"enabled", report.enabled},
+      {"bit", report.bit},
+      {"failed_seeds", report.failed}};
+  for (const auto& [what, runs] : report.with) json["runs_with_" + what] = runs;
+  if (hashed) json["history_hash"] = fmt::format("{:016x}", report.hash);
+  return json;
 }
 
 void show_failures(const SimulateCommand& a, const SimulateReport& report) {
@@ -184,19 +271,28 @@ int simulate(const std::vector<std::string>& words) {
   const double cpu = std::max(cpu_seconds() - began, 1e-9);
   report.interrupted = interrupted();
   properties::conclude(report.findings, {.chosen = report.runs < properties::kManyRuns});
-  print_report(report, cpu);
+  Conclusion c{.command = "simulate",
+               .seconds = cpu,
+               .findings = report.findings,
+               .verdict = report.verdict(),
+               .advice = report.advice(),
+               .arrows = report.arrows,
+               .facts = facts_of(report, cpu, a.hashed)};
+  print(report, cpu);
+  fmt::print("\n{}", findings_text(c));
   show_failures(a, report);
-  auto verdict = report.verdict();
-  if (!a.page.empty()) {
-    const auto shown = report.failed.empty() ? a.range.from : *report.failed.begin();
-    write_report(a.page, sim::simulated::run(a.plan_of(shown)).history, {}, report.advice());
-  }
   const auto difference = repeat(a.plan_of(a.range.from));
   if (!difference.empty()) {
-    verdict = model::Verdict::violated;
+    c.verdict = model::Verdict::violated;
     fmt::print("the same plan gave another history: {}\n", difference);
   }
-  return conclude(report, {cpu, verdict, a.hashed}, a.json_file, a.junit_file);
+  if (a.hashed) fmt::print("hash {:016x}\n", report.hash);
+  model::History shown;
+  if (!a.outputs.page.empty() || !a.outputs.history.empty()) {
+    const auto seed = report.failed.empty() ? a.range.from : *report.failed.begin();
+    shown = sim::simulated::run(a.plan_of(seed)).history;
+  }
+  return conclude(c, a.outputs, shown);
 }
 
 }  // namespace leasehold::lab

@@ -1,11 +1,8 @@
-#include "properties/campaigns/verify.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <random>
 #include <set>
 #include <sstream>
@@ -13,13 +10,12 @@
 
 #include "model/workers/worker_judge.hpp"
 #include "properties/campaigns/floors.hpp"
+#include "properties/campaigns/soak.hpp"
 #include "scenarios/lab/campaigns/store_option.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
-#include "scenarios/lab/report/report.hpp"
-#include "scenarios/lab/report/run_page.hpp"
-#include "scenarios/lab/report/summary.hpp"
+#include "scenarios/lab/report/conclusion.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -71,14 +67,13 @@ class ProgressLine {
   double last_s_ = 0;
 };
 
-nlohmann::ordered_json to_json(const VerifyReport& report) {
+nlohmann::ordered_json facts_of(const VerifyReport& report) {
   nlohmann::ordered_json json;
   json["seed"] = std::to_string(report.options.seed);
   const auto& foreign = report.options.foreign;
   json["lock"] = foreign ? foreign->promises.name : report.options.lock;
   const auto& script = report.options.set.script;
   if (script) json["store"] = script->about().name;
-  if (foreign) json["left_out"] = model::left_out(foreign->promises);
   json["seconds"] = report.options.seconds;
   json["elapsed_s"] = report.elapsed_s;
   if (!report.went_on_for.empty()) {
@@ -93,14 +88,9 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   for (const auto& [key, count] : report.totals) json[key] = count;
   json["faults"] = nlohmann::ordered_json::object();
   for (const auto& [kind, count] : report.faults) json["faults"][kind] = count;
-  json["guarantees"] = guarantees_json(report.findings);
-  if (!foreign) json["arrows"] = arrows_json(report.arrows);
   json["kept"] = report.kept;
   json["plans_hash"] = report.plans_hash;
-  if (!report.repeat.empty()) {
-    json["repeat"] = report.repeat;
-    json["repeat_hash"] = report.repeat_hash;
-  }
+  if (!report.repeat.empty()) json["repeat_hash"] = report.repeat_hash;
   if (report.proxied.to_members > 0) {
     json["proxied_bytes"] = {{"to_members", report.proxied.to_members},
                              {"from_members", report.proxied.from_members}};
@@ -109,9 +99,6 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   if (has_proxies) json["past_proxies"] = report.past_proxies;
   if (report.stalls.longest_ns > 0) json["longest_stall"] = to_string(report.stalls);
   if (!report.left_behind.empty()) json["left_behind"] = report.left_behind;
-  if (!report.harness_failure.empty()) json["harness_failure"] = report.harness_failure;
-  if (!report.advice.empty()) json["advice"] = report.advice;
-  json["verdict"] = ending_of(report.verdict(), report.harness_failure).word;
   return json;
 }
 
@@ -121,12 +108,36 @@ std::string tested(const properties::VerifyOptions& options) {
   return name + (options.set.script ? " on " + options.set.script->about().name : "");
 }
 
-void print_summary(const VerifyReport& report) {
+Conclusion conclusion_of(const std::string& command, const VerifyReport& report) {
+  std::int64_t faults = 0;
+  for (const auto& [kind, count] : report.faults) faults += count;
+  Conclusion c{.command = command,
+               .seconds = report.elapsed_s,
+               .findings = report.findings,
+               .verdict = report.verdict(),
+               .harness_failure = report.harness_failure,
+               .advice = report.advice,
+               .repeat = report.repeat,
+               .promises = report.promises(),
+               .facts = facts_of(report),
+               .run = fmt::format("{}: {} cases in {:.0f} s, up to {} processes on {} locks, {} "
+                                  "faults, seed {}",
+                                  tested(report.options), report.cases, report.elapsed_s,
+                                  report.processes, report.locks, faults, report.options.seed)};
+  if (c.promises) {
+    c.left_out = model::left_out(*c.promises);
+  } else {
+    c.arrows = report.arrows;
+  }
+  return c;
+}
+
+void print(const VerifyReport& report, const Conclusion& conclusion) {
   fmt::print("seed {}, {} cases in {:.0f} s, up to {} processes on {} locks\n", report.options.seed,
              report.cases, report.elapsed_s, report.processes, report.locks);
   for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
   for (const auto& [kind, count] : report.faults) fmt::print("{:>9} fault {}\n", count, kind);
-  if (report.options.plan) {
+  if (report.options.plan && !report.options.drawn) {
     fmt::print("{} of {} runs failed\n", report.failed, report.cases);
   }
   fmt::print("plans {}\n", report.plans_hash);
@@ -139,19 +150,11 @@ void print_summary(const VerifyReport& report) {
                fmt::join(report.past_proxies, ", "));
   }
   if (report.stalls.longest_ns > 0) fmt::print("longest stall: {}\n", to_string(report.stalls));
-  fmt::print("\n{}\n", table(report.findings));
-  const auto& foreign = report.options.foreign;
-  if (!foreign) {
-    fmt::print("{}", arrows_table(report.arrows));
-  } else {
-    fmt::print("{}: {}\n", tested(report.options),
-               fmt::join(model::left_out(foreign->promises), ", "));
-  }
+  fmt::print("\n{}", findings_text(conclusion));
   for (const auto& folder : report.kept) {
-    std::ifstream in(folder + "/history.jsonl");
-    const auto history = model::read(in);
+    const auto history = read_history(folder);
     const auto findings = properties::judge(history, report.promises()).findings;
-    fmt::print("{}kept: {}\n", story(findings, history, foreign.has_value()), folder);
+    fmt::print("{}kept: {}\n", story(findings, history, conclusion.promises.has_value()), folder);
   }
   if (report.violated_after_s) {
     fmt::print("first violated after {:.0f} s\n", *report.violated_after_s);
@@ -159,28 +162,8 @@ void print_summary(const VerifyReport& report) {
   if (!report.repeat.empty()) {
     fmt::print("to repeat: {}\nits plan has the hash {}\n", report.repeat, report.repeat_hash);
   }
-  for (const auto& what : report.left_behind) {
-    fmt::print("left behind: {}\n", what);
-  }
+  for (const auto& what : report.left_behind) fmt::print("left behind: {}\n", what);
   if (!report.reduced.empty()) fmt::print("{}\n", report.reduced);
-  if (!report.harness_failure.empty()) fmt::print("harness failure: {}\n", report.harness_failure);
-  if (!report.advice.empty()) fmt::print("{}\n", report.advice);
-  fmt::print("verdict: {}\n", ending_of(report.verdict(), report.harness_failure).word);
-}
-
-Summary summary_of(const VerifyReport& report) {
-  std::int64_t faults = 0;
-  for (const auto& [kind, count] : report.faults) faults += count;
-  return {.command = "verify",
-          .verdict = ending_of(report.verdict(), report.harness_failure).word,
-          .run = fmt::format("{}: {} cases in {:.0f} s, up to {} processes on {} locks, {} faults, "
-                             "seed {}",
-                             tested(report.options), report.cases, report.elapsed_s,
-                             report.processes, report.locks, faults,
-                             report.options.seed),
-          .failure = report.harness_failure,
-          .advice = report.advice,
-          .repeat = report.repeat};
 }
 
 std::set<std::string> fault_groups_in(const std::string& text) {
@@ -201,7 +184,8 @@ std::set<std::string> fault_groups_in(const std::string& text) {
 struct VerifyCommand {
   VerifyOptions v;
   int processes = 0, locks = 0, only_case = 0;
-  std::string json_file, junit_file, plan_file, page, summary, faults = "all";
+  std::string plan_file, faults = "all";
+  Outputs outputs;
   WorkerOption worker;
   StoreOption store;
 };
@@ -234,12 +218,10 @@ po::options_description options_for(VerifyCommand& a) {
       "percent of the usual floors, which more seconds raise")(
       "runs", po::value(&v.keep_folder)->default_value(v.keep_folder)->value_name("FOLDER"),
       "where failing runs are kept")(
-      "report", po::value(&a.page)->value_name("FILE"),
-      "write the first case that failed, else the last, as a page")(
-      "json", po::value(&a.json_file)->value_name("FILE"), "write the report as JSON")(
-      "junit", po::value(&a.junit_file)->value_name("FILE"), "write the report as JUnit XML")(
-      "summary", po::value(&a.summary)->value_name("FILE"),
+      "summary", po::value(&a.outputs.summary)->value_name("FILE"),
       "append the verdict as Markdown, as to GITHUB_STEP_SUMMARY");
+  a.outputs.add_to(options);
+  a.outputs.add_page(options, "write the first case that failed, else the last, as a page");
   a.worker.add_to(options);
   a.store.add_to(options);
   return options;
@@ -282,10 +264,7 @@ void validate(const po::variables_map& given, VerifyCommand& a) {
     v.lock = v.plan->lock;
   }
   take_worker(given, a);
-  require_writable("json", a.json_file);
-  require_writable("junit", a.junit_file);
-  require_writable("report", a.page);
-  require_writable("summary", a.summary);
+  a.outputs.require_writable();
   require_folder("runs", v.keep_folder);
 }
 
@@ -306,7 +285,107 @@ WantedRuns wanted(const VerifyOptions& v, const std::string& faults) {
           faults == "all" ? "" : "--faults is '" + faults + "'"};
 }
 
+/// Runs it with its progress shown.
+template <typename Campaign>
+auto shown(const Campaign& campaign) {
+  ProgressLine line;
+  auto report = campaign([&](const VerifyReport& r, const sim::live::Progress& now) {
+    line.show(r, now);
+  });
+  line.end();
+  return report;
+}
+
+struct SoakCommand {
+  properties::SoakOptions s;
+  Outputs outputs;
+  WorkerOption worker;
+  StoreOption store;
+};
+
+po::options_description options_for(SoakCommand& a) {
+  auto& s = a.s;
+  po::options_description options(
+      "One long run on a real replica set with every kind of fault: checks the guarantees, "
+      "and whether the processes grow. Options");
+  options.add_options()("minutes", po::value(&s.minutes)->default_value(s.minutes), "how long")(
+      "processes", po::value(&s.processes)->default_value(s.processes),
+      "half of them are never killed, and are measured")(
+      "locks", po::value(&s.locks)->default_value(s.locks), "names that they compete for")(
+      "seed", po::value(&s.seed), "of the plan; default: a new one, which is printed")(
+      "history", po::value(&a.outputs.history)->value_name("FILE"),
+      "write what happened, for `check`")(
+      "runs", po::value(&s.keep_folder)->default_value(s.keep_folder)->value_name("FOLDER"),
+      "where a run that broke a guarantee is kept");
+  a.outputs.add_to(options);
+  a.outputs.add_page(options, "write the run as a page");
+  a.worker.add_to(options);
+  a.store.add_to(options);
+  return options;
+}
+
+/// The plan of the soak, on the user's own set or another store.
+WantedRuns wanted(const properties::SoakOptions& s) {
+  return {[&s](const sim::live::TheirSet& set) {
+            auto there = s;
+            there.set = set;
+            return std::vector<WantedPlan>{{properties::soak_plan(there)}};
+          },
+          {sim::fault_groups().begin(), sim::fault_groups().end()},
+          "leasehold_verify_" + std::to_string(s.seed)};
+}
+
+void add_growth(nlohmann::ordered_json& json, const properties::Growth& growth) {
+  json["measured_processes"] = growth.measured;
+  for (const auto& [name, t] : {std::pair("resident_kib", growth.resident_kib),
+                                {"anonymous_kib", growth.anonymous_kib},
+                                {"descriptors", growth.descriptors}}) {
+    json[name] = {{"mean", t.mean}, {"growth", t.growth}, {"error", t.error}};
+  }
+  for (const auto& w : growth.course) {
+    json["course"].push_back({{"at_s", w.at_s},
+                              {"resident_kib", w.resident_kib},
+                              {"anonymous_kib", w.anonymous_kib},
+                              {"descriptors", w.descriptors}});
+  }
+}
+
+void print(const properties::Growth& growth) {
+  const auto line = [](const char* what, const properties::Trend& t) {
+    fmt::print("  {} {:.1f}, growing by {:+.2f}, standard error {:.2f}\n", what, t.mean, t.growth,
+               t.error);
+  };
+  fmt::print("{} processes ran from start to end; from a quarter of the time on, a process had\n",
+             growth.measured);
+  line("KiB of resident memory", growth.resident_kib);
+  line("KiB of it anonymous", growth.anonymous_kib);
+  line("descriptors", growth.descriptors);
+}
+
 }  // namespace
+
+int soak(const std::vector<std::string>& words) {
+  SoakCommand a;
+  auto& s = a.s;
+  s.seed = std::random_device()();
+  s.foreign = a.worker.lock(parse("soak [OPTIONS]", options_for(a), words));
+  require_range("minutes", s.minutes, 1, 7 * 24 * 60);
+  require_range("processes", s.processes, 2, 256);
+  require_range("locks", s.locks, 1, 1'000);
+  a.outputs.require_writable();
+  require_folder("runs", s.keep_folder);
+  s.set = a.store.prepare(wanted(s), a.worker, s.foreign);
+  catch_interruptions();
+  fmt::print(stderr, "seed {}\n", s.seed);
+  const auto [run, growth] = shown([&](const auto& on_progress) {
+    return properties::soak(s, on_progress, interrupted);
+  });
+  auto conclusion = conclusion_of("soak", run);
+  add_growth(conclusion.facts, growth);
+  print(run, conclusion);
+  print(growth);
+  return conclude(conclusion, a.outputs, run.shown);
+}
 
 int verify(const std::vector<std::string>& words) {
   VerifyCommand asked;
@@ -318,18 +397,12 @@ int verify(const std::vector<std::string>& words) {
 
   const auto cases = properties::cases_of(v);
   fmt::print(stderr, "seed {}, {} plans {}\n", v.seed, cases.size(), properties::hash_of(cases));
-  ProgressLine line;
-  const auto report = properties::verify(
-      v, [&](const VerifyReport& r, const sim::live::Progress& now) { line.show(r, now); },
-      interrupted);
-  line.end();
-  print_summary(report);
-  write_report(asked.page, report.shown, report.promises(), report.advice);
-  append_summary(asked.summary, to_markdown(summary_of(report), report.findings));
-  write_json(asked.json_file, to_json(report));
-  write_junit(asked.junit_file,
-              {"verify", report.elapsed_s, report.harness_failure, report.advice}, report.findings);
-  return ending_of(report.verdict(), report.harness_failure).exit_code;
+  const auto report = shown([&](const auto& on_progress) {
+    return properties::verify(v, on_progress, interrupted);
+  });
+  const auto conclusion = conclusion_of("verify", report);
+  print(report, conclusion);
+  return conclude(conclusion, asked.outputs, report.shown);
 }
 
 }  // namespace leasehold::lab

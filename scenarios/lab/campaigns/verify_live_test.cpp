@@ -241,10 +241,10 @@ TEST(LabSoakUri, RunsOnAnOrdinarySetAndInterruptedLeavesNoDatabase) {
   ASSERT_TRUE(lab.wait_ms(120'000));
   std::ifstream in(json_file);
   const auto json = nlohmann::json::parse(in);
-  EXPECT_GT(json["totals"]["acquisitions"], 10) << json;
+  EXPECT_GT(json["acquisitions"], 10) << json;
   EXPECT_NE(json["verdict"], "violated") << json;
-  EXPECT_EQ(json["left_behind"].size(), 0u) << json;
-  EXPECT_EQ(ordinary_set().databases().find("leasehold_soak"), std::string::npos);
+  EXPECT_FALSE(json.contains("left_behind")) << json;
+  EXPECT_EQ(ordinary_set().databases().find("leasehold_verify"), std::string::npos);
 }
 
 TEST(LabScenarioUri, PlaysAStoryBehindProxiesAndLeavesNoDatabase) {

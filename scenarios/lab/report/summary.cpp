@@ -1,4 +1,4 @@
-#include "scenarios/lab/report/summary.hpp"
+#include "scenarios/lab/report/conclusion.hpp"
 
 #include <fmt/format.h>
 
@@ -43,15 +43,14 @@ std::string row(const Finding& f) {
 
 }  // namespace
 
-std::string to_markdown(const Summary& summary, const std::vector<Finding>& findings) {
-  std::string out =
-      fmt::format("### leasehold-lab {}: {}\n\n{}\n\n", summary.command, summary.verdict,
-                  plain(summary.run));
-  if (!summary.failure.empty()) out += "**" + plain(summary.failure) + "**\n\n";
-  if (!summary.advice.empty()) out += plain(summary.advice) + "\n\n";
+std::string to_markdown(const Conclusion& c) {
+  std::string out = fmt::format("### leasehold-lab {}: {}\n\n{}\n\n", c.command,
+                                ending_of(c.verdict, c.harness_failure).word, plain(c.run));
+  if (!c.harness_failure.empty()) out += "**" + plain(c.harness_failure) + "**\n\n";
+  if (!c.advice.empty()) out += plain(c.advice) + "\n\n";
   out += "| | verdict | checked | excused | |\n|---|---|--:|--:|---|\n";
-  for (const Finding& f : findings) out += row(f);
-  if (!summary.repeat.empty()) out += "\nTo repeat it:\n\n    " + summary.repeat + "\n";
+  for (const Finding& f : c.findings) out += row(f);
+  if (!c.repeat.empty()) out += "\nTo repeat it:\n\n    " + c.repeat + "\n";
   return out + '\n';
 }
 

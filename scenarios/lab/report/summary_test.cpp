@@ -1,4 +1,4 @@
-#include "scenarios/lab/report/summary.hpp"
+#include "scenarios/lab/report/conclusion.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -23,11 +23,11 @@ model::Finding finding(model::Check check, model::Verdict verdict, std::string w
 TEST(Summary, HasTheVerdictARowForEachFindingAndHowToRepeatIt) {
   const auto text = to_markdown(
       {.command = "verify",
-       .verdict = "violated",
-       .run = "my lock: 3 cases in 60 s",
-       .repeat = "leasehold-lab verify --seed 1"},
-      {finding(model::Check::G2, model::Verdict::violated, "held in A and B at once"),
-       finding(model::Check::G7, model::Verdict::holds)});
+       .findings = {finding(model::Check::G2, model::Verdict::violated, "held in A and B at once"),
+                    finding(model::Check::G7, model::Verdict::holds)},
+       .verdict = model::Verdict::violated,
+       .repeat = "leasehold-lab verify --seed 1",
+       .run = "my lock: 3 cases in 60 s"});
   EXPECT_TRUE(text.starts_with("### leasehold-lab verify: violated\n\nmy lock: 3 cases")) << text;
   EXPECT_NE(text.find("\n| G2 | **violated** | 12 | 0.0 % | held() is never true in two "
                       "processes at once for one lock: held in A and B at once |\n"),
@@ -41,9 +41,10 @@ TEST(Summary, AnUnknownSaysWhatToDoAndEachRowWhatWasExcused) {
   auto excused = finding(model::Check::G7, model::Verdict::holds);
   excused.checked = 12'054;
   excused.excused[0] = 1'930;
-  const auto text = to_markdown(
-      {.command = "verify", .verdict = "unknown", .advice = "seen too seldom: G1 3 of 5"},
-      {excused});
+  const auto text = to_markdown({.command = "verify",
+                                 .findings = {excused},
+                                 .verdict = model::Verdict::unknown,
+                                 .advice = "seen too seldom: G1 3 of 5"});
   EXPECT_LT(text.find("seen too seldom: G1 3 of 5"), text.find("| verdict |")) << text;
   EXPECT_NE(text.find("| G7 | holds | 12054 | 13.8 % | "), std::string::npos) << text;
 }
@@ -69,16 +70,16 @@ TEST(Reports, EachCaseOfJunitHasItsChecksAndAnUnknownWhatToDo) {
 }
 
 TEST(Summary, AHarnessFailureStandsAboveTheTable) {
-  const auto text =
-      to_markdown({.command = "verify", .verdict = "harness failure", .failure = "p0.1 died"}, {});
+  const auto text = to_markdown({.command = "verify", .harness_failure = "p0.1 died"});
   EXPECT_LT(text.find("**p0.1 died**"), text.find("| verdict |")) << text;
 }
 
 TEST(Summary, NoTextOfARunEndsItsCellOrIsMarkup) {
-  const auto text = to_markdown(
-      {.command = "verify", .verdict = "violated", .run = "a | <script>"},
-      {finding(model::Check::G2, model::Verdict::violated,
-               "x | y\n| z | <b> & `c` *d* [e](f)")});
+  const auto text = to_markdown({.command = "verify",
+                                 .findings = {finding(model::Check::G2, model::Verdict::violated,
+                                                      "x | y\n| z | <b> & `c` *d* [e](f)")},
+                                 .verdict = model::Verdict::violated,
+                                 .run = "a | <script>"});
   EXPECT_NE(text.find("a \\| &lt;script>"), std::string::npos) << text;
   EXPECT_NE(text.find("x \\| y<br>\\| z \\| &lt;b> &amp; \\`c\\` \\*d\\* \\[e\\](f) |\n"),
             std::string::npos)

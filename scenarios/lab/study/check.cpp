@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <fstream>
@@ -8,8 +7,7 @@
 #include "properties/campaigns/floors.hpp"
 #include "properties/campaigns/run_folder.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/report/report.hpp"
-#include "scenarios/lab/report/run_page.hpp"
+#include "scenarios/lab/report/conclusion.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -46,14 +44,14 @@ model::History read_history(const std::string& file) {
 }
 
 int check(const std::vector<std::string>& words) {
-  std::string file, json_file, junit_file, page_file;
+  std::string file;
+  Outputs outputs;
   bool schema = false;
   po::options_description options("Checks a recorded history (JSON Lines) again. Options");
   options.add_options()("history", po::value(&file), "the history, or the folder of a kept run")(
-      "schema", po::bool_switch(&schema), "print the JSON Schema of a history's line, and end")(
-      "json", po::value(&json_file)->value_name("FILE"), "write the findings as JSON")(
-      "junit", po::value(&junit_file)->value_name("FILE"), "write the findings as JUnit XML")(
-      "report", po::value(&page_file)->value_name("FILE"), "write the run as a page");
+      "schema", po::bool_switch(&schema), "print the JSON Schema of a history's line, and end");
+  outputs.add_to(options);
+  outputs.add_page(options, "write the run as a page");
   parse("check HISTORY [OPTIONS]", options, words,
         po::positional_options_description().add("history", 1));
   if (schema) {
@@ -61,9 +59,7 @@ int check(const std::vector<std::string>& words) {
     return 0;
   }
   if (file.empty()) throw UsageError("history is missing: it must be a file or a run's folder");
-  require_writable("json", json_file);
-  require_writable("junit", junit_file);
-  require_writable("report", page_file);
+  outputs.require_writable();
   const auto history = read_history(file);
   const auto promises = promises_of(file);
   if (!promises && is_of_a_worker(history)) {
@@ -71,32 +67,25 @@ int check(const std::vector<std::string>& words) {
                      "' is of a worker: its promises.json must stand beside it");
   }
   const auto [findings, arrows] = properties::judge(history, promises);
-  const auto failure = model::harness_failure(history);
-  const auto verdict = ending_of(model::overall(findings), failure);
-  fmt::print("{} events\n{}{}", history.size(), table(findings),
-             story(findings, history, promises.has_value()));
+  Conclusion c{.command = "check",
+               .findings = findings,
+               .verdict = model::overall(findings),
+               .harness_failure = model::harness_failure(history),
+               .promises = promises,
+               .facts = {{"history", file}, {"events", history.size()}}};
   if (promises) {
-    fmt::print("{}: {}\n", promises->name, fmt::join(model::left_out(*promises), ", "));
+    c.left_out = model::left_out(*promises);
+  } else {
+    c.arrows = arrows;
   }
-  if (!failure.empty()) fmt::print("harness failure: {}\n", failure);
-  const auto advice =
-      properties::advice(findings, {.harness_failure = failure,
-                                    .stood_still = properties::stalls_in(history).mostly(),
-                                    .see_more = "check a run that does more"});
-  if (!advice.empty()) fmt::print("{}\n", advice);
-  fmt::print("verdict: {}\n", verdict.word);
-  nlohmann::ordered_json json;
-  json["history"] = file;
-  json["events"] = history.size();
-  for (const auto& [key, count] : properties::totals_of(history, findings)) json[key] = count;
-  json["guarantees"] = guarantees_json(findings);
-  if (!promises) json["arrows"] = arrows_json(arrows);
-  if (!advice.empty()) json["advice"] = advice;
-  json["verdict"] = verdict.word;
-  write_json(json_file, json);
-  write_junit(junit_file, {"check", 0, failure, advice}, findings);
-  write_report(page_file, history, promises, advice);
-  return verdict.exit_code;
+  for (const auto& [key, count] : properties::totals_of(history, findings)) c.facts[key] = count;
+  c.advice = properties::advice(findings,
+                                {.harness_failure = c.harness_failure,
+                                 .stood_still = properties::stalls_in(history).mostly(),
+                                 .see_more = "check a run that does more"});
+  fmt::print("{} events\n{}{}", history.size(), findings_text(c),
+             story(findings, history, promises.has_value()));
+  return conclude(c, outputs, history);
 }
 
 }  // namespace leasehold::lab

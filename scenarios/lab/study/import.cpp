@@ -9,8 +9,7 @@
 #include "properties/stories/incident.hpp"
 #include "scenarios/lab/campaigns/worker_option.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/report/report.hpp"
-#include "scenarios/lab/report/run_page.hpp"
+#include "scenarios/lab/report/conclusion.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -23,7 +22,8 @@ struct ImportCommand {
   std::string uri, database = "test", collection = "distributed.locks", since, oplog_file;
   std::string promises_file, lock = "leasehold";
   std::vector<std::string> logs;
-  std::string scenario_file, page_file, json_file, junit_file, folder;
+  std::string scenario_file, folder;
+  Outputs outputs;
   IncidentOptions options;
 };
 
@@ -51,10 +51,9 @@ po::options_description options_for(ImportCommand& a) {
       "write a story that does the same")(
       "lock", po::value(&a.lock)->default_value(a.lock), "that plays the story")(
       "keep", po::value(&a.folder)->value_name("FOLDER"),
-      "keep history and promises, for check and export")(
-      "report", po::value(&a.page_file)->value_name("FILE"), "write it as a page")(
-      "json", po::value(&a.json_file)->value_name("FILE"), "write the findings as JSON")(
-      "junit", po::value(&a.junit_file)->value_name("FILE"), "write the findings as JUnit XML");
+      "keep history and promises, for check and export");
+  a.outputs.add_to(options);
+  a.outputs.add_page(options, "write it as a page");
   return options;
 }
 
@@ -78,9 +77,7 @@ void validate(ImportCommand& a) {
   require_range("clock-error", a.options.clock_error_ms, 0, kDay_ms);
   require_lock(a.lock, false);
   require_writable("scenario", a.scenario_file);
-  require_writable("report", a.page_file);
-  require_writable("json", a.json_file);
-  require_writable("junit", a.junit_file);
+  a.outputs.require_writable();
   if (!a.folder.empty()) require_folder("keep", a.folder);
   a.options.own_documents = a.promises_file.empty();
   a.options.promises = a.options.own_documents ? properties::own_incident_promises(a.collection)
@@ -188,31 +185,26 @@ int import_incident(const std::vector<std::string>& words) {
   const auto incident = incident_of(asked);
   const auto findings = properties::judge_incident(incident);
   const auto plan = properties::incident_plan(incident, findings, asked.options, asked.lock);
-  const auto verdict = ending_of(model::overall_tested(findings));
+  Conclusion c{.command = "import",
+               .findings = findings,
+               .verdict = model::overall_tested(findings),
+               .promises = incident.promises,
+               .left_out = incident.left_out,
+               .facts = {{"events", incident.history.size()},
+                         {"began", properties::date_text(incident.began_ms)}}};
+  if (c.verdict == model::Verdict::unknown) {
+    c.advice = properties::advice(findings,
+                                  {.see_more = "take longer logs, and the oplog of that time"});
+  }
   fmt::print("{} events since {}\n{}{}", incident.history.size(),
-             properties::date_text(incident.began_ms), table(findings),
+             properties::date_text(incident.began_ms), findings_text(c),
              story(findings, incident.history, true));
-  const auto advice =
-      verdict.exit_code == kUnknown
-          ? properties::advice(findings,
-                               {.see_more = "take longer logs, and the oplog of that time"})
-          : "";
-  fmt::print("{}: {}\n{}{}verdict: {}\n", incident.promises.name,
-             fmt::join(incident.left_out, ", "), advice, advice.empty() ? "" : "\n", verdict.word);
   write_story(asked.scenario_file, plan, broken(findings));
   if (!asked.folder.empty()) {
     properties::keep_run(asked.folder, plan, incident.history, findings, {},
                          incident.promises);
   }
-  write_report(asked.page_file, incident.history, incident.promises, advice);
-  write_json(asked.json_file, {{"events", incident.history.size()},
-                               {"began", properties::date_text(incident.began_ms)},
-                               {"guarantees", guarantees_json(findings)},
-                               {"left_out", incident.left_out},
-                               {"advice", advice},
-                               {"verdict", verdict.word}});
-  write_junit(asked.junit_file, {"import", 0, "", advice}, findings);
-  return verdict.exit_code;
+  return conclude(c, asked.outputs, incident.history);
 }
 
 }  // namespace leasehold::lab

@@ -8,7 +8,7 @@
 #include "model/proof/solver.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/report/report.hpp"
+#include "scenarios/lab/report/conclusion.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -135,7 +135,8 @@ void write_junit(const std::string& file, const std::vector<Part>& parts) {
 }  // namespace
 
 int prove(const std::vector<std::string>& words) {
-  std::string design, json_file, junit_file;
+  std::string design;
+  Outputs outputs;
   std::int64_t seconds = 20;
   po::options_description options(
       "Proves the safety of the lock for any number of clients, by induction, with an SMT solver: "
@@ -143,9 +144,8 @@ int prove(const std::vector<std::string>& words) {
   options.add_options()("design", po::value(&design)->value_name("NAME"),
                         "a weaker design instead, to see what fails; --list names them")(
       "list", "steps, invariants, guarantees, weaker designs")(
-      "timeout", po::value(&seconds)->default_value(seconds), "seconds for each question")(
-      "json", po::value(&json_file)->value_name("FILE"), "write the result as JSON")(
-      "junit", po::value(&junit_file)->value_name("FILE"), "write the result as JUnit XML");
+      "timeout", po::value(&seconds)->default_value(seconds), "seconds for each question");
+  outputs.add_to(options);
   const auto given = parse("prove [OPTIONS]", options, words);
   if (given.contains("list")) {
     list_designs();
@@ -156,19 +156,18 @@ int prove(const std::vector<std::string>& words) {
     throw UsageError("--design is '" + design + "': prove --list names them");
   }
   require_range("timeout", seconds, 1, 3600);
-  require_writable("json", json_file);
-  require_writable("junit", junit_file);
+  outputs.require_writable();
   catch_interruptions();
   fmt::print("solver: {}\n", model::proof::solver_name());
   const auto rules = change == nullptr ? model::proof::rules() : model::proof::weakened(*change);
   const auto parts = run(rules, change != nullptr, static_cast<std::uint64_t>(seconds));
   const auto verdict = overall(parts);
   fmt::print("verdict: {}\n", to_string(verdict));
-  write_json(json_file, {{"solver", model::proof::solver_name()},
+  write_json(outputs.json, {{"solver", model::proof::solver_name()},
                          {"design", design.empty() ? "leasehold" : design},
                          {"verdict", to_string(verdict)},
                          {"parts", to_json(parts)}});
-  write_junit(junit_file, parts);
+  write_junit(outputs.junit, parts);
   return exit_code(verdict);
 }
 

@@ -15,8 +15,8 @@
 #include "scenarios/lab/campaigns/store_option.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/report/conclusion.hpp"
 #include "scenarios/lab/report/pages.hpp"
-#include "scenarios/lab/report/report.hpp"
 #include "scenarios/lab/report/run_page.hpp"
 #include "sim/live/run/live_world.hpp"
 #include "sim/virtual/world.hpp"
@@ -28,7 +28,8 @@ namespace fs = std::filesystem;
 using properties::Scenario;
 
 struct Options {
-  std::string folder, world = "virtual", lock, report_file, json_file, junit_file;
+  std::string folder, world = "virtual", lock;
+  Outputs outputs;
   bool all = false, without_fault = false, rewrite = false;
   int tries = 1;
   std::vector<std::string> names;
@@ -158,8 +159,8 @@ struct StoryRun {
 /// The file of one story with one lock: "story.html" itself if there is no other.
 std::string report_file_of(const Options& options, const Scenario& s, const std::string& lock,
                            bool only) {
-  const fs::path file(options.report_file);
-  if (options.report_file.empty() || only) return options.report_file;
+  const fs::path file(options.outputs.page);
+  if (options.outputs.page.empty() || only) return options.outputs.page;
   const bool many = options.all || options.names.size() > 1;
   const auto name = file.stem().string() + (many ? "-" + s.name : "") + "-" + lock;
   return file.parent_path() / (name + file.extension().string());
@@ -357,8 +358,8 @@ int run(Options& options) {
   fmt::print("{} stories: {}{}\n", stories.size(), good ? "as expected" : "not as expected",
              interrupted() ? ", as far as they ran: it was interrupted" : "");
   for (const auto& what : world->leave()) fmt::print("left behind: {}\n", what);
-  write_json(options.json_file, {{"stories", json_of(all)}, {"verdict", to_string(verdict)}});
-  write_junit(options.junit_file, {"scenario", seconds}, cases);
+  write_json(options.outputs.json, {{"stories", json_of(all)}, {"verdict", to_string(verdict)}});
+  write_junit(options.outputs.junit, {"scenario", seconds}, cases);
   return exit_code(verdict);
 }
 
@@ -379,11 +380,10 @@ int scenario(const std::vector<std::string>& words) {
       "folder", po::value(&o.folder)->value_name("FOLDER"),
       "where the stories are; default: those that come with this program")(
       "tries", po::value(&o.tries)->default_value(o.tries),
-      "live: how many tries a story has to give the expected result; the report shows them")(
-      "report", po::value(&o.report_file)->value_name("FILE"),
-      "write the run as a page; for several locks or stories one page each, named after FILE")(
-      "json", po::value(&o.json_file)->value_name("FILE"), "write the results as JSON")(
-      "junit", po::value(&o.junit_file)->value_name("FILE"), "write the results as JUnit XML");
+      "live: how many tries a story has to give the expected result; the report shows them");
+  o.outputs.add_to(options);
+  o.outputs.add_page(options, "write the run as a page; for several locks or stories one page "
+                              "each, named after FILE");
   po::positional_options_description positional;
   positional.add("what", 1).add("names", -1);
   o.worker.add_to(options);
@@ -400,9 +400,7 @@ int scenario(const std::vector<std::string>& words) {
   }
   if (!o.lock.empty()) require_lock(o.lock, o.world == "live");
   require_range("tries", o.tries, 1, 10);
-  require_writable("report", o.report_file);
-  require_writable("json", o.json_file);
-  require_writable("junit", o.junit_file);
+  o.outputs.require_writable();
   if (what == "list") return list(o);
   if (what == "show") return show(o);
   if (what == "run") return run(o);
