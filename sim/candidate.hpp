@@ -5,7 +5,10 @@
 #include <leasehold/leadership.hpp>
 #include <mutex>
 #include <optional>
+#include <string>
 
+#include "core/protocol.hpp"
+#include "mongo/client/json_client.hpp"
 #include "runtime/threads/executor.hpp"
 
 namespace leasehold::sim {
@@ -45,5 +48,15 @@ class Candidate {
   bool done_ = false;
   Leadership leadership_;
 };
+
+/// What a process of a release without queues writes and reads, beside processes of this release.
+
+/// The command as such a process sends it: it writes the lockId alone, and owners that queue in the
+/// document lose their places. Null: as it is.
+[[nodiscard]] mongo::Json without_queue(const core::Command& command,
+                                        const std::string& collection);
+
+/// The reply as it reads it.
+void hide_queue(core::Reply& reply);
 
 }  // namespace leasehold::sim

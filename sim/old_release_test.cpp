@@ -1,4 +1,4 @@
-#include "sim/old_release.hpp"
+#include "sim/candidate.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/history/locks.hpp"
+#include "model/history/history.hpp"
 #include "model/verdict/check.hpp"
 
 /// What a lock's commands do and when its clients hold, as far as safety depends on it: one

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "model/history/locks.hpp"
+#include "model/history/history.hpp"
 
 namespace leasehold::model {
 namespace {

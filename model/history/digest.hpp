@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/containers/grouped.hpp"
+#include "model/containers/many.hpp"
 #include "model/containers/spans.hpp"
 #include "model/history/facts.hpp"
 #include "model/history/history.hpp"

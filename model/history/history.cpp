@@ -12,6 +12,7 @@
 #include "model/history/from_outside.hpp"
 
 namespace leasehold::model {
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -274,5 +275,74 @@ std::string harness_failure(const History& history) {
 }
 
 std::string owner_of(const std::string& lock_id) { return lock_id.substr(0, lock_id.find('.')); }
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* type_name(FieldType type) {
+  switch (type) {
+    case FieldType::text: return "string";
+    case FieldType::number: return "integer";
+    case FieldType::digits: return "string";
+    case FieldType::flag: return "boolean";
+  }
+  return "?";
+}
+
+Json schema_of(const AboutField& field) {
+  const auto type = type_of(field);
+  Json schema{{"description", field.meaning}, {"type", type_name(type)}};
+  if (type == FieldType::digits) schema["pattern"] = "^-?[0-9]+$";
+  return schema;
+}
+
+Json schema_of(const AboutKind& kind) {
+  Json fields{{"at_ns", {{"type", "integer"}}}, {"kind", {{"const", kind.name}}}};
+  for (const Field field : kind.fields) {
+    fields[to_string(field)] = {{"$ref", std::string("#/$defs/") + to_string(field)}};
+  }
+  return {{"description", kind.meaning},
+          {"properties", fields},
+          {"required", {"at_ns", "kind"}},
+          {"additionalProperties", false}};
+}
+
+}  // namespace
+
+std::string history_schema() {
+  Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+              {"title", "One line of a history: an event, at `at_ns` by the harness's one clock"},
+              {"type", "object"},
+              {"oneOf", Json::array()},
+              {"$defs", Json::object()}};
+  for (const auto& kind : about_kinds::kAll) schema["oneOf"].push_back(schema_of(kind));
+  for (const auto& field : kAboutFields) schema["$defs"][field.name] = schema_of(field);
+  return schema.dump(2) + "\n";
+}
+
+const std::vector<Lock>& all_locks() {
+  static const std::vector<Lock> all{Lock::leasehold, Lock::distributed_lock, Lock::document_level,
+                                     Lock::insert_unique, Lock::set_on_insert};
+  return all;
+}
+
+std::string_view name_of(Lock lock) {
+  switch (lock) {
+    case Lock::leasehold: return "leasehold";
+    case Lock::distributed_lock: return "distributed-lock";
+    case Lock::document_level: return "document-level";
+    case Lock::insert_unique: return "insert-unique";
+    case Lock::set_on_insert: return "set-on-insert";
+  }
+  return "?";
+}
+
+std::optional<Lock> lock_named(std::string_view name) {
+  for (const Lock lock : all_locks()) {
+    if (name_of(lock) == name) return lock;
+  }
+  return std::nullopt;
+}
 
 }  // namespace leasehold::model

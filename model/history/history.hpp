@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/history/history_format.hpp"
@@ -76,5 +78,18 @@ void sort_by_time(History& history);
 
 /// The owner in a lockId of ours: what stands before the first dot.
 [[nodiscard]] std::string owner_of(const std::string& lock_id);
+
+/// The locks that the laboratory knows: ours, and the four published ones.
+enum class Lock : std::uint8_t {
+  leasehold,
+  distributed_lock,
+  document_level,
+  insert_unique,
+  set_on_insert
+};
+
+[[nodiscard]] std::string_view name_of(Lock lock);
+[[nodiscard]] std::optional<Lock> lock_named(std::string_view name);
+[[nodiscard]] const std::vector<Lock>& all_locks();
 
 }  // namespace leasehold::model

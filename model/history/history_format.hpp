@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "model/containers/enum_set.hpp"
-#include "model/containers/rare_text.hpp"
+#include "model/containers/texts.hpp"
 
 /// The format of a history: an event, and two tables, what each field of it means and which fields
 /// each kind of event has. The JSON, its schema, the check of the form and the page in

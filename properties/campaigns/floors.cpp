@@ -5,7 +5,6 @@
 
 #include "model/workers/worker_judge.hpp"
 #include "properties/generation/plan_generator.hpp"
-#include "sim/plan/lock_options.hpp"
 #include "sim/plan/lock_registry.hpp"
 
 namespace leasehold::properties {

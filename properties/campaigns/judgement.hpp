@@ -9,6 +9,7 @@
 #include "model/verdict/checkers.hpp"
 #include "model/workers/promises.hpp"
 #include "sim/conformance/conformance.hpp"
+#include "sim/plan/plan.hpp"
 
 /// What is checked in a run, in either world, and the sums over many runs.
 namespace leasehold::properties {
@@ -67,5 +68,17 @@ void add(Totals& to, const Totals& from);
 /// run that did not exercise a guarantee says nothing of it; no more does one in which only a stall
 /// explains what was late, as soon as another run is certain.
 void merge(std::vector<model::Finding>& all, const std::vector<model::Finding>& one);
+
+/// Keeps a run as a folder that `leasehold-lab check` reads: plan.scn, history.jsonl, verdict.txt,
+/// the members' `logs` and, of a worker of the user's lock, promises.json. Makes the folder; files
+/// of a run before are replaced. Throws std::filesystem::filesystem_error if the folder cannot be
+/// made.
+void keep_run(const std::string& folder, const sim::Plan& plan, const model::History& history,
+              const std::vector<model::Finding>& findings, const std::vector<std::string>& logs,
+              const std::optional<model::Promises>& promises = {});
+
+/// The promises of a kept run's lock, if it was a worker's: `history` is the folder or a file in
+/// it. Throws std::runtime_error that says what is wrong with them.
+[[nodiscard]] std::optional<model::Promises> kept_promises(const std::string& history);
 
 }  // namespace leasehold::properties

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "properties/campaigns/floors.hpp"
-#include "sim/plan/lock_options.hpp"
+#include "sim/plan/lock_registry.hpp"
 
 namespace leasehold::properties {
 

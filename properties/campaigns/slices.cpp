@@ -20,8 +20,8 @@ using sim::FaultPlan;
 using sim::Plan;
 using Places = std::set<std::int64_t>;
 
-constexpr std::int64_t kBefore_ms = 1'000;     ///< of a violation's first event
-constexpr std::int64_t kLateness_ms = 1'500;   ///< of a fault, with the start of the processes
+constexpr std::int64_t kSliceBefore_ms = 1'000;     ///< of a violation's first event
+constexpr std::int64_t kSliceLateness_ms = 1'500;   ///< of a fault, with the start of the processes
 constexpr std::int64_t kFirstFault_ms = 500;   ///< in a slice: the processes contend by then
 constexpr std::int64_t kLeastFaulty_ms = 6'000;  ///< so that chance has some time
 
@@ -62,7 +62,7 @@ class Slicer {
     const auto [first, last] = std::minmax_element(
         finding.events.begin(), finding.events.end(),
         [&](auto a, auto b) { return history.at(a).at_ns < history.at(b).at_ns; });
-    from_ms_ = (history.at(*first).at_ns - began_ns_) / kMs - kBefore_ms;
+    from_ms_ = (history.at(*first).at_ns - began_ns_) / kMs - kSliceBefore_ms;
     to_ms_ = (history.at(*last).at_ns - began_ns_) / kMs;
   }
 
@@ -93,7 +93,7 @@ class Slicer {
     const auto due_ns = began_ns_ + fault.at_ms * kMs;
     return std::any_of(hits_.begin(), hits_.end(), [&](const Hit& hit) {
       const bool its = hit.fault == to_string(fault.kind) && hit.at_ns >= due_ns &&
-                       hit.at_ns <= due_ns + kLateness_ms * kMs;
+                       hit.at_ns <= due_ns + kSliceLateness_ms * kMs;
       return its && (!is_of_the_plan(hit.victim) ||
                      places.contains(sim::simulated::place_of(hit.victim)));
     });

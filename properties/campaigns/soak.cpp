@@ -184,13 +184,13 @@ Trend trend(const std::vector<double>& x, const std::vector<double>& y) {
 Finding growth_finding(const Growth& growth, double elapsed_s, bool foreign) {
   Finding found;
   found.check = model::Check::growth;
-  found.checked = growth.measured;
   if (elapsed_s < 60 * kShortestSoakMinutes || growth.measured == 0) {
     found.leave_open(model::Open::too_seldom,
                      "too short to measure growth: " + std::to_string(kShortestSoakMinutes) +
                          " minutes at least");
     return found;
   }
+  found.checked = growth.measured;
   const auto& kib = growth.anonymous_kib;
   const double theirs = foreign ? kMostGrowthOfTheirs * kib.mean : 0;
   if (kib.grew(std::max(kMostGrowth_kib, theirs))) {

@@ -10,7 +10,7 @@
 #include "model/history/from_outside.hpp"
 #include "model/workers/worker_judge.hpp"
 #include "properties/campaigns/floors.hpp"
-#include "properties/campaigns/run_folder.hpp"
+#include "properties/campaigns/judgement.hpp"
 #include "properties/campaigns/simulate.hpp"
 #include "properties/campaigns/slices.hpp"
 #include "properties/generation/plan_generator.hpp"

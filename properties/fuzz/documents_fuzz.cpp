@@ -4,7 +4,7 @@
 
 #include "properties/fuzz/fuzz.hpp"
 #include "sim/live/oplog/document_truth.hpp"
-#include "sim/live/oplog/oplog_entry.hpp"
+#include "sim/live/oplog/oplog.hpp"
 #include "sim/record/lock_truth.hpp"
 
 /// Oplog entries about lock documents with any fields: read, or refused with a reason. No queue

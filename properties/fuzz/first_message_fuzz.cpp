@@ -1,5 +1,4 @@
 #include "properties/fuzz/fuzz.hpp"
-#include "sim/live/proxy/peer_identity.hpp"
 #include "sim/live/proxy/wire_message.hpp"
 
 /// The fault proxy reads the first bytes of any peer that connects to it.

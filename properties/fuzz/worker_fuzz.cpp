@@ -7,7 +7,7 @@
 #include "model/history/from_outside.hpp"
 #include "properties/fuzz/fuzz.hpp"
 #include "sim/live/foreign/worker_protocol.hpp"
-#include "sim/live/system/line_reader.hpp"
+#include "sim/live/system/child_process.hpp"
 
 /// A worker's output, byte for byte, to questions that were asked or not: an answer, or a sentence
 /// that says what is wrong and that a report can show.

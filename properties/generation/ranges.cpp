@@ -1,7 +1,7 @@
 #include "properties/generation/ranges.hpp"
 
 #include "model/abstract/lock_rules.hpp"
-#include "model/history/locks.hpp"
+#include "model/history/history.hpp"
 
 namespace leasehold::properties {
 

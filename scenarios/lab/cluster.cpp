@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/progress.hpp"
 #include "sim/live/servers/replica_set.hpp"
 
 namespace leasehold::lab {

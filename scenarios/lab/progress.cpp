@@ -1,13 +1,23 @@
 #include "scenarios/lab/progress.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <time.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <future>
+#include <thread>
 #include <vector>
 
+#include "cli/inherited.hpp"
 #include "properties/generation/plan_generator.hpp"
 
 namespace leasehold::lab {
+
 namespace {
 
 /// "pause, 2 slow-link, +3"
@@ -73,6 +83,51 @@ std::size_t line_width(int descriptor) {
   winsize size{};
   if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return kUsual;
   return size.ws_col - 1u;  // a full line is wrapped by some
+}
+
+namespace {
+
+// A signal handler may write what is free of locks.
+std::atomic<std::int64_t> came_s = 0;  ///< when the first came; 0: none did
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+std::int64_t now_s() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return now.tv_sec;
+}
+
+/// timeout and sudo send one signal twice at once: that is no second request.
+void note(int number) {
+  constexpr std::int64_t kTogether_s = 2;
+  std::int64_t first = 0;
+  if (came_s.compare_exchange_strong(first, now_s()) || now_s() - first < kTogether_s) return;
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+}  // namespace
+
+void catch_interruptions() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    if (!cli::was_ignored(number)) signal(number, note);
+  }
+}
+
+bool interrupted() { return came_s != 0; }
+
+void on_all_cores(const std::function<void()>& work, const std::function<void()>& watch) {
+  constexpr std::chrono::milliseconds kLook{200};
+  std::vector<std::future<void>> threads;
+  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
+    threads.push_back(std::async(std::launch::async, work));
+  }
+  for (const auto& thread : threads) {
+    while (thread.wait_for(kLook) != std::future_status::ready) {
+      if (watch) watch();
+    }
+  }
+  for (auto& thread : threads) thread.get();
 }
 
 }  // namespace leasehold::lab

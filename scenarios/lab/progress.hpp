@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -51,5 +52,18 @@ class Minimising {
 
 /// The width of a line on the terminal behind this descriptor; 79 if it is none, or has no width.
 [[nodiscard]] std::size_t line_width(int descriptor);
+
+/// From here on Ctrl-C, SIGTERM and the end of the terminal do not end the process, because a long
+/// command ends itself between two runs and reports what it has found. Another one, two seconds
+/// later or more, ends the process at once.
+void catch_interruptions();
+
+/// Whether such a signal came. Thread safety: any thread.
+[[nodiscard]] bool interrupted();
+
+/// Runs `work` on as many threads as there are cores, and returns when all have ended. Meanwhile
+/// calls `watch`, if there is one, about five times a second from the caller's thread. If a thread
+/// throws, the others run to their end, and the exception is thrown here.
+void on_all_cores(const std::function<void()>& work, const std::function<void()>& watch = nullptr);
 
 }  // namespace leasehold::lab

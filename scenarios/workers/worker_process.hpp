@@ -12,7 +12,6 @@
 
 #include "sim/live/foreign/worker_protocol.hpp"
 #include "sim/live/system/child_process.hpp"
-#include "sim/live/system/line_reader.hpp"
 #include "sim/live/system/uri.hpp"
 
 namespace leasehold::sim::live {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/queue/queue_place.hpp"
 #include "published/recipe.hpp"
 
 namespace leasehold::sim {
@@ -48,6 +49,56 @@ std::string_view promise_of(std::string_view lock, model::Check guarantee) {
     return p.guarantee == to_string(guarantee);
   });
   return found == promises.end() ? std::string_view() : found->sentence;
+}
+
+LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
+                       std::int64_t clock_margin_ms, int caller) {
+  using std::chrono::milliseconds;
+  const milliseconds min(plan.wait_min_ms), max(plan.wait_max_ms);
+  LockOptions o;
+  const bool ours = !lock_under_test(lock).is_published();
+  const bool other = plan.other_expiry_ms > 0 && caller % 2 == 1;
+  const auto unless_0 = [](std::int64_t ms, std::int64_t else_ms) { return ms > 0 ? ms : else_ms; };
+  const auto given = [](std::int64_t ms) {
+    return ms > 0 ? std::optional(milliseconds(ms)) : std::nullopt;
+  };
+  o.expiry = milliseconds(other ? plan.other_expiry_ms : plan.expiry_ms);
+  const auto margin_ms = other ? unless_0(plan.other_margin_ms, clock_margin_ms) : clock_margin_ms;
+  o.clock_margin = milliseconds(ours ? margin_ms : 0);
+  o.hand_overs_in_a_row = plan.hand_overs;
+  o.max_holding =
+      given(other ? unless_0(plan.other_max_holding_ms, plan.max_holding_ms) : plan.max_holding_ms);
+  o.max_drift = static_cast<double>(plan.max_drift_ppm) / 1e6;
+  if (!other) {
+    o.operation_timeout = given(plan.operation_timeout_ms);
+    o.extension_cadence = given(plan.extension_cadence_ms);
+  }
+  switch (plan.waiting) {
+    case Waiting::uniform: o.waiting = uniform_waiting(min, max); break;
+    case Waiting::fixed: o.waiting = fixed_waiting((min + max) / 2); break;
+    case Waiting::full_jitter: o.waiting = exponential_waiting(Jitter::full, min, max); break;
+    case Waiting::decorrelated:
+      o.waiting = exponential_waiting(Jitter::decorrelated, min, max);
+      break;
+    case Waiting::adaptive: o.waiting = adaptive_waiting(min, max); break;
+    case Waiting::queue: o.waiting = queue_waiting(max); break;
+  }
+  return o;
+}
+
+bool waits_in_queue(const ProcessPlan& plan, const std::string& lock) {
+  return !lock_under_test(lock).is_published() && core::queues(options_of(plan, lock, 0));
+}
+
+int workers_of(const ProcessPlan& plan) {
+  if (plan.workers > 0) return plan.workers;
+  return plan.scripted ? 1 : 3;
+}
+
+LongHolding long_holding(const ProcessPlan& plan, const LockOptions& options) {
+  constexpr std::int64_t kCadencesOfALease = 3;
+  const std::int64_t cadence = options.effective_cadence().count();
+  return {cadence, plan.long_hold_leases * kCadencesOfALease * cadence};
 }
 
 }  // namespace leasehold::sim

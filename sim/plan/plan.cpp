@@ -8,7 +8,6 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "sim/plan/lock_options.hpp"
 #include "sim/plan/lock_registry.hpp"
 #include "sim/plan/plan_fields.hpp"
 

@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "sim/plan/lock_options.hpp"
 #include "sim/plan/lock_registry.hpp"
 #include "sim/virtual/world.hpp"
 

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "sim/plan/lock_options.hpp"
+#include "sim/plan/lock_registry.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/plan/random.hpp"
 

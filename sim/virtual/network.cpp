@@ -8,7 +8,7 @@
 
 #include "core/check.hpp"
 #include "mongo/replies.hpp"
-#include "sim/old_release.hpp"
+#include "sim/candidate.hpp"
 #include "sim/virtual/commands/server_errors.hpp"
 #include "sim/virtual/documents/prepared.hpp"
 #include "sim/virtual/documents/usual_replies.hpp"

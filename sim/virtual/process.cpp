@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "published/recipe_provider.hpp"
-#include "sim/plan/lock_options.hpp"
+#include "sim/plan/lock_registry.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {

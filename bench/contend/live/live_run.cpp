@@ -13,7 +13,6 @@
 #include "sim/live/own_set/preflight.hpp"
 #include "sim/live/servers/replica_set.hpp"
 #include "sim/live/system/child_process.hpp"
-#include "sim/live/system/line_reader.hpp"
 
 namespace leasehold::bench {
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "bench/boot_clock.hpp"
-#include "sim/live/system/line_reader.hpp"
+#include "sim/live/system/child_process.hpp"
 
 namespace leasehold::bench {
 

@@ -11,7 +11,6 @@
 
 #include "model/verdict/checkers.hpp"
 #include "properties/campaigns/judgement.hpp"
-#include "properties/campaigns/run_folder.hpp"
 #include "properties/generation/plans.hpp"
 #include "scenarios/lab/report/processes_with.hpp"
 #include "sim/conformance/conformance.hpp"

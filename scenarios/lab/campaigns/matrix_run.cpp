@@ -4,9 +4,9 @@
 #include <atomic>
 #include <mutex>
 
-#include "properties/campaigns/run_folder.hpp"
+#include "properties/campaigns/judgement.hpp"
 #include "properties/campaigns/simulate.hpp"
-#include "scenarios/lab/campaigns/all_cores.hpp"
+#include "scenarios/lab/progress.hpp"
 #include "sim/live/run/live_world.hpp"
 
 namespace leasehold::lab {

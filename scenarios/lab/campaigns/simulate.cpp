@@ -12,8 +12,6 @@
 #include <utility>
 
 #include "properties/campaigns/floors.hpp"
-#include "scenarios/lab/campaigns/all_cores.hpp"
-#include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/conclusion.hpp"

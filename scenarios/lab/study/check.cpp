@@ -5,7 +5,7 @@
 
 #include "model/workers/worker_judge.hpp"
 #include "properties/campaigns/floors.hpp"
-#include "properties/campaigns/run_folder.hpp"
+#include "properties/campaigns/judgement.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report/conclusion.hpp"
 

@@ -16,9 +16,8 @@
 #include "model/scopes/lock_scopes.hpp"
 #include "model/scopes/lock_system.hpp"
 #include "properties/stories/counterexample.hpp"
-#include "scenarios/lab/campaigns/all_cores.hpp"
-#include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {

@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "properties/campaigns/floors.hpp"
-#include "properties/campaigns/run_folder.hpp"
+#include "properties/campaigns/judgement.hpp"
 #include "properties/stories/incident.hpp"
-#include "scenarios/lab/campaigns/worker_option.hpp"
+#include "scenarios/lab/campaigns/run_options.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report/conclusion.hpp"
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "model/proof/solver.hpp"
-#include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/conclusion.hpp"
 
 namespace leasehold::lab {

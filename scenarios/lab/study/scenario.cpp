@@ -12,9 +12,9 @@
 
 #include "properties/campaigns/floors.hpp"
 #include "properties/stories/transcript.hpp"
-#include "scenarios/lab/campaigns/store_option.hpp"
-#include "scenarios/lab/interruption.hpp"
+#include "scenarios/lab/campaigns/run_options.hpp"
 #include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/conclusion.hpp"
 #include "scenarios/lab/report/pages.hpp"
 #include "scenarios/lab/report/run_page.hpp"

@@ -9,7 +9,7 @@
 
 #include "model/history/from_outside.hpp"
 #include "sim/live/processes/live_processes.hpp"
-#include "sim/live/system/line_reader.hpp"
+#include "sim/live/system/child_process.hpp"
 
 namespace leasehold::sim::live {
 namespace {

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "sim/live/live_test.hpp"
-#include "sim/live/system/line_reader.hpp"
+#include "sim/live/system/child_process.hpp"
 
 namespace leasehold::sim::live {
 namespace {

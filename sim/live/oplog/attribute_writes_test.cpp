@@ -1,4 +1,4 @@
-#include "sim/live/oplog/attribute_writes.hpp"
+#include "sim/live/oplog/oplog.hpp"
 
 #include <gtest/gtest.h>
 

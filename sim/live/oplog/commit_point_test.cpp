@@ -1,10 +1,9 @@
-#include "sim/live/oplog/commit_point.hpp"
+#include "sim/live/oplog/majority_watch.hpp"
 
 #include <gtest/gtest.h>
 
 #include <leasehold/fencing_token.hpp>
 
-#include "sim/live/oplog/majority_watch.hpp"
 
 namespace leasehold::sim::live {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/live/oplog/oplog_entry.hpp"
+#include "sim/live/oplog/oplog.hpp"
 #include "sim/record/lock_truth.hpp"
 
 namespace leasehold::sim::live {

@@ -4,7 +4,7 @@
 
 #include <leasehold/fencing_token.hpp>
 
-#include "sim/live/oplog/oplog_entry.hpp"
+#include "sim/live/oplog/oplog.hpp"
 
 namespace leasehold::sim::live {
 namespace {

@@ -97,4 +97,21 @@ class OplogReader {
   std::thread thread_;
 };
 
+/// Parts of oplog entries, which come as extended JSON.
+[[nodiscard]] std::string text_in(const Json& document, const char* key);
+
+/// The document's id in an insert, update or delete.
+[[nodiscard]] const Json& id_in(const Json& entry);
+
+/// The document that an entry leaves in `documents`, or null if it deletes it.
+const Json* apply(std::map<std::string, Json>& documents, const Json& entry,
+                  const std::string& key);
+
+/// The documents of the published locks do not say which command wrote them: "distributed-lock"
+/// shows a GUID, which stays the same over extensions, others show nothing. Gives every `put` the
+/// lock_id of the command that wrote it: by the time of an acknowledged write, else the first
+/// command of that GUID, or of that lock, that was not answered. A write that fits none stays as it
+/// is.
+void attribute_writes(model::History& history);
+
 }  // namespace leasehold::sim::live

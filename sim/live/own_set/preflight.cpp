@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr const char* kTimeouts = "serverSelectionTimeoutMS=5000&socketTimeoutMS=10000";
+constexpr const char* kPatience = "serverSelectionTimeoutMS=5000&socketTimeoutMS=10000";
 constexpr const char* kCollection = "preflight";
 constexpr std::int64_t kMajorityLimit_ms = 5'000;
 constexpr std::int64_t kOldestMajor = 5, kOldestMinor = 1;
@@ -31,7 +31,7 @@ class Look {
       : uri_(uri),
         database_(std::move(database)),
         clock_margin_(clock_margin_ms),
-        client_(with_option(uri, kTimeouts)) {}
+        client_(with_option(uri, kPatience)) {}
 
   Preflight go() {
     if (!reach()) return std::move(out_);
@@ -210,7 +210,7 @@ Preflight look_before_running(const std::string& uri, const std::string& databas
 }
 
 void drop_database(const std::string& uri, const std::string& database) {
-  MongoClient client(with_option(uri, kTimeouts));
+  MongoClient client(with_option(uri, kPatience));
   const auto listed = client.must(database, {{"listCollections", 1}, {"nameOnly", true}});
   for (const auto& collection : listed.at("cursor").at("firstBatch")) {
     client.must(database, {{"drop", collection.at("name")},

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <utility>
 
-#include "sim/live/processes/suspended_times.hpp"
+#include "sim/live/processes/worker_clock.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -188,11 +188,13 @@ void LiveProcesses::start_doomed(int i) {
   doomed_.push_back(spawn(order));
 }
 
-void LiveProcesses::listen(Actor& actor) {
-  while (actor.lines.read_from(actor.child.out())) {
-    while (const auto line = actor.lines.next()) hear(actor, model::event_from_json(*line));
-  }
+/// Reads once and not until nothing is left, because on a busy machine one process may write as
+/// fast as this one reads, and the others would wait for it. Returns whether there was anything.
+bool LiveProcesses::listen(Actor& actor) {
+  const bool any = actor.lines.read_from(actor.child.out());
+  while (const auto line = actor.lines.next()) hear(actor, model::event_from_json(*line));
   if (actor.lines.ended()) output_ended(actor);
+  return any;
 }
 
 /// Its output ended. A process that ended by itself is in the history, with its last words.
@@ -257,7 +259,8 @@ void LiveProcesses::set_wall_clock(const std::string& name, std::int64_t offset_
 bool LiveProcesses::crash(Actor& actor) {
   actor.killed = actor.child.running();  // else the harness did not kill it
   actor.child.kill();
-  listen(actor);
+  while (listen(actor)) {
+  }
   if (!actor.killed) return false;
   emit_(event(Kind::crash, actor.name));
   actor.done = true;

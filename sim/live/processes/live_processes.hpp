@@ -11,7 +11,6 @@
 #include "sim/live/processes/worker.hpp"
 #include "sim/live/run/harness.hpp"
 #include "sim/live/system/child_process.hpp"
-#include "sim/live/system/line_reader.hpp"
 
 namespace leasehold::sim::live {
 
@@ -73,7 +72,7 @@ class LiveProcesses final : public RunProcesses {
   WorkerConfig order_for(const std::string& name, const ProcessPlan& plan);
   void start(std::size_t i);
   void start_doomed(int i);
-  void listen(Actor& actor);
+  bool listen(Actor& actor);
   void hear(Actor& actor, model::Event e);
   void output_ended(Actor& actor);
   Actor* named(const std::string& name);

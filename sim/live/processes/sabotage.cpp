@@ -3,8 +3,8 @@
 #include "core/check.hpp"
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
+#include "sim/candidate.hpp"
 #include "sim/live/system/mongo_client.hpp"
-#include "sim/old_release.hpp"
 
 namespace leasehold::sim::live {
 namespace {

@@ -20,9 +20,8 @@
 #include "sim/live/run/harness_orders.hpp"
 #include "sim/live/run/resource.hpp"
 #include "sim/live/run/stall_watch.hpp"
-#include "sim/live/system/disk_waits.hpp"
 #include "sim/live/system/mongo_client.hpp"
-#include "sim/plan/lock_options.hpp"
+#include "sim/plan/lock_registry.hpp"
 #include "sim/plan/plan_json.hpp"
 #include "sim/plan/workload.hpp"
 #include "sim/record/recorder.hpp"
@@ -42,15 +41,32 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLookAtDisksEvery{50};
 constexpr std::chrono::hours kForEver{24};
 
-/// One line, one write: a killed process loses at most the line it was writing.
+/// By the harness's clock.
+std::int64_t boot_ns() {
+  static const auto clock = runtime::boottime_clock();
+  return clock->now().time_since_epoch().count();
+}
+
+/// One line, one write: a killed process loses at most the line it was writing. Where the harness is
+/// slow to read, the write keeps its thread, and that is no fault of the lock.
 void emit(const Event& event) {
+  constexpr std::int64_t kKept_ns = 50'000'000;
   const std::string line = model::to_json(event) + '\n';
+  const auto began_ns = boot_ns();
   std::size_t done = 0;
   while (done < line.size()) {
     const auto n = write(STDOUT_FILENO, line.data() + done, line.size() - done);
     if (n <= 0) _exit(1);  // the harness is gone
     done += static_cast<std::size_t>(n);
   }
+  const auto written_ns = boot_ns();
+  if (written_ns - began_ns < kKept_ns) return;
+  Event kept;
+  kept.kind = Kind::stall;
+  kept.process = event.process;
+  kept.from_ns = began_ns;
+  kept.at_ns = written_ns;
+  emit(kept);
 }
 
 /// A driver forgets a primary after an injected error that says it shuts down, and hears from it

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "runtime/threads/clock.hpp"
-#include "sim/live/proxy/peer_identity.hpp"
 #include "sim/live/proxy/wire_message.hpp"
 
 namespace leasehold::sim::live::proxy {

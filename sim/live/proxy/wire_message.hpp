@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 
 /// Messages of MongoDB's wire protocol, as far as a proxy has to understand them.
@@ -33,5 +35,10 @@ inline constexpr std::int32_t msg = 2013;
 
 /// The document of the command in a request (OP_MSG, OP_QUERY).
 [[nodiscard]] std::optional<std::string_view> command_in(std::string_view message);
+
+/// The sender of a connection's first message (OP_QUERY or OP_MSG): the application's name, or for
+/// a member, known by its port, "member-N/beat" or "member-N/sync". Empty: it does not say.
+[[nodiscard]] std::string peer_of(std::string_view message,
+                                  const std::map<int, int>& member_by_port);
 
 }  // namespace leasehold::sim::live

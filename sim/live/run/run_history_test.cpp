@@ -1,4 +1,4 @@
-#include "sim/live/run/run_history.hpp"
+#include "sim/live/run/harness.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "sim/live/servers/data_snapshot.hpp"
+#include "sim/live/servers/mongod.hpp"
 
 namespace leasehold::sim::live {
 namespace {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,14 +14,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <spawn.h>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
 extern char** environ;
-
 namespace leasehold::sim::live {
+
 namespace {
 
 constexpr int kPipeBytes = 1 << 20;
@@ -209,5 +209,27 @@ Janitor::~Janitor() {
 }
 
 void Janitor::watch(pid_t pid) { shell_.say(std::to_string(pid) + "\n"); }
+
+bool LineReader::read_from(int fd) {
+  char buffer[1 << 16];
+  const auto n = read(fd, buffer, sizeof buffer);
+  if (n == 0) ended_ = true;
+  if (n <= 0) return false;
+  text_.append(buffer, static_cast<std::size_t>(n));
+  return true;
+}
+
+/// Returned lines are cut off when no other is left: a cut for each line would be quadratic.
+std::optional<std::string> LineReader::next() {
+  const auto end = text_.find('\n', from_);
+  if (end == std::string::npos) {
+    text_.erase(0, from_);
+    from_ = 0;
+    return std::nullopt;
+  }
+  auto line = text_.substr(from_, end - from_);
+  from_ = end + 1;
+  return line;
+}
 
 }  // namespace leasehold::sim::live

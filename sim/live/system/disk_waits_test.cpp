@@ -1,4 +1,4 @@
-#include "sim/live/system/disk_waits.hpp"
+#include "sim/live/run/stall_watch.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "sim/live/system/line_reader.hpp"
+#include "sim/live/system/child_process.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

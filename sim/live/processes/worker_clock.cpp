@@ -1,4 +1,4 @@
-#include "sim/live/processes/suspended_times.hpp"
+#include "sim/live/processes/worker_clock.hpp"
 
 #include <stdexcept>
 

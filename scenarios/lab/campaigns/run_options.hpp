@@ -8,8 +8,23 @@
 
 #include "scenarios/lab/lab.hpp"
 #include "sim/live/own_set/run_site.hpp"
+#include "sim/live/run/harness.hpp"
 
 namespace leasehold::lab {
+
+/// `--worker COMMAND --promises FILE`: the user's lock, which is checked instead.
+struct WorkerOption {
+  std::string command, promises_file;
+
+  void add_to(po::options_description& options);
+
+  /// Nothing if it was not given. Promises are never guessed: a lock without a file of promises can
+  /// break none. Throws UsageError.
+  [[nodiscard]] std::optional<sim::live::ForeignLock> lock(const po::variables_map& given) const;
+};
+
+/// Throws UsageError.
+[[nodiscard]] model::Promises read_promises(const std::string& file);
 
 /// A plan that is to run on the user's own replica set, or on another store.
 struct WantedPlan {
@@ -50,6 +65,23 @@ struct OwnSetOption {
   /// on signals are only noted (`interrupted`), so that nothing stays on the set. Throws UsageError
   /// with all that is missing, or NoMongod if no server answers.
   [[nodiscard]] sim::live::TheirSet prepare(const WantedRuns& runs,
+                                            std::optional<sim::live::ForeignLock>& foreign) const;
+};
+
+/// `--store NAME`: another lock service than MongoDB, on which the lock of a worker stands. Or
+/// `--uri`: the user's own replica set.
+struct StoreOption {
+  std::string store;
+  OwnSetOption own_set;
+
+  void add_to(po::options_description& options);
+  /// Whether one of them was given.
+  [[nodiscard]] bool given() const { return !store.empty() || !own_set.uri.empty(); }
+
+  /// What may be done to the store, or as `OwnSetOption::prepare`. Reports on standard error which
+  /// kinds of faults are left out. Throws UsageError, also for a fault that the user chose and that
+  /// this store's servers cannot have, or NoServers if it cannot run here.
+  [[nodiscard]] sim::live::TheirSet prepare(const WantedRuns& runs, const WorkerOption& worker,
                                             std::optional<sim::live::ForeignLock>& foreign) const;
 };
 
