@@ -4,7 +4,6 @@
 #include <set>
 
 #include "cli/admin/admin.hpp"
-#include "cli/facts/certify.hpp"
 #include "cli/output.hpp"
 #include "mongo/errors.hpp"
 #include "mongo/replies.hpp"
@@ -23,6 +22,9 @@ using Diagnoses = std::vector<Diagnosis>;
 using Level = Diagnosis::Level;
 
 constexpr const char* kLevels[] = {"fine", "note", "problem"};
+constexpr const char* kSetOfOne =
+    "a set of one member: no lock can be taken or extended while it is down, and what its disk "
+    "loses is lost, held locks included";
 
 bool ok(const Json& reply) { return mongo::integer(reply["ok"]) == 1; }
 
@@ -442,25 +444,15 @@ void print_all(const Diagnoses& all, bool json) {
 
 int doctor(const std::vector<std::string>& words) {
   po::options_description options("Options");
-  options.add_options()("json", "print JSON")(
-      "certify", "try instead, on a collection of its own, whether the servers do what locks need");
+  options.add_options()("json", "print JSON");
   options.add(server_options());
   const auto values = parse(
       "leasehold doctor [OPTIONS]\n\nReports what is wrong with the replica set and the lock "
       "collection, and how to fix it;\nchanges nothing. Exit code 1 if there is a problem.",
       options, words);
-  const auto server = server_of(values);
-  Admin admin(server);
+  Admin admin(server_of(values));
   Diagnoses all;
   const auto servers = examine_server(admin, all);
-  const bool json = values.contains("json");
-  if (values.contains("certify")) {
-    if (servers != Servers::unfit) {
-      return certify({server.uri, admin.database(), server.collection}, json);
-    }
-    if (!json) print_all(all, false);
-    return certify_nothing(all.front().finding, json);
-  }
   if (servers == Servers::set) {
     const Json config = admin.run("admin", {{"replSetGetConfig", 1}});
     examine_members(admin, config, all);
@@ -480,7 +472,7 @@ int doctor(const std::vector<std::string>& words) {
     examine_other_collection(admin, all);
     examine_documents(admin, all);
   }
-  print_all(all, json);
+  print_all(all, values.contains("json"));
   const bool wrong = std::any_of(all.begin(), all.end(),
                                  [](const Diagnosis& d) { return d.level == Level::problem; });
   return wrong ? kFound : kDone;

@@ -4,26 +4,23 @@
 #include <mutex>
 #include <thread>
 
-#include "cli/facts/facts.hpp"
+#include "scenarios/lab/certify/facts.hpp"
 #include "sim/plan/fault.hpp"
 #include "sim/virtual/documents/make_object.hpp"
 #include "sim/virtual/event_queue.hpp"
 #include "sim/virtual/servers/shards.hpp"
 
-/// Which of the facts the simulated servers have: the trials of `doctor --certify` on them.
+/// Which of the facts the simulated servers have: the trials of `certify` on them.
 namespace leasehold::lab {
 namespace {
 
-using cli::Fact;
-using cli::Finding;
-using cli::NotTried;
 using namespace sim::simulated;
 using sim::Random;
 
 /// Simulated servers in real time, for several threads.
-class Servers {
+class SimulatedServers {
  public:
-  explicit Servers(std::optional<std::uint64_t> cluster)
+  explicit SimulatedServers(std::optional<std::uint64_t> cluster)
       : shards_(queue_, random_, {},
                 {[this](const Entry& entry) { truth_.emplace_back(entry.time, entry.change); }},
                 cluster) {
@@ -45,7 +42,7 @@ class Servers {
 
  private:
   [[nodiscard]] std::chrono::milliseconds real_time() const {
-    return cli::our_clock() - began_ + std::chrono::milliseconds(1'000);
+    return our_clock() - began_ + std::chrono::milliseconds(1'000);
   }
 
   void run_to(std::chrono::milliseconds time) {
@@ -131,7 +128,7 @@ class Servers {
                  {"singleBatch", true}});
   }
 
-  const std::chrono::milliseconds began_ = cli::our_clock();
+  const std::chrono::milliseconds began_ = our_clock();
   std::mutex mutex_;
   EventQueue queue_;
   Random random_{1};
@@ -139,27 +136,21 @@ class Servers {
   Shards shards_;
 };
 
-class Simulated final : public cli::TrialConnection {
- public:
-  explicit Simulated(std::shared_ptr<Servers> servers) : servers_(std::move(servers)) {}
-  mongo::Bson ask(const std::string&, const mongo::Bson& command, std::uint32_t member) override {
-    const Bytes reply(servers_->ask(to_object(*command.get()), static_cast<int>(member) - 1));
-    return mongo::Bson(bson_copy(reply.get()));
-  }
-  [[nodiscard]] std::vector<mongo::JsonClient::Member> members() const override {
-    return {{1, "member-0"}, {2, "member-1"}, {3, "member-2"}};
-  }
-
- private:
-  const std::shared_ptr<Servers> servers_;
-};
-
 /// "holds", or why it was not tried, or what was seen instead.
 std::string found(const Fact& fact, bool sharded) {
   const auto servers =
-      std::make_shared<Servers>(sharded ? std::optional<std::uint64_t>(1) : std::nullopt);
-  cli::TrialSite site([&] { return std::make_unique<Simulated>(servers); }, "d", "locks");
-  const auto finding = cli::try_fact(fact, site);
+      std::make_shared<SimulatedServers>(sharded ? std::optional<std::uint64_t>(1) : std::nullopt);
+  const Servers connection{
+      [servers](const std::string&, const mongo::Bson& command, std::uint32_t member) {
+        const Bytes reply(
+            servers->ask(to_object(*command.get()), static_cast<int>(member) - 1));
+        return mongo::Bson(bson_copy(reply.get()));
+      },
+      [] {
+        return std::vector<MongoClient::Member>{{1, "member-0"}, {2, "member-1"}, {3, "member-2"}};
+      }};
+  TrialSite site([&] { return connection; }, "d", "locks");
+  const auto finding = try_fact(fact, site);
   return finding.is == Finding::Is::holds ? "holds" : finding.seen;
 }
 
@@ -182,7 +173,7 @@ class SimulatedFacts : public testing::TestWithParam<bool> {};
 
 TEST_P(SimulatedFacts, HoldOrAreNotSimulated) {
   int hold = 0;
-  for (const Fact& fact : cli::facts()) {
+  for (const Fact& fact : facts()) {
     if (fact.trial == nullptr) continue;
     const auto seen = found(fact, GetParam());
     const bool of_a_set = GetParam() && (seen == "no secondary answers" ||
