@@ -2,6 +2,7 @@
 
 What was found of a lock is {"seconds", "seed", "runs": {KIND: {"acquisitions", "left_out", "guarantees", "found"}}}. A
 kind is a name of options, or the file of a plan; clocks are moved only in those with "clocks" in their names."""
+import argparse
 import json
 import os
 import re
@@ -15,6 +16,36 @@ LABORATORY = "build/bin/leasehold-lab"
 PLANS = "scenarios/others"
 GENERATED, END = "\n<!-- generated -->\n", "<!-- -->\n"  # for scripts/weigh
 TRIES = 3  # of a run that a busy machine kept from its end
+
+
+def words_of(doc, flags, numbers):
+    """A parser of a script's words: names of locks, flags, and numbers with what they usually are."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    for flag in flags:
+        parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)
+    for number, usual in numbers.items():
+        parser.add_argument(number, type=int, default=usual, help=argparse.SUPPRESS)
+    return parser
+
+
+def require_names(parser, names, choices):
+    for name in names:
+        if name not in choices:
+            parser.error(f"the name is '{name}': it must be one of {', '.join(choices)}")
+
+
+def read(file, otherwise=None):
+    if otherwise is not None and not os.path.exists(f"{ROOT}/{file}"):
+        return otherwise
+    with open(f"{ROOT}/{file}", encoding="utf-8") as text:
+        return json.load(text)
+
+
+def keep(file, results):
+    with open(f"{ROOT}/{file}", "w", encoding="utf-8") as out:
+        json.dump(results, out, indent=1)
+        out.write("\n")
 
 
 class Lock:

@@ -27,8 +27,29 @@ class Doctor : public testing::Test {
 TEST_F(Doctor, FindsAStandaloneAndNoServer) {
   ReplicaSet alone({.standalone = true});
   EXPECT_TRUE(has(says(alone.uri(), 1), "problem  server         the server is a standalone"));
+  setenv("LEASEHOLD_URI", sim::live::with_option(alone.uri(), "replicaSet=rs").c_str(), 1);
+  const auto said = run_program({LEASEHOLD_COMMAND_PROGRAM, "doctor"}).out;
+  EXPECT_TRUE(has(said, "rs.initiate() make it a set of one")) << said;
   EXPECT_TRUE(has(says("mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=300", kNoAnswer),
                   "no answer"));
+}
+
+TEST_F(Doctor, FindsAShardOnWhichNoLockIsTaken) {
+  using sim::live::Json;
+  ReplicaSet set({.members = 1});
+  const auto before = says(set.uri(), 0);
+  EXPECT_FALSE(has(before, "is a shard")) << before;
+  EXPECT_TRUE(has(before, "a set of one member: ")) << before;
+  const Json identity{{"_id", "shardIdentity"},
+                      {"shardName", "one"},
+                      {"clusterId", {{"$oid", "0123456789abcdef01234567"}}},
+                      {"configsvrConnectionString", "configuration/127.0.0.1:1"}};
+  set.member(0).must("admin",
+                     {{"insert", "system.version"}, {"documents", Json::array({identity})}});
+  EXPECT_TRUE(has(says(set.uri(), 1), "the set is a shard of a cluster"));
+  const auto refused = run_program({LEASEHOLD_COMMAND_PROGRAM, "run", "-n", "job", "--", "true"});
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_TRUE(has(refused.out, "the set is a shard of a cluster")) << refused.out;
 }
 
 TEST_F(Doctor, FindsAMemberWhoseClockIsAhead) {

@@ -109,7 +109,7 @@ TEST_F(Packaged, TheLaboratoryHasItsFilesAndNoneOfItsTests) {
         "share/doc/leasehold-lab/WORKERS.md", "share/doc/leasehold-lab/copyright",
         "share/doc/leasehold-lab/guide/ci.md",
         "share/doc/leasehold-lab/history.schema.json", "share/doc/leasehold-lab/worker.schema.json",
-        "share/doc/leasehold-lab/workers/templates/go/worker.go"}) {
+        "share/doc/leasehold-lab/workers/templates/cpp/worker.cpp"}) {
     EXPECT_TRUE(fs::exists(folder() + "/root/usr/" + file)) << file;
   }
   const auto stray = run(

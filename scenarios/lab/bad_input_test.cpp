@@ -70,6 +70,8 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"verify", "--uri", "mongodb://db/?tls=true"}, "--uri has TLS"},
       {{"verify", "--uri", "mongodb://db/?appName=x"}, "--uri has appName"},
       {{"verify", "extra"}, "positional"},
+      {{"certify"}, "no replica set: give its URI by --uri or LEASEHOLD_URI"},
+      {{"certify", "--uri", "nonsense"}, "uri: "},
       {{"simulate", "--seeds=-1"}, "--seeds is '-1'"},
       {{"simulate", "--seeds", "1..-3"}, "--seeds is '1..-3'"},
       {{"simulate", "--lock", "padlock"}, "--lock is 'padlock': it must be one of"},

@@ -100,7 +100,7 @@ TEST(LabCommand, NoNameOfARunEndsThePagesScript) {
 TEST(LabCommand, HelpIsThereForAll) {
   std::vector<std::vector<std::string>> all = {{"--help"}};
   for (const char* subcommand : {"verify", "simulate", "soak", "scenario", "cluster", "matrix",
-                                 "check", "export", "explore", "prove", "diagram"}) {
+                                 "certify", "check", "export", "explore", "prove", "diagram"}) {
     all.push_back({subcommand, "--help"});
   }
   for (const auto& words : all) {

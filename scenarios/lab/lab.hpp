@@ -60,6 +60,7 @@ void require_range(const std::string& option, std::int64_t value, std::int64_t l
 /// program; in a build those of its sources.
 [[nodiscard]] std::string scenario_folder();
 
+int certify(const std::vector<std::string>& words);
 int verify(const std::vector<std::string>& words);
 /// A kept history, or the history of a kept run's folder. Throws UsageError.
 [[nodiscard]] model::History read_history(const std::string& file);

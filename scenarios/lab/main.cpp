@@ -21,6 +21,7 @@ constexpr cli::Subcommand kSubcommands[] = {
     {"simulate", simulate, "generated plans, or one from a file, in the virtual world"},
     {"soak", soak, "one long run with faults: guarantees, memory, descriptors"},
     {"scenario", scenario, "failure stories: lists, shows, or runs them in either world"},
+    {"certify", certify, "tries whether servers do what the lock rests on"},
     {"cluster", cluster, "a real replica set for trying things"},
     {"matrix", matrix, "which lock keeps which promise under which fault"},
     {"check", check, "checks a recorded history again"},

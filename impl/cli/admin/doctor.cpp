@@ -4,7 +4,6 @@
 #include <set>
 
 #include "cli/admin/admin.hpp"
-#include "cli/facts/certify.hpp"
 #include "cli/output.hpp"
 #include "mongo/errors.hpp"
 #include "mongo/replies.hpp"
@@ -13,26 +12,53 @@
 namespace leasehold::cli {
 namespace {
 
-/// One thing that was looked at.
-struct Diagnosis {
-  enum class Level { fine, note, problem };
-  Level level = Level::fine;
-  std::string subject, finding, fix = {};
-};
-using Diagnoses = std::vector<Diagnosis>;
-using Level = Diagnosis::Level;
-
-constexpr const char* kLevels[] = {"fine", "note", "problem"};
+constexpr const char* kSetOfOne =
+    "a set of one member: no lock can be taken or extended while it is down, and what its disk "
+    "loses is lost, held locks included";
 
 bool ok(const Json& reply) { return mongo::integer(reply["ok"]) == 1; }
 
-/// The role may not ask.
-Diagnosis not_permitted(const std::string& subject, const Json& reply) {
-  return {Level::note, subject,
-          "not known: " + mongo::without_command(reply.value("errmsg", "refused"))};
-}
+enum Servers { kUnfit = 0, kSet = 1, kCluster = 2, kAny = 3 };
 
-enum class Servers { unfit, set, cluster };
+/// What the checks look at, and what they say of it, each of its subject.
+class Visit {
+ public:
+  explicit Visit(const Server& server) : admin(server) {}
+
+  Admin admin;
+  Servers servers = kUnfit;
+  Json config, status;  ///< of a set
+  const char* subject = "server";
+
+  void fine(const std::string& finding) { add("fine", finding, ""); }
+  void note(const std::string& finding, const std::string& fix = "") { add("note", finding, fix); }
+  void problem(const std::string& finding, const std::string& fix = "") {
+    add("problem", finding, fix);
+    is_wrong = true;
+  }
+  /// The role may not ask.
+  void unknown(const Json& reply) {
+    note("not known: " + mongo::without_command(reply.value("errmsg", "refused")));
+  }
+  void print_all(bool json) const {
+    if (json) return print_json(all_);
+    const auto line = [](const std::string& first, const std::string& second,
+                         const std::string& third) {
+      print(column(first, 8) + ' ' + column(second, 14) + ' ' + printable(third) + '\n');
+    };
+    for (const Json& one : all_) {
+      line(one["level"], one["subject"], one["finding"]);
+      if (one["fix"] != "") line("", "", "  " + one["fix"].get<std::string>());
+    }
+  }
+  bool is_wrong = false;
+
+ private:
+  void add(const char* level, const std::string& finding, const std::string& fix) {
+    all_.push_back({{"level", level}, {"subject", subject}, {"finding", finding}, {"fix", fix}});
+  }
+  Json all_ = Json::array();
+};
 
 /// The TTL monitor of a shard fails in a database that the cluster does not know of (tried with
 /// MongoDB 7.0).
@@ -46,53 +72,49 @@ bool is_of_a_shard(Admin& admin) {
 }
 
 /// Whether locks can be held here at all.
-Servers examine_server(Admin& admin, Diagnoses& out) {
+Servers examine_server(Visit& at) {
   std::optional<std::string> refusal;
   bool is_cluster = false;
-  const Json said = admin.run("admin", {{"hello", 1}}, [&](const bson_t& hello) {
+  const Json said = at.admin.run("admin", {{"hello", 1}}, [&](const bson_t& hello) {
     refusal = mongo::refusal_of_hello(hello);
     is_cluster = mongo::is_mongos(hello);
   });
   if (refusal) {
     const bool is_standalone = !said.contains("setName") && !said.contains("msg");
-    out.push_back({Level::problem, "server", *refusal,
-                   is_standalone
-                       ? "a set of one: mongod --replSet rs, then rs.initiate() in mongosh, "
-                         "and replicaSet=rs in the URI"
-                       : ""});
-    return Servers::unfit;
+    at.problem(*refusal, is_standalone ? "a set of one: mongod --replSet rs, then rs.initiate() in "
+               "mongosh, and replicaSet=rs in the URI" : "");
+    return kUnfit;
   }
-  if (!is_cluster && is_of_a_shard(admin)) {
-    out.push_back({Level::problem, "server", mongo::kIsAShard});
-    return Servers::unfit;
+  if (!is_cluster && is_of_a_shard(at.admin)) {
+    at.problem(mongo::kIsAShard);
+    return kUnfit;
   }
-  const Json info = admin.run("admin", {{"buildInfo", 1}});
-  out.push_back({Level::fine, "server",
-                 (is_cluster ? "a sharded cluster, MongoDB " : "a replica set, MongoDB ") +
-                     info.value("version", "?")});
-  return is_cluster ? Servers::cluster : Servers::set;
+  const Json info = at.admin.run("admin", {{"buildInfo", 1}});
+  at.fine((is_cluster ? "a sharded cluster, MongoDB " : "a replica set, MongoDB ") +
+          info.value("version", "?"));
+  return is_cluster ? kCluster : kSet;
 }
 
 /// Of a collection in a cluster.
-void examine_sharding(Admin& admin, Diagnoses& out) {
+void examine_sharding(Visit& at) {
   std::optional<core::Reply> refusal;
-  admin.run("config",
-            {{"find", "collections"},
-             {"filter", {{"_id", admin.database() + '.' + admin.collection()}}},
-             {"singleBatch", true}},
-            [&refusal](const bson_t& found) { refusal = mongo::refusal_of_sharding(found); });
-  if (!refusal) {
-    return out.push_back({Level::fine, "sharding", "the collection is not sharded, or by _id"});
-  }
-  out.push_back({refusal->code == 0 ? Level::problem : Level::note, "sharding", refusal->message});
+  at.admin.run("config",
+               {{"find", "collections"},
+                {"filter", {{"_id", at.admin.database() + '.' + at.admin.collection()}}},
+                {"singleBatch", true}},
+               [&refusal](const bson_t& found) { refusal = mongo::refusal_of_sharding(found); });
+  if (!refusal) return at.fine("the collection is not sharded, or by _id");
+  if (refusal->code == 0) return at.problem(refusal->message);
+  at.note(refusal->message);
 }
 
 /// Members with a vote that apply what is written at once are those that confirm a lock's writes.
-void examine_majority(const Json& status, const Json& config, Diagnoses& out) {
-  if (!ok(config)) return out.push_back(not_permitted("majority", config));
+void examine_majority(Visit& at) {
+  if (!ok(at.status) || at.status["members"].size() == 1) return;
+  if (!ok(at.config)) return at.unknown(at.config);
   int prompt = 0, arbiters = 0;
   std::string late;
-  for (const Json& member : config["config"]["members"]) {
+  for (const Json& member : at.config["config"]["members"]) {
     if (mongo::integer(member.value("votes", Json(1))) == 0) continue;
     const auto delay = mongo::integer(member.value("secondaryDelaySecs", Json(0)));
     const bool arbiter = member.value("arbiterOnly", false);
@@ -102,29 +124,26 @@ void examine_majority(const Json& status, const Json& config, Diagnoses& out) {
     late += (late.empty() ? "" : ", ") + member.value("host", "?") + " is " +
             std::to_string(delay) + " s late";
   }
-  const auto needed = mongo::integer(status["writeMajorityCount"]);
+  const auto needed = mongo::integer(at.status["writeMajorityCount"]);
   if (prompt > needed) return;
   std::string why = arbiters == 0 ? "" : "; arbiters hold no data: " + std::to_string(arbiters);
   if (!late.empty()) why += "; " + late;
   const auto members = std::to_string(needed) + " members that hold data";
   if (prompt < needed) {
-    return out.push_back({Level::problem, "majority",
-                          "a write needs " + members + ", " + std::to_string(prompt) +
-                              " confirm it at once" + why,
-                          "a member with data, a vote and no delay instead"});
+    return at.problem("a write needs " + members + ", " + std::to_string(prompt) +
+                      " confirm it at once" + why, "a member with data, a vote and no delay "
+                      "instead");
   }
-  out.push_back({Level::note, "majority",
-                 "a write needs all " + members + ": while one of them is down or behind, no lock "
-                 "can be taken, extended or released" + why,
-                 "one more member with data, a vote and no delay"});
+  at.note("a write needs all " + members + ": while one of them is down or behind, no lock can be "
+          "taken, extended or released" + why, "one more member with data, a vote and no delay");
 }
 
-void examine_members(Admin& admin, const Json& config, Diagnoses& out) {
-  const Json status = admin.run("admin", {{"replSetGetStatus", 1}});
-  if (!ok(status)) return out.push_back(not_permitted("members", status));
+void examine_members(Visit& at) {
+  if (at.servers == kCluster) return at.note("those of shards are not seen through a mongos");
+  if (!ok(at.status)) return at.unknown(at.status);
   int up = 0, all = 0;
   std::string down;
-  for (const Json& member : status["members"]) {
+  for (const Json& member : at.status["members"]) {
     ++all;
     if (mongo::integer(member["health"]) == 1) {
       ++up;
@@ -132,105 +151,96 @@ void examine_members(Admin& admin, const Json& config, Diagnoses& out) {
       down += (down.empty() ? "" : ", ") + member.value("name", "?");
     }
   }
-  if (all == 1) return out.push_back({Level::note, "members", kSetOfOne, "three are usual"});
-  examine_majority(status, config, out);
+  if (all == 1) return at.note(kSetOfOne, "three are usual");
   const std::string count = std::to_string(up) + " of " + std::to_string(all) + " are up";
-  if (down.empty()) return out.push_back({Level::fine, "members", count});
-  out.push_back({up * 2 > all + 1 ? Level::note : Level::problem, "members",
-                 count + "; not " + down, "locks need a majority of the members"});
+  if (down.empty()) return at.fine(count);
+  const auto say = up * 2 > all + 1 ? &Visit::note : &Visit::problem;
+  (at.*say)(count + "; not " + down, "locks need a majority of the members");
 }
 
 /// A set with an arbiter names no default, and then it is w: 1.
-void examine_default_write_concern(Admin& admin, Diagnoses& out) {
-  const Json defaults = admin.run("admin", {{"getDefaultRWConcern", 1}});
-  if (!ok(defaults)) return out.push_back(not_permitted("write concern", defaults));
+void examine_default_write_concern(Visit& at) {
+  const Json defaults = at.admin.run("admin", {{"getDefaultRWConcern", 1}});
+  if (!ok(defaults)) return at.unknown(defaults);
   const auto concern = defaults.find("defaultWriteConcern");
   const bool known = concern != defaults.end() && concern->contains("w");
   const Json w = known ? (*concern)["w"] : Json(1);
   const std::string what =
       known ? "the set's default is w: " + w.dump() : "the set names no default, which is w: 1";
-  if (!w.is_number() || w.get<double>() > 1) {
-    return out.push_back({Level::fine, "write concern", what});
-  }
-  out.push_back({Level::problem, "write concern",
-                 what + "; locks are majority writes all the same, but what the holder of a lock "
-                        "writes may be rolled back",
-                 "db.adminCommand({setDefaultRWConcern: 1, defaultWriteConcern: {w: "
-                 "\"majority\"}})"});
+  if (!w.is_number() || w.get<double>() > 1) return at.fine(what);
+  at.problem(what + "; locks are majority writes all the same, but what the holder of a lock "
+             "writes may be rolled back", "db.adminCommand({setDefaultRWConcern: 1, "
+             "defaultWriteConcern: {w: \"majority\"}})");
 }
 
-void examine_journal(const Json& config, Diagnoses& out) {
-  if (!ok(config)) return out.push_back(not_permitted("journal", config));
-  if (config["config"].value("writeConcernMajorityJournalDefault", true)) {
-    return out.push_back({Level::fine, "journal", "majority writes are journaled"});
+void examine_journal(Visit& at) {
+  if (!ok(at.config)) return at.unknown(at.config);
+  if (at.config["config"].value("writeConcernMajorityJournalDefault", true)) {
+    return at.fine("majority writes are journaled");
   }
-  out.push_back({Level::problem, "journal",
-                 "majority writes are acknowledged from memory (writeConcernMajorityJournalDefault "
-                 "is false): a crash of several members may lose a lock",
-                 "set it to true by rs.reconfig()"});
+  at.problem("majority writes are acknowledged from memory (writeConcernMajorityJournalDefault is "
+             "false): a crash of several members may lose a lock",
+             "set it to true by rs.reconfig()");
 }
 
 /// A write that changes nothing asks for the right to write. A majority confirms it as soon as it
 /// has what was written before, which may be long ago. So a linearizable read follows, because the
 /// primary writes an entry of its own for that, and waits for a majority.
-void examine_writes(Admin& admin, Diagnoses& out) {
+void examine_writes(Visit& at) {
   constexpr int kPatience_ms = 5'000;
   const Json nothing{{"q", {{"_id", "leasehold doctor"}, {"lockId", {{"$lt", {{"$minKey", 1}}}}}}},
                      {"u", {{"$set", {{"lockId", ""}}}}}};
-  const Json reply = admin.run(admin.database(),
-                               {{"update", admin.collection()},
+  const Json reply = at.admin.run(at.admin.database(),
+                               {{"update", at.admin.collection()},
                                 {"updates", Json::array({nothing})},
                                 {"writeConcern", {{"w", "majority"}, {"wtimeout", kPatience_ms}}}});
   if (!ok(reply)) {
     const auto why = mongo::without_command(reply.value("errmsg", "refused"));
-    return out.push_back({Level::problem, "writes", "no lock can be taken: " + why,
-                          "give credentials in the URI whose role may find, insert, update and "
-                          "remove here"});
+    return at.problem("no lock can be taken: " + why, "give credentials in the URI whose role may "
+                      "find, insert, update and remove here");
   }
-  const auto no_majority = [&out](const Json& error) {
+  const auto no_majority = [&at](const Json& error) {
     const auto why = mongo::without_command(error.value("errmsg", "refused"));
-    out.push_back({Level::problem, "writes", "no lock can be taken: " + why,
-                   "locks need a majority, of members with data"});
+    at.problem("no lock can be taken: " + why, "locks need a majority, of members with data");
   };
   for (const char* failed : {"writeErrors", "writeConcernError"}) {
     if (!reply.contains(failed)) continue;
     return no_majority(reply[failed].is_array() ? reply[failed][0] : reply[failed]);
   }
-  const Json read = admin.run(admin.database(),
-                              {{"find", admin.collection()},
+  const Json read = at.admin.run(at.admin.database(),
+                              {{"find", at.admin.collection()},
                                {"filter", nothing["q"]},
                                {"singleBatch", true},
                                {"readConcern", {{"level", "linearizable"}}},
                                {"maxTimeMS", kPatience_ms}});
   if (!ok(read)) return no_majority(read);
-  out.push_back({Level::fine, "writes", "a majority confirms them"});
+  at.fine("a majority confirms them");
 }
 
 /// What the collection was made with decides whether a document can stay in it.
-void examine_options(Admin& admin, Diagnoses& out) {
-  const Json listed = admin.run(
-      admin.database(), {{"listCollections", 1}, {"filter", {{"name", admin.collection()}}}});
-  if (!ok(listed)) return out.push_back(not_permitted("collection", listed));
+void examine_options(Visit& at) {
+  const Json listed = at.admin.run(
+      at.admin.database(), {{"listCollections", 1}, {"filter", {{"name", at.admin.collection()}}}});
+  if (!ok(listed)) return at.unknown(listed);
   const Json& found = listed["cursor"]["firstBatch"];
   if (found.empty()) return;  // made with the first lock
   const Json options = found[0].value("options", Json::object());
   const auto type = found[0].value("type", "collection");
-  const auto problem = [&out](const std::string& finding) {
-    out.push_back({Level::problem, "collection", finding, "use a plain collection: --collection"});
+  const auto problem = [&at](const std::string& finding) {
+    at.problem(finding, "use a plain collection: --collection");
   };
   if (type != "collection") {
-    problem("'" + admin.collection() + "' is a " + type);
+    problem("'" + at.admin.collection() + "' is a " + type);
   } else if (options.contains("capped") && options["capped"] != false) {
-    problem("'" + admin.collection() +
+    problem("'" + at.admin.collection() +
             "' is capped: the server deletes the locks that are held "
             "to make room");
   } else if (options.contains("collation")) {
-    problem("'" + admin.collection() + "' has a collation: names that differ may be one lock");
+    problem("'" + at.admin.collection() + "' has a collation: names that differ may be one lock");
   } else if (options.contains("validator")) {
-    out.push_back({Level::note, "collection",
-                   "'" + admin.collection() + "' has a validator: it may refuse lock documents"});
+    at.note("'" + at.admin.collection() + "' has a validator: it may refuse lock documents");
   } else {
-    out.push_back({Level::fine, "collection", "made without options"});
+    at.fine("made without options");
   }
 }
 
@@ -251,14 +261,12 @@ std::set<std::string> actions_on(const Json& privileges, const std::string& data
   return actions;
 }
 
-void examine_permissions(Admin& admin, Diagnoses& out) {
-  const Json status = admin.must("admin", {{"connectionStatus", 1}, {"showPrivileges", true}});
+void examine_permissions(Visit& at) {
+  const Json status = at.admin.must("admin", {{"connectionStatus", 1}, {"showPrivileges", true}});
   const Json& auth = status["authInfo"];
-  if (auth["authenticatedUsers"].empty()) {
-    return out.push_back({Level::note, "permissions", "no log-in"});
-  }
+  if (auth["authenticatedUsers"].empty()) return at.note("no log-in");
   const auto actions =
-      actions_on(auth["authenticatedUserPrivileges"], admin.database(), admin.collection());
+      actions_on(auth["authenticatedUserPrivileges"], at.admin.database(), at.admin.collection());
   const auto missing = [&actions](std::initializer_list<const char*> wanted) {
     std::string list;
     for (const char* action : wanted) {
@@ -266,41 +274,36 @@ void examine_permissions(Admin& admin, Diagnoses& out) {
     }
     return list;
   };
-  const auto place = admin.database() + "." + admin.collection();
+  const auto place = at.admin.database() + "." + at.admin.collection();
   if (const auto needed = missing({"find", "insert", "update", "remove"}); !needed.empty()) {
-    out.push_back({Level::problem, "permissions", "missing on " + place + ": " + needed,
-                   "no lock can be taken without them"});
+    at.problem("missing on " + place + ": " + needed, "no lock can be taken without them");
   } else {
-    out.push_back({Level::fine, "permissions", "locks can be taken in " + place});
+    at.fine("locks can be taken in " + place);
   }
   if (!missing({"createIndex"}).empty()) {
-    out.push_back({Level::note, "permissions", "missing on " + place + ": createIndex",
-                   "an administrator has to create the TTL index"});
+    at.note("missing on " + place + ": createIndex", "an administrator has to create the TTL "
+            "index");
   }
   if (!missing({"changeStream"}).empty()) {
-    out.push_back({Level::note, "permissions", "missing on " + place + ": changeStream",
-                   "calls that queue poll"});
+    at.note("missing on " + place + ": changeStream", "calls that queue poll");
   }
 }
 
-void examine_index(Admin& admin, Diagnoses& out) {
-  const auto& name = admin.collection();
+void examine_index(Visit& at) {
+  const auto& name = at.admin.collection();
   std::string verdict;
   const Json listed =
-      admin.run(admin.database(), {{"listIndexes", name}},
+      at.admin.run(at.admin.database(), {{"listIndexes", name}},
                 [&verdict](const bson_t& reply) { verdict = mongo::judge_indexes(reply); });
   if (!ok(listed)) {
     const bool none_yet = mongo::integer(listed["code"]) == mongo::kNamespaceNotFound;
-    return out.push_back(none_yet ? Diagnosis{Level::note, "TTL index",
-                                              "no lock was taken yet; the first one creates it"}
-                                  : not_permitted("TTL index", listed));
+    if (none_yet) return at.note("no lock was taken yet; the first one creates it");
+    return at.unknown(listed);
   }
-  if (verdict.empty()) return out.push_back({Level::fine, "TTL index", "correct"});
+  if (verdict.empty()) return at.fine("correct");
   const std::string on = "db.getCollection(\"" + name + "\")";
-  out.push_back({Level::problem, "TTL index", verdict,
-                 on + ".dropIndex({expiresAt: 1}) if there is one, then " + on +
-                     ".createIndex({expiresAt: 1}, {name: \"expiresAt_ttl\", expireAfterSeconds: "
-                     "0})"});
+  at.problem(verdict, on + ".dropIndex({expiresAt: 1}) if there is one, then " + on +
+             ".createIndex({expiresAt: 1}, {name: \"expiresAt_ttl\", expireAfterSeconds: 0})");
 }
 
 /// Server clock less our clock, in ms, from the middle of the shortest of a few round trips: the
@@ -327,30 +330,26 @@ std::optional<double> clock_offset_ms(Admin& admin, std::uint32_t member) {
   return offset;
 }
 
-void examine_clocks(Admin& admin, const std::string& whose, Diagnoses& out) {
+void examine_clocks(Visit& at) {
+  const std::string whose = at.servers == kCluster ? "routers" : "members";
   constexpr double kNoticeable_ms = 1'000;
   std::vector<std::pair<double, std::string>> offsets;
-  for (const auto& member : admin.client().members()) {
-    if (const auto offset = clock_offset_ms(admin, member.id)) {
+  for (const auto& member : at.admin.client().members()) {
+    if (const auto offset = clock_offset_ms(at.admin, member.id)) {
       offsets.emplace_back(*offset, member.host);
     }
   }
-  if (offsets.size() < 2) {
-    return out.push_back({Level::note, "clocks", "fewer than two " + whose + " answered"});
-  }
+  if (offsets.size() < 2) return at.note("fewer than two " + whose + " answered");
   std::sort(offsets.begin(), offsets.end());
   const auto& [slowest, behind] = offsets.front();
   const auto& [fastest, ahead] = offsets.back();
   const auto apart = static_cast<std::int64_t>(std::llround(fastest - slowest));
   if (fastest - slowest < kNoticeable_ms) {
-    return out.push_back(
-        {Level::fine, "clocks",
-         "the " + whose + "' are at most " + std::to_string(apart) + " ms apart"});
+    return at.fine("the " + whose + "' are at most " + std::to_string(apart) + " ms apart");
   }
-  out.push_back({Level::problem, "clocks",
-                 "those of " + ahead + " and " + behind + " are " + std::to_string(apart) +
-                     " ms apart; locks tolerate clock_margin (30000 ms by default)",
-                 "run NTP on every server"});
+  at.problem("those of " + ahead + " and " + behind + " are " + std::to_string(apart) +
+             " ms apart; locks tolerate clock_margin (30000 ms by default)",
+             "run NTP on every server");
 }
 
 /// What `examine_documents` counts of them.
@@ -368,122 +367,88 @@ struct DocumentCounts {
   }
 };
 
-void examine_documents(Admin& admin, Diagnoses& out) {
+void examine_documents(Visit& at) {
   constexpr std::size_t kMany = 50'000;
   DocumentCounts counts;
   try {
-    admin.each_lock([&counts](const SeenLock& lock) { counts.count(lock); });
+    at.admin.each_lock([&counts](const SeenLock& lock) { counts.count(lock); });
   } catch (const Failure& failure) {
-    return out.push_back({Level::note, "documents", std::string("not known: ") + failure.what()});
+    return at.note(std::string("not known: ") + failure.what());
   }
   const std::string count = std::to_string(counts.all) + " lock documents";
   if (counts.corrupt > 0) {
-    out.push_back({Level::problem, "documents",
-                   count + ", " + std::to_string(counts.corrupt) +
-                       " of them corrupt, which block their locks for ever; the first is " +
-                       counts.first_corrupt,
-                   "leasehold release NAME --force --now; one whose _id is no string by hand"});
+    at.problem(count + ", " + std::to_string(counts.corrupt) + " of them corrupt, which block "
+               "their locks for ever; the first is " + counts.first_corrupt,
+               "leasehold release NAME --force --now; one whose _id is no string by hand");
   }
   if (counts.stale > 0) {
-    out.push_back({Level::problem, "documents",
-                   count + ", " + std::to_string(counts.stale) +
-                       " of them expired more than 3 min ago: the TTL monitor does not "
-                       "remove them",
-                   "look at the TTL index and at ttlMonitorEnabled"});
+    at.problem(count + ", " + std::to_string(counts.stale) + " of them expired more than 3 min "
+               "ago: the TTL monitor does not remove them", "look at the TTL index and at "
+               "ttlMonitorEnabled");
   }
   if (counts.all >= kMany) {
-    out.push_back({Level::problem, "documents", count + ": too many",
-                   "look for lock names that are generated anew each time"});
+    at.problem(count + ": too many", "look for lock names that are generated anew each time");
   } else if (counts.corrupt + counts.stale == 0) {
-    out.push_back({Level::fine, "documents", count});
+    at.fine(count);
   }
 }
 
 /// The .NET package 2.8 uses one name in its code and another in its pages. People copy both, and
 /// users of the one do not exclude users of the other.
-void examine_other_collection(Admin& admin, Diagnoses& out) {
+void examine_other_collection(Visit& at) {
   const std::string dotted = "distributed.locks", underscored = "distributed_locks";
-  if (admin.collection() != dotted && admin.collection() != underscored) return;
-  const auto& other = admin.collection() == dotted ? underscored : dotted;
+  if (at.admin.collection() != dotted && at.admin.collection() != underscored) return;
+  const auto& other = at.admin.collection() == dotted ? underscored : dotted;
   const Json listed =
-      admin.run(admin.database(),
+      at.admin.run(at.admin.database(),
                 {{"listCollections", 1}, {"filter", {{"name", other}}}, {"nameOnly", true}});
-  if (!ok(listed)) return out.push_back(not_permitted("collection", listed));
+  if (!ok(listed)) return at.unknown(listed);
   if (listed["cursor"]["firstBatch"].empty()) return;
-  out.push_back(
-      {Level::problem, "collection",
-       "there is a collection '" + other +
-           "' too, as DistributedLock.MongoDB 2.8 names "
-           "it; locks in it and in '" +
-           admin.collection() + "' do not exclude each other",
-       "if both are for the same locks: --collection " + other + " (ProviderOptions::collection)"});
+  at.problem("there is a collection '" + other + "' too, as DistributedLock.MongoDB 2.8 names it; "
+             "locks in it and in '" + at.admin.collection() + "' do not exclude each other",
+             "if both are for the same locks: --collection " + other +
+             " (ProviderOptions::collection)");
 }
 
-void print_all(const Diagnoses& all, bool json) {
-  Json list = Json::array();
-  for (const Diagnosis& d : all) {
-    const char* level = kLevels[static_cast<int>(d.level)];
-    if (json) {
-      list.push_back(
-          {{"level", level}, {"subject", d.subject}, {"finding", d.finding}, {"fix", d.fix}});
-      continue;
-    }
-    const auto line = [](const std::string& first, const std::string& second,
-                         const std::string& third) {
-      print(column(first, 8) + ' ' + column(second, 14) + ' ' + printable(third) + '\n');
-    };
-    line(level, d.subject, d.finding);
-    if (!d.fix.empty()) line("", "", "  " + d.fix);
-  }
-  if (json) print_json(list);
-}
+constexpr struct {
+  const char* subject;
+  Servers of;
+  void (*look)(Visit& at);
+} kChecks[] = {{"majority", kSet, examine_majority},
+               {"members", kAny, examine_members},
+               {"clocks", kAny, examine_clocks},
+               {"journal", kSet, examine_journal},
+               {"sharding", kCluster, examine_sharding},
+               {"writes", kAny, examine_writes},
+               {"write concern", kAny, examine_default_write_concern},
+               {"permissions", kAny, examine_permissions},
+               {"collection", kAny, examine_options},
+               {"TTL index", kAny, examine_index},
+               {"collection", kAny, examine_other_collection},
+               {"documents", kAny, examine_documents}};
 
 }  // namespace
 
 int doctor(const std::vector<std::string>& words) {
   po::options_description options("Options");
-  options.add_options()("json", "print JSON")(
-      "certify", "try instead, on a collection of its own, whether the servers do what locks need");
+  options.add_options()("json", "print JSON");
   options.add(server_options());
   const auto values = parse(
       "leasehold doctor [OPTIONS]\n\nReports what is wrong with the replica set and the lock "
       "collection, and how to fix it;\nchanges nothing. Exit code 1 if there is a problem.",
       options, words);
-  const auto server = server_of(values);
-  Admin admin(server);
-  Diagnoses all;
-  const auto servers = examine_server(admin, all);
-  const bool json = values.contains("json");
-  if (values.contains("certify")) {
-    if (servers != Servers::unfit) {
-      return certify({server.uri, admin.database(), server.collection}, json);
-    }
-    if (!json) print_all(all, false);
-    return certify_nothing(all.front().finding, json);
+  Visit visit(server_of(values));
+  visit.servers = examine_server(visit);
+  if (visit.servers == kSet) {
+    visit.config = visit.admin.run("admin", {{"replSetGetConfig", 1}});
+    visit.status = visit.admin.run("admin", {{"replSetGetStatus", 1}});
   }
-  if (servers == Servers::set) {
-    const Json config = admin.run("admin", {{"replSetGetConfig", 1}});
-    examine_members(admin, config, all);
-    examine_clocks(admin, "members", all);
-    examine_journal(config, all);
-  } else if (servers == Servers::cluster) {
-    all.push_back({Level::note, "members", "those of shards are not seen through a mongos"});
-    examine_clocks(admin, "routers", all);
-    examine_sharding(admin, all);
+  for (const auto& check : kChecks) {
+    visit.subject = check.subject;
+    if ((visit.servers & check.of) != 0) check.look(visit);
   }
-  if (servers != Servers::unfit) {
-    examine_writes(admin, all);
-    examine_default_write_concern(admin, all);
-    examine_permissions(admin, all);
-    examine_options(admin, all);
-    examine_index(admin, all);
-    examine_other_collection(admin, all);
-    examine_documents(admin, all);
-  }
-  print_all(all, json);
-  const bool wrong = std::any_of(all.begin(), all.end(),
-                                 [](const Diagnosis& d) { return d.level == Level::problem; });
-  return wrong ? kFound : kDone;
+  visit.print_all(values.contains("json"));
+  return visit.is_wrong ? kFound : kDone;
 }
 
 }  // namespace leasehold::cli

@@ -77,12 +77,12 @@ Bell::~Bell() { close(fd_); }
 
 void Bell::ring() const {
   const std::uint64_t one = 1;
-  (void)!write(fd_, &one, sizeof one);
+  (void)!::write(fd_, &one, sizeof one);
 }
 
 void Bell::clear() const {
   std::uint64_t count = 0;
-  (void)!read(fd_, &count, sizeof count);
+  (void)!::read(fd_, &count, sizeof count);
 }
 
 void wait_for(const Signals& signals, const Bell& bell, int limit_ms) {

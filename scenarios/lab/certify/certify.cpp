@@ -1,0 +1,216 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "cli/output.hpp"
+#include "scenarios/lab/certify/facts.hpp"
+#include "scenarios/lab/interruption.hpp"
+#include "scenarios/lab/lab.hpp"
+#include "sim/live/servers/mongod.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+using Is = Finding::Is;
+
+/// All trials together. The rest of a minute is for what is under way and for the removal.
+constexpr std::chrono::seconds kAllTrials{45};
+
+/// No further command is to be sent.
+struct Stopped : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct Line {
+  const Fact* fact;
+  Finding finding;
+};
+
+const char* to_string(Is is) {
+  return is == Is::holds ? "holds" : is == Is::fails ? "fails" : "not tried";
+}
+
+/// The facts of one kind of finding that prevent the certificate.
+std::string names_of(const std::vector<Line>& lines, Is is) {
+  std::string names;
+  for (const auto& [fact, finding] : lines) {
+    if (!finding.prevents || finding.is != is) continue;
+    names += (names.empty() ? "" : ", ") + std::string(fact->name);
+  }
+  return names;
+}
+
+std::string verdict_of(const std::vector<Line>& lines) {
+  const auto count = [&](Is is) {
+    return std::count_if(lines.begin(), lines.end(),
+                         [is](const Line& line) { return line.finding.is == is; });
+  };
+  const auto failed = names_of(lines, Is::fails), missed = names_of(lines, Is::not_tried);
+  if (failed.empty() && missed.empty()) {
+    return fmt::format("certified: {} facts hold, {} were not tried", count(Is::holds),
+                       count(Is::not_tried));
+  }
+  return "not certified" + (failed.empty() ? "" : ": these facts fail: " + failed) +
+         (missed.empty() ? "" : ": these facts could not be tried: " + missed);
+}
+
+void print(const Line& line) {
+  const auto& [fact, finding] = line;
+  cli::print(fmt::format("{:9} {:34} {}\n", to_string(finding.is), fact->name,
+                         cli::printable(finding.seen)));
+  if (finding.is == Is::fails) {
+    cli::print(fmt::format("{:9} it should be that {};\n{:9} else {}\n", "", fact->says, "",
+                           fact->means));
+  }
+  cli::flush_output();
+}
+
+/// Each mongos has a clock and a cluster time of its own. Of several findings the first that is
+/// no good one.
+Finding by_each_router(const Fact& fact, TrialSite& site) {
+  Finding finding = try_fact(fact, site);
+  for (std::size_t i = 1; i < site.routers() && finding.is == Is::holds; ++i) {
+    site.turn();
+    finding = try_fact(fact, site);
+  }
+  return finding;
+}
+
+std::string of_all(const std::string& verb) {
+  return "{\"" + verb + R"(": "@", "writeConcern": {"w": "majority", "wtimeout": 5000}})";
+}
+/// What is wrong with the reply; empty: nothing is.
+std::string wrong_with(const Json& reply) {
+  if (sim::live::integer(reply["ok"]) != 1) return reply.value("errmsg", "refused");
+  return reply.contains("writeConcernError") ? "no majority of the members confirms it" : "";
+}
+
+/// The collection of the trials, which is dropped at the end.
+class Trials {
+ public:
+  Trials(std::string uri, std::string database)
+      : uri_(std::move(uri)),
+        database_(std::move(database)),
+        collection_(fmt::format("leasehold_certify_{:08x}{:08x}", std::random_device()(),
+                                std::random_device()())) {}
+  Trials(const Trials&) = delete;
+  Trials& operator=(const Trials&) = delete;
+
+  /// Throws Stopped, and std::runtime_error if nothing can be said of the servers.
+  std::vector<Line> run(const std::function<void(const Line&)>& show) {
+    const auto until = our_clock() + kAllTrials;
+    const auto connect = [&, number = std::size_t(0)]() mutable {
+      auto servers = connect_to(uri_, number++);
+      servers.ask = [until, real = servers.ask](const auto& database, const auto& command,
+                                                std::uint32_t member) {
+        if (interrupted()) throw Stopped("a signal");
+        if (our_clock() < until) return real(database, command, member);
+        throw NotTried(fmt::format("the trials took longer than {} s", kAllTrials.count()));
+      };
+      return servers;
+    };
+    TrialSite site(connect, database_, collection_);
+    const auto election = [&] {  // on another connection, because those may be stopped
+      return Asker(connect_to(uri_), database_, collection_).hello().value("electionId", Json());
+    };
+    const Json before = election();
+    std::vector<Line> lines;
+    for (const Fact& fact : facts()) {
+      // The first one says whether locks can be held here at all.
+      if (lines.size() == 1 && lines[0].finding.is == Is::fails) break;
+      if (lines.size() == 1) make(site[0]);
+      lines.push_back({&fact, by_each_router(fact, site)});
+      show(lines.back());
+    }
+    if (!verdict_of(lines).starts_with("certified") && election() != before) {
+      throw std::runtime_error("there was an election during the trials: try again");
+    }
+    return lines;
+  }
+
+  /// On a connection of its own, because the others may be stopped.
+  ~Trials() {
+    if (!made_) return;
+    std::string why;
+    try {
+      why = wrong_with(Asker(connect_to(uri_), database_, collection_).run(of_all("drop")));
+    } catch (const std::exception& error) {
+      why = error.what();
+    }
+    if (why.empty()) return;
+    fmt::print(stderr, "leasehold-lab: '{}.{}' may stay, and has to be dropped then: {}\n",
+               database_, collection_, cli::printable(why));
+  }
+
+ private:
+  void make(Asker& asker) {
+    made_ = true;
+    const auto wrong = wrong_with(asker.run(of_all("create")));
+    if (wrong.empty()) return;
+    throw sim::live::NoServers(fmt::format(
+        "'{}.{}' cannot be created: {}; certify needs the role readWrite on the database",
+        database_, collection_, cli::printable(wrong)));
+  }
+
+  const std::string uri_, database_, collection_;
+  bool made_ = false;
+};
+
+}  // namespace
+
+int certify(const std::vector<std::string>& words) {
+  const char* named = std::getenv("LEASEHOLD_URI");
+  std::string uri = named == nullptr ? "" : named, database;
+  bool json = false;
+  po::options_description options(
+      "Tries, on a collection of its own, whether servers do what the lock rests on. Options");
+  options.add_options()("uri", po::value(&uri),
+                        "of the replica set or cluster, without a password; or in LEASEHOLD_URI")(
+      "database", po::value(&database), "where to work; default: the URI's, or leasehold")(
+      "json", po::bool_switch(&json), "print JSON");
+  parse("certify --uri URI [OPTIONS]", options, words);
+  if (uri.empty()) throw UsageError("no replica set: give its URI by --uri or LEASEHOLD_URI");
+  catch_interruptions();
+  try {
+    const auto usual = MongoClient(uri).database("leasehold");
+    if (database.empty()) database = usual;
+  } catch (const sim::live::NoReply& error) {
+    throw sim::live::NoServers(error.what());
+  } catch (const std::runtime_error& error) {
+    throw UsageError(error.what());
+  }
+  Trials trials(uri, database);
+  std::vector<Line> lines;
+  try {
+    lines = trials.run([json](const Line& line) {
+      if (!json) print(line);
+    });
+  } catch (const Stopped&) {
+    cli::print("not certified: a signal ended the trials\n");
+    return kUnknown;
+  } catch (const sim::live::NoReply& error) {
+    throw sim::live::NoServers(error.what());
+  }
+  const auto verdict = verdict_of(lines);
+  if (json) {
+    Json list = Json::array();
+    for (const auto& [fact, finding] : lines) {
+      list.push_back({{"fact", fact->name},
+                      {"finding", to_string(finding.is)},
+                      {"seen", finding.seen},
+                      {"says", fact->says},
+                      {"otherwise", fact->means}});
+    }
+    cli::print(Json{{"verdict", verdict}, {"facts", list}}.dump(2) + '\n');
+  } else {
+    cli::print(verdict + '\n');
+  }
+  return verdict.starts_with("certified")         ? kHolds
+         : names_of(lines, Is::fails).empty() ? kUnknown
+                                                  : kViolated;
+}
+
+}  // namespace leasehold::lab
