@@ -1,6 +1,6 @@
 #include "properties/generation/ranges.hpp"
 
-#include "model/abstract/lock_rules.hpp"
+#include "model/spec/lock_rules.hpp"
 #include "model/history/locks.hpp"
 
 namespace leasehold::properties {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/verdict/check.hpp"
+#include "model/spec/check.hpp"
 
 namespace leasehold::published {
 struct Recipe;

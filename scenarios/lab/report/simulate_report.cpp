@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "model/diagrams/transition_table.hpp"
+#include "model/spec/diagrams.hpp"
 #include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
