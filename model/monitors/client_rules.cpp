@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "model/monitors/monitor.hpp"
-#include "model/rules/rules.hpp"
+#include "model/spec/rules.hpp"
 
 /// The rules of clients: they check what a process sends, receives and counts on.
 namespace leasehold::model {

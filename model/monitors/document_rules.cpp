@@ -1,5 +1,5 @@
 #include "model/monitors/monitor.hpp"
-#include "model/rules/rules.hpp"
+#include "model/spec/rules.hpp"
 
 /// The rules of lock documents: they check the oplog, change by change, and compare only dates of
 /// the same document.

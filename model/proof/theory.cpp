@@ -1,6 +1,6 @@
 #include "model/proof/theory.hpp"
 
-#include "model/rules/rules.hpp"
+#include "model/spec/rules.hpp"
 
 namespace leasehold::model::proof {
 

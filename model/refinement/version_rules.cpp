@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "model/rules/rules.hpp"
+#include "model/spec/rules.hpp"
 #include "model/verdict/finding.hpp"
 
 namespace leasehold::model {

@@ -6,13 +6,12 @@
 #include <vector>
 
 #include "model/history/digest.hpp"
-#include "model/verdict/check.hpp"
+#include "model/spec/check.hpp"
 
 /// The guarantees, each a pure function of a history. *Violated* means certain under the bounds of
 /// the harness's clock; a case without a bound does not count as checked.
 namespace leasehold::model {
 
-enum class Verdict { holds, violated, unknown };
 [[nodiscard]] const char* to_string(Verdict verdict);
 
 /// What keeps a finding unknown.

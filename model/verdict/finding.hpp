@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/rules/rules.hpp"
+#include "model/spec/rules.hpp"
 #include "model/verdict/checkers.hpp"
 
 /// Functions that the checkers share.

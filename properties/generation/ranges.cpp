@@ -1,7 +1,7 @@
 #include "properties/generation/ranges.hpp"
 
-#include "model/abstract/lock_rules.hpp"
 #include "model/history/history.hpp"
+#include "model/spec/lock_rules.hpp"
 
 namespace leasehold::properties {
 

@@ -8,7 +8,6 @@ namespace leasehold::properties {
 namespace {
 
 using model::LockAct;
-using model::LockSystem;
 using sim::FaultPlan;
 using FaultKind = FaultPlan::Kind;
 using Action = sim::StepPlan::Action;
@@ -29,7 +28,7 @@ constexpr std::int64_t kPass_ms = 40;  ///< between two passes of the TTL monito
 
 class StepTeller {
  public:
-  StepTeller(const model::Scope& scope, const std::vector<LockSystem::Taken>& way,
+  StepTeller(const model::Scope& scope, const std::vector<model::Taken>& way,
               const std::string& lock)
       : scope_(scope), way_(way) {
     plan_.lock = lock;
@@ -352,7 +351,7 @@ class StepTeller {
   }
 
   const model::Scope& scope_;
-  const std::vector<LockSystem::Taken>& way_;
+  const std::vector<model::Taken>& way_;
   std::vector<std::int64_t> at_;  ///< by step
   sim::Plan plan_;
 };
@@ -360,7 +359,7 @@ class StepTeller {
 }  // namespace
 
 sim::Plan counterexample_plan(const model::Scope& scope,
-                              const std::vector<LockSystem::Taken>& way, const std::string& lock) {
+                              const std::vector<model::Taken>& way, const std::string& lock) {
   return StepTeller(scope, way, lock).tell();
 }
 

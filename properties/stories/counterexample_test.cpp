@@ -29,17 +29,15 @@ Scope scope_for(std::string_view variant) {
 
 struct Found {
   Scope scope;
-  std::vector<model::LockSystem::Taken> way;
+  std::vector<model::Taken> way;
 };
 
 Found find(Scope scope, const model::Rules& rules, model::CheckSet guarantees) {
   scope.rules = rules;
   scope.guarantees = guarantees;
-  const TracedLock lock(scope);
   model::ExploreOptions how;
   how.max_states = kMost;
-  model::Explorer<TracedLock>(lock, how).run();
-  return {scope, lock.counterexample()};
+  return {scope, model::explore(scope, how).way};
 }
 
 model::CheckSet violated(const sim::Plan& plan) {

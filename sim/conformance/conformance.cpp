@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "model/diagrams/lifecycle_steps.hpp"
 #include "model/verdict/finding.hpp"
 
 namespace leasehold::sim {

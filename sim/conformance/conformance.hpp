@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "model/diagrams/transition_table.hpp"
+#include "model/spec/diagrams.hpp"
 #include "model/verdict/walk.hpp"
 
 /// Checks that each run of the lock is a path of the diagrams. Events of documents and attempts are
-/// mapped to arrows here, events of a handle by model/diagrams/lifecycle_steps.hpp.
+/// mapped to arrows here, events of a handle by model/spec/diagrams.hpp.
 namespace leasehold::sim {
 
 struct Tables {

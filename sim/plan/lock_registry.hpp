@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/verdict/check.hpp"
+#include "model/spec/check.hpp"
 #include "sim/plan/plan.hpp"
 
 namespace leasehold::published {

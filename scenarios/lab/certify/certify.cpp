@@ -7,8 +7,8 @@
 
 #include "cli/output.hpp"
 #include "scenarios/lab/certify/facts.hpp"
-#include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/progress.hpp"
 #include "sim/live/servers/mongod.hpp"
 
 namespace leasehold::lab {

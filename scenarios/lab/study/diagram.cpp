@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "model/diagrams/transition_table.hpp"
+#include "model/spec/diagrams.hpp"
 #include "scenarios/lab/lab.hpp"
 
 namespace leasehold::lab {

@@ -5,16 +5,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <optional>
 #include <set>
 
-#include "model/explore/eventually.hpp"
-#include "model/scopes/lock_liveness.hpp"
-#include "model/scopes/lock_scopes.hpp"
-#include "model/scopes/lock_system.hpp"
+#include "model/spec/diagrams.hpp"
+#include "model/spec/exploration.hpp"
 #include "properties/stories/counterexample.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
@@ -35,28 +34,17 @@ struct Job {
   model::Scope scope;
   std::string expected;                        ///< the known fault that it is to show; empty: none
   std::optional<model::Promise> promise = {};  ///< liveness; else what always holds
-  model::Exploration found = {};
+  model::LockExploration found = {};
   double cpu_seconds = 0;
-  std::vector<std::string> arrows = {};
-  std::vector<model::LockSystem::Taken> way = {};  ///< of violated, but for promises
   std::atomic<std::uint64_t> states = 0;
-
-  Job(std::string name_, const model::Scope& scope_, std::string expected_ = "")
-      : name(std::move(name_)), scope(scope_), expected(std::move(expected_)) {}
 };
-using Jobs = std::vector<std::unique_ptr<Job>>;
+using Jobs = std::deque<Job>;
 
-void run_promise(Job& job, const model::ExploreOptions& how) {
-  const model::LockLiveness system(job.scope, *job.promise);
-  model::Explorer<model::LockLiveness> explorer(system, how);
-  job.found = explorer.run();
-  if (job.found.verdict != model::Verdict::holds) return;
-  const auto eventually = model::EventuallySearch<model::LockLiveness>(system, explorer).run();
-  if (eventually.holds) return;
-  job.found.verdict = model::Verdict::violated;
-  job.found.why =
-      fmt::format("faults have stopped, and {} states form a cycle", eventually.cycle_states);
-  job.found.story = eventually.story;
+Job& add(Jobs& jobs, std::string name, const model::Scope& scope) {
+  Job& job = jobs.emplace_back();
+  job.name = std::move(name);
+  job.scope = scope;
+  return job;
 }
 
 void run(Job& job, std::uint64_t max_states) {
@@ -65,14 +53,7 @@ void run(Job& job, std::uint64_t max_states) {
   how.max_states = max_states;
   how.stop = interrupted;
   how.progress = [&](const model::Exploration& now) { job.states = now.states; };
-  if (job.promise) {
-    run_promise(job, how);
-  } else {
-    const properties::TracedLock system(job.scope);
-    job.found = model::Explorer<properties::TracedLock>(system, how).run();
-    job.arrows = system.arrows_taken();
-    job.way = system.counterexample();
-  }
+  job.found = job.promise ? explore(job.scope, *job.promise, how) : explore(job.scope, how);
   job.states = job.found.states;
   job.cpu_seconds = std::max(thread_seconds() - began, 1e-9);
 }
@@ -95,17 +76,17 @@ void run_all(Jobs& jobs, std::uint64_t max_states) {
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const auto work = [&] {
     for (std::size_t i = next++; i < jobs.size(); i = next++) {
-      run(*jobs[i], max_states);
+      run(jobs[i], max_states);
       const std::scoped_lock lock(printing);
       if (terminal) fmt::print(stderr, "\r\x1b[K");
-      print(*jobs[i]);
+      print(jobs[i]);
       ++ended;
     }
   };
   on_all_cores(work, [&] {
     if (!terminal) return;
     std::uint64_t states = 0;
-    for (const auto& job : jobs) states += job->states;
+    for (const auto& job : jobs) states += job.states;
     const std::scoped_lock lock(printing);
     fmt::print(stderr, "\r\x1b[K{} of {} explorations ended, {:.1f} million states", ended.load(),
                jobs.size(), static_cast<double>(states) / 1e6);
@@ -119,12 +100,11 @@ void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) 
   for (const auto guarantee : model::kExplored) {
     using enum model::Check;
     if (guarantee == G5 || (guarantee == G4 && !tokens)) continue;  // not promised
-    std::string known;
+    Job& job = add(jobs, to_string(guarantee), scope);
+    job.scope.guarantees = {guarantee};
     for (const auto& fault : model::known_faults()) {
-      if (fault.lock == lock && fault.guarantee == guarantee) known = fault.fault;
+      if (fault.lock == lock && fault.guarantee == guarantee) job.expected = fault.fault;
     }
-    jobs.push_back(std::make_unique<Job>(to_string(guarantee), scope, known));
-    jobs.back()->scope.guarantees = {guarantee};
   }
 }
 
@@ -133,23 +113,19 @@ void add_promises(Jobs& jobs, const model::Rules& rules) {
   model::Scope scope;
   scope.failovers = false;
   scope.rules = rules;
-  jobs.push_back(std::make_unique<Job>("G7 eventually: a waiter gets a dead holder's lock", scope));
-  jobs.back()->promise = model::Promise::passes_on;
-  jobs.push_back(
-      std::make_unique<Job>("G8 eventually: a dead holder's document disappears", scope));
-  jobs.back()->promise = model::Promise::cleans_up;
+  using enum model::Promise;
+  add(jobs, "G7 eventually: a waiter gets a dead holder's lock", scope).promise = passes_on;
+  add(jobs, "G8 eventually: a dead holder's document disappears", scope).promise = cleans_up;
   if (rules.lock != model::Lock::leasehold) return;
   scope.queue = 1;
   scope.losses = scope.late_starts = false;  // the space would be too large to look for cycles in
-  jobs.push_back(
-      std::make_unique<Job>("G7 eventually: a waiter in the queue gets the lock", scope));
-  jobs.back()->promise = model::Promise::passes_on;
+  add(jobs, "G7 eventually: a waiter in the queue gets the lock", scope).promise = passes_on;
 }
 
 model::Verdict overall(const Jobs& jobs) {
   const auto any = [&](model::Verdict v) {
     return std::any_of(jobs.begin(), jobs.end(),
-                       [v](const auto& job) { return job->found.verdict == v; });
+                       [v](const auto& job) { return job.found.verdict == v; });
   };
   return any(model::Verdict::violated)  ? model::Verdict::violated
          : any(model::Verdict::unknown) ? model::Verdict::unknown
@@ -158,7 +134,7 @@ model::Verdict overall(const Jobs& jobs) {
 
 void print_arrows(const Jobs& jobs) {
   std::set<std::string> taken;
-  for (const auto& job : jobs) taken.insert(job->arrows.begin(), job->arrows.end());
+  for (const auto& job : jobs) taken.merge(arrows_of(job.found.labels));
   std::vector<std::string> missing;
   std::size_t all = 0;
   for (const auto* table : model::all_tables()) {
@@ -220,7 +196,7 @@ void list_variants() {
 struct ExploreCommand {
   std::string lock_name = "leasehold", variant = "none", scope_name;
   std::string json_file, junit_file, stories;
-  std::uint64_t max_states = 100'000'000;
+  std::uint64_t max_states = model::ExploreOptions().max_states;
   model::Lock lock = model::Lock::leasehold;
   const model::Variant* wrong = nullptr;
 
@@ -242,7 +218,7 @@ po::options_description options_for(ExploreCommand& a) {
       "list", "locks, scopes, and variants with the guarantees that they must break")(
       "scope", po::value(&a.scope_name), "one of the scopes; default all the standard ones")(
       "max-states", po::value(&a.max_states)->default_value(a.max_states),
-      "limit per scope; beyond it the verdict is unknown")(
+      "limit per scope; beyond it the verdict is unknown; a million takes 130 MB")(
       "stories", po::value(&a.stories)->value_name("FOLDER"),
       "write each counterexample as a .scn, for scenario run and simulate")(
       "json", po::value(&a.json_file)->value_name("FILE"), "write the result as JSON")(
@@ -284,7 +260,7 @@ Jobs jobs_for(const ExploreCommand& a) {
     if (a.lock != model::Lock::leasehold) {
       add_document_lock(jobs, a.lock, scope);
     } else {
-      jobs.push_back(std::make_unique<Job>(std::string(name), scope));
+      add(jobs, std::string(name), scope);
     }
   }
   if (a.scope_name.empty()) add_promises(jobs, a.rules());
@@ -297,9 +273,9 @@ void write_stories(const ExploreCommand& a, const Jobs& jobs) {
   const bool wrong = a.wrong != nullptr;
   const auto& name = wrong ? a.variant : a.lock_name;
   for (const auto& job : jobs) {
-    if (job->way.empty()) continue;
-    const auto& found = job->found;
-    const auto file = fmt::format("{}/{}-{}.scn", a.stories, name, job->name);
+    if (job.found.way.empty() || job.promise) continue;
+    const auto& found = job.found;
+    const auto file = fmt::format("{}/{}-{}.scn", a.stories, name, job.name);
     std::ofstream out(file);
     out << fmt::format("# A counterexample of {}{}: {}.\n", wrong ? "the variant " : "", name,
                        found.why);
@@ -307,7 +283,7 @@ void write_stories(const ExploreCommand& a, const Jobs& jobs) {
     for (const auto& line : found.story) out << "#   " << line << '\n';
     out << fmt::format("# locks: {}\n", a.lock_name);
     if (!wrong) out << fmt::format("# reproduces: {}\n", found.why.substr(0, 2));
-    out << to_scn(properties::counterexample_plan(job->scope, job->way, a.lock_name));
+    out << to_scn(properties::counterexample_plan(job.scope, found.way, a.lock_name));
     fmt::print("written: {}\n", file);
   }
 }
@@ -322,10 +298,10 @@ int conclude(const ExploreCommand& a, const Jobs& jobs) {
   std::vector<JunitCase> cases;
   double seconds = 0;
   for (const auto& job : jobs) {
-    json["explorations"].push_back(to_json(*job));
-    cases.push_back({fmt::format("{}: {}", job->name, describe(job->scope)), job->found.verdict,
-                     job->found.why});
-    seconds += job->cpu_seconds;
+    json["explorations"].push_back(to_json(job));
+    cases.push_back({fmt::format("{}: {}", job.name, describe(job.scope)), job.found.verdict,
+                     job.found.why});
+    seconds += job.cpu_seconds;
   }
   write_json(a.json_file, json);
   write_junit(a.junit_file, {"explore", seconds}, cases);

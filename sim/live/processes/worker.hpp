@@ -21,7 +21,7 @@ struct WorkerConfig {
   ProcessPlan plan;
   std::vector<StepPlan> steps;  ///< its own, if it is scripted ...
   std::int64_t began_ns = 0;    ///< ... with times from here
-  std::string suspended_file;   ///< live/processes/suspended_times.hpp
+  std::string suspended_file;   ///< live/processes/worker_clock.hpp
 };
 
 [[nodiscard]] std::string to_json(const WorkerConfig& order);

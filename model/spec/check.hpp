@@ -14,6 +14,8 @@
 /// matrix, a worker, a floor or an incident is about follows from their kinds.
 namespace leasehold::model {
 
+enum class Verdict { holds, violated, unknown };
+
 enum class Check : std::uint8_t {
   form,
   G1,

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <iterator>
+#include <stdexcept>
+#include <utility>
 
-#include "model/abstract/lock_step.hpp"
+#include "model/spec/diagrams.hpp"
+#include "model/spec/lock.hpp"
 
 /// The abstract lock in words.
 namespace leasehold::model {
@@ -96,8 +99,7 @@ std::string tell(const Scope& scope, const World& from, LockAction action, const
     case Act::release: return caller + " releases: sends a delete";
     case Act::clean_up: return caller + " cleans up: sends a delete";
     case Act::crash: return caller + " crashes and restarts";
-    case Act::hand_over:
-      return caller + " releases: sends a hand-over to " + letter(action.waited);
+    case Act::hand_over: return caller + " releases: sends a hand-over to " + letter(action.waited);
     case Act::hear:
       return caller + " is notified of its grant" +
              (to.client[action.client].phase == kHeld ? ", and holds" : ", and gives it back");
@@ -105,6 +107,107 @@ std::string tell(const Scope& scope, const World& from, LockAction action, const
     case Act::read_stream: return caller + " reads its change stream: nothing new";
   }
   return "";
+}
+
+namespace {
+
+/// What a step with this label does: arrows of a handle's life by state and step; of the flowchart
+/// by state and input, where a state is one letter; and of the document.
+struct About {
+  Label label;
+  std::vector<std::pair<std::string_view, LifecycleStep>> handle;
+  std::vector<std::string_view> flow;
+  std::pair<std::string_view, std::string_view> document;
+};
+
+const std::vector<About>& all_labels() {
+  using Step = LifecycleStep;
+  static const std::vector<About> all{
+      {Label::asks,
+       {{kOutside, Step::created}, {"Waiting", Step::attempt_sent}},
+       {"A then", "B then"},
+       {}},
+      {Label::asks_again, {{"Waiting", Step::attempt_sent}}, {"Q then", "B then"}, {}},
+      {Label::refused, {{"Acquiring", Step::attempt_refused}}, {"G then", "P then"}, {}},
+      {Label::won, {{"Acquiring", Step::granted}}, {"M Yes", "N then", "R then"}, {}},
+      {Label::won_too_late,
+       {{"Acquiring", Step::won_too_late}},
+       {"M Yes", "N Won Too Late", "P then"},
+       {}},
+      {Label::acquire_unknown,
+       {{"Acquiring", Step::attempt_unanswered}},
+       {"B No Reply", "P then"},
+       {}},
+      {Label::nothing_to_hand_over,
+       {{"Acquiring", Step::nothing_to_hand_over}},
+       {"B Nothing To Hand Over"},
+       {}},
+      {Label::give_up_waiting, {{"Waiting", Step::ended}}, {"P Give Up"}, {}},
+      {Label::give_up_attempting, {{"Acquiring", Step::ended}}, {"B Give Up"}, {}},
+      {Label::extension_sent,
+       {{"Acquired", Step::extension_sent}},
+       {},
+       {"Active", "Background Task"}},
+      {Label::extended, {{"Extending", Step::extended}}, {}, {}},
+      {Label::extension_unknown, {{"Extending", Step::extension_unanswered}}, {}, {}},
+      {Label::extension_failed, {{"Extending", Step::lost}, {"Lost", Step::signalled}}, {}, {}},
+      {Label::lease_ran_out, {{"Acquired", Step::lost}, {"Lost", Step::signalled}}, {}, {}},
+      {Label::release, {{"Acquired", Step::release_asked}}, {}, {}},
+      {Label::release_while_extending, {{"Extending", Step::release_asked}}, {}, {}},
+      {Label::release_lost, {{"Lost", Step::release_asked}}, {}, {}},
+      {Label::hand_over,
+       {{"Acquired", Step::release_asked}, {"Releasing", Step::handed_over}},
+       {},
+       {}},
+      {Label::found_held, {}, {"C Yes", "D No"}, {}},
+      {Label::raced, {}, {"M No", "O then"}, {}},
+      {Label::written, {}, {"H then", "I then", "J then", "K then", "L then"}, {}},
+      {Label::inserted, {}, {"C No", "E then"}, {"NonExistent", "Acquire Attempt"}},
+      {Label::inserted_again, {}, {"C No", "E then"}, {"Deleted", "Acquire Attempt"}},
+      {Label::taken_over, {}, {"C Yes", "D Yes", "F then"}, {"Expired", "Other Process Acquires"}},
+      {Label::own_retry, {}, {"C Yes", "D Ours"}, {"Active", "Own Retry"}},
+      {Label::own_retry_while_extending, {}, {"C Yes", "D Ours"}, {"Extending", "Own Retry"}},
+      {Label::handed_over, {}, {"C Yes", "D Handed Over", "F then"}, {"Active", "Handed Over"}},
+      {Label::extension_in_time, {}, {}, {"Extending", "Success"}},
+      {Label::extension_late, {}, {}, {"Expired", "Late Renewal"}},
+      {Label::document_ran_out, {}, {}, {"Active", "Lease Ran Out"}},
+      {Label::document_ran_out_extending, {}, {}, {"Extending", "Failure"}},
+      {Label::deleted, {{"Releasing", Step::deleted}}, {}, {"Active", "Release"}},
+      {Label::deleted_while_extending,
+       {{"Releasing", Step::deleted}},
+       {},
+       {"Extending", "Release"}},
+      {Label::deleted_expired, {{"Releasing", Step::deleted}}, {}, {"Expired", "Release"}},
+      {Label::cleaned_by_ttl, {{"Waiting", Step::cleaned_up}}, {}, {"Expired", "TTL Cleanup"}}};
+  return all;
+}
+
+}  // namespace
+
+std::set<std::string> arrows_of(const Labels& labels) {
+  std::set<std::string> names;
+  /// Takes the arrow that leaves this state; returns where it leads.
+  const auto take = [&](const TransitionTable& table, std::string_view from,
+                        std::string_view input) {
+    const auto found = table.find(from, input);
+    if (!found) {
+      throw std::logic_error("no arrow '" + std::string(from) + " --" + std::string(input) +
+                             "-->' in " + std::string(table.name()));
+    }
+    const Arrow& arrow = table.arrows()[*found];
+    names.insert(std::string(table.name()) + ": " + arrow.name());
+    return arrow.to;
+  };
+  for (const About& about : all_labels()) {
+    if (!labels.contains(about.label)) continue;
+    for (auto [state, step] : about.handle) {
+      for (const auto input : inputs_of(step, state)) state = take(lifecycle(), state, input);
+    }
+    for (const auto arrow : about.flow) take(flowchart(), arrow.substr(0, 1), arrow.substr(2));
+    if (about.document.first.empty()) continue;
+    take(document_states(), about.document.first, about.document.second);
+  }
+  return names;
 }
 
 }  // namespace leasehold::model

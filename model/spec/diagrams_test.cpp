@@ -1,4 +1,4 @@
-#include "model/diagrams/transition_table.hpp"
+#include "model/spec/diagrams.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "model/abstract/lock_rules.hpp"
+#include "model/spec/lock_rules.hpp"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/history/history.hpp"
-#include "model/verdict/check.hpp"
+#include "model/spec/check.hpp"
 
 /// What a lock's commands do and when its clients hold, as far as safety depends on it: one
 /// value per rule, so that an error of a protocol is one changed value. Written from the design and

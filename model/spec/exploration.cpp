@@ -1,0 +1,312 @@
+#include "model/spec/exploration.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <boost/graph/compressed_sparse_row_graph.hpp>
+#include <boost/graph/strong_components.hpp>
+#include <stdexcept>
+
+namespace leasehold::model {
+
+using namespace lock_world;
+using Act = LockAct;
+
+namespace {
+
+/// A canonical world with half a byte for each number, because memory bounds an exploration.
+using HalfBytes = std::array<Byte, (sizeof(World) + 1) / 2>;
+using Bytes = std::array<Byte, sizeof(World)>;
+
+HalfBytes stored(const World& world) {
+  const auto bytes = std::bit_cast<Bytes>(world);
+  HalfBytes state{};
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    state[n / 2] = byte(state[n / 2] | bytes[n] << n % 2 * 4);
+  }
+  return state;
+}
+
+World world_of(const HalfBytes& state) {
+  Bytes bytes;
+  for (std::size_t n = 0; n < bytes.size(); ++n) bytes[n] = state[n / 2] >> n % 2 * 4 & 15;
+  return std::bit_cast<World>(bytes);
+}
+
+/// The lock for an explorer.
+struct LockModel {
+  using State = HalfBytes;
+  const Scope& scope;
+  const bool judges = true;
+  mutable Labels labels;  // of the steps so far
+  mutable std::vector<LockAction> possible;
+
+  [[nodiscard]] State initial() const { return stored(canonical({}, scope)); }
+  void successors(const State& state, std::vector<State>& out) const {
+    const World world = world_of(state);
+    actions(world, scope, possible);
+    for (const LockAction action : possible) {
+      out.push_back(stored(canonical(step(world, action, scope, labels), scope)));
+    }
+  }
+  [[nodiscard]] Judgement judge(const State& state) const {
+    if (!judges) return {};
+    const World world = world_of(state);
+    return {.broken = broken_in(world, scope), .reached = reached_in(world, scope)};
+  }
+};
+
+void require_small(const Scope& scope) {
+  if (scope.clients * scope.messages > 4 || (scope.clients > 2 && scope.stale_primary)) {
+    throw std::invalid_argument(
+        "a scope has at most 4 messages, and 2 clients beside a stale primary");
+  }
+  if (scope.queue < 0 || scope.queue > kMaxPlaces) {
+    throw std::invalid_argument("a queue has at most 2 places");
+  }
+}
+
+/// The steps of a path. Its worlds are canonical, so each has sorted the clients anew: here they
+/// keep their names.
+std::vector<Taken> way_of(const std::vector<HalfBytes>& path, const Scope& scope) {
+  std::vector<Taken> way;
+  std::vector<LockAction> possible;
+  Labels labels;
+  Order names{0, 1, 2}, places{0, 1, 2};  // client i of a world is names[i]; the inverse
+  int tick = 0;
+  for (std::size_t n = 0; n + 1 < path.size(); ++n) {
+    const World from = world_of(path[n]);
+    actions(from, scope, possible);
+    for (LockAction action : possible) {
+      const World to = step(from, action, scope, labels);
+      Order sorted{};
+      if (stored(canonical(to, scope, &sorted)) != path[n + 1]) continue;
+      action.client = byte(names[action.client]);
+      if (action.act == Act::hand_over) action.waited = byte(names[action.waited]);
+      way.push_back({tick, arranged(from, places), action, arranged(to, places)});
+      tick += action.act == Act::tick ? 1 : 0;
+      const Order before = names;
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        names[i] = before[static_cast<std::size_t>(sorted[i])];
+        places[static_cast<std::size_t>(names[i])] = static_cast<int>(i);
+      }
+      break;
+    }
+  }
+  return way;
+}
+
+/// Keeps what was explored: of violated with the way to this state.
+void conclude(LockExploration& found, const Explorer<LockModel>& explorer, const LockModel& model,
+              std::size_t last) {
+  found.labels = model.labels;
+  if (found.verdict != Verdict::violated) return;
+  found.way = way_of(explorer.path_to(last), model.scope);
+  for (const Taken& step : found.way) {
+    found.story.push_back("[" + std::to_string(step.tick) + "] " +
+                          tell(model.scope, step.from, step.action, step.to));
+  }
+}
+
+/// What a promise says of a world, and of steps once faults have stopped.
+struct Calm {
+  const Scope& scope;
+  const Promise promise;
+
+  /// A client waits and none holds; or no client stands behind the document.
+  [[nodiscard]] bool is_pending(const World& w) const {
+    bool waits = false, held = false, stood_behind = false;
+    for (int i = 0; i < scope.clients; ++i) {
+      const Client& c = w.client[i];
+      waits |= c.waits();
+      held |= c.phase == kHeld && c.lease > 0;
+      stood_behind |= c.owner != 0 && c.owner == w.document.owner;
+    }
+    if (promise == Promise::passes_on) return waits && !held;
+    return w.document.owner != 0 && !stood_behind;
+  }
+
+  /// For G7 the pending state itself ends; for G8 the document goes or gets another owner.
+  [[nodiscard]] bool ends(const World& from, const World& to) const {
+    return !is_pending(to) ||
+           (promise == Promise::cleans_up && to.document.owner != from.document.owner);
+  }
+
+  /// Whether an awaited request or reply is on its way: it takes less than a tick.
+  [[nodiscard]] bool awaits_something(const World& w) const {
+    return std::any_of(w.client, w.client + scope.clients, [](const Client& c) {
+      return c.notice.owner != 0 || (c.awaited != 0 && c.message[c.awaited - 1].slot != kEmpty);
+    });
+  }
+
+  [[nodiscard]] bool may(const World& from, LockAction action) const {
+    switch (action.act) {
+      case Act::crash:
+      case Act::lose:
+      case Act::lose_notice:
+      case Act::failover:
+      case Act::execute_stale:
+      case Act::give_up: return false;
+      case Act::time_out: {  // only for messages that are lost already
+        const Client& c = from.client[action.client];
+        return c.message[c.awaited - 1].slot == kEmpty;
+      }
+      case Act::execute: return action.waited == 0;
+      case Act::tick: return !awaits_something(from);
+      default: return true;
+    }
+  }
+
+  /// The bit of a kind of step that comes if it is possible all the time. An idle client need not
+  /// ask.
+  [[nodiscard]] static std::uint32_t kind(const World& from, LockAction action) {
+    const bool asks = action.act == Act::attempt && from.client[action.client].phase == kIdle;
+    switch (action.act) {
+      case Act::tick:
+      case Act::commit:
+      case Act::execute:
+      case Act::deliver:
+      case Act::clean_up:
+      case Act::release:
+      case Act::ttl_pass:
+      case Act::time_out:
+      case Act::hear:
+      case Act::attempt: return asks ? 0 : 1u << static_cast<unsigned>(action.act);
+      default: return 0;
+    }
+  }
+};
+
+/// A set of pending states, each of which can be reached from each without an end.
+struct Cycle {
+  std::uint64_t states = 0;
+  std::size_t first = 0;
+  bool has_step = false;
+  std::uint32_t always = ~0u, taken = 0;  ///< kinds possible in each state; kinds of its steps
+
+  /// Time always goes on.
+  [[nodiscard]] bool is_fair() const {
+    const std::uint32_t needed = always | 1u << static_cast<unsigned>(Act::tick);
+    return has_step && (needed & ~taken) == 0;
+  }
+};
+
+}  // namespace
+
+LockExploration explore(const Scope& scope, ExploreOptions options) {
+  require_small(scope);
+  const LockModel model{scope};
+  Explorer<LockModel> explorer(model, std::move(options));
+  LockExploration found{explorer.run()};
+  conclude(found, explorer, model, explorer.size() - 1);
+  return found;
+}
+
+Eventually explore(const Scope& scope, Promise promise, ExploreOptions options) {
+  require_small(scope);
+  const LockModel model{scope, false};
+  Explorer<LockModel> explorer(model, std::move(options));
+  Eventually found{{explorer.run()}};
+  if (found.verdict != Verdict::holds) return found;
+  using Index = Explorer<LockModel>::Index;
+  const Calm calm{scope, promise};
+  std::vector<std::pair<Index, Index>> steps;  // between pending states, without an end
+  std::vector<std::uint32_t> kinds, possible(explorer.size(), 0);
+  std::vector<LockAction> all;
+  for (Index i = 0; i < explorer.size(); ++i) {
+    const World from = world_of(explorer.state(i));
+    if (!calm.is_pending(from)) continue;
+    ++found.pending_states;
+    actions(from, scope, all);
+    for (const LockAction action : all) {
+      if (!calm.may(from, action)) continue;
+      possible[i] |= Calm::kind(from, action);
+      const World to = step(from, action, scope, model.labels);
+      if (calm.ends(from, to)) continue;
+      steps.emplace_back(i, explorer.find(stored(canonical(to, scope))));
+      kinds.push_back(Calm::kind(from, action));
+    }
+  }
+  const boost::compressed_sparse_row_graph<> graph(boost::edges_are_sorted, steps.begin(),
+                                                   steps.end(), explorer.size());
+  std::vector<Index> component(explorer.size());
+  std::vector<Cycle> cycles(boost::strong_components(
+      graph, boost::make_iterator_property_map(component.begin(),
+                                               boost::get(boost::vertex_index, graph))));
+  for (Index i = static_cast<Index>(explorer.size()); i-- > 0;) {
+    Cycle& cycle = cycles[component[i]];
+    ++cycle.states;
+    cycle.first = i;
+    cycle.always &= possible[i];
+  }
+  for (std::size_t n = 0; n < steps.size(); ++n) {
+    const auto [from, to] = steps[n];
+    if (component[from] != component[to]) continue;
+    cycles[component[from]].has_step = true;
+    cycles[component[from]].taken |= kinds[n];
+  }
+  const auto fair =
+      std::find_if(cycles.begin(), cycles.end(), [](const Cycle& c) { return c.is_fair(); });
+  if (fair != cycles.end()) {
+    found.verdict = Verdict::violated;
+    found.cycle_states = fair->states;
+    found.why = "faults have stopped, and " + std::to_string(fair->states) + " states form a cycle";
+  }
+  conclude(found, explorer, model, fair != cycles.end() ? fair->first : 0);
+  return found;
+}
+
+const std::vector<NamedScope>& standard_scopes() {
+  // The longest first, so that two cores end together.
+  static const std::vector<NamedScope> all{
+      {"mixed", {.stale_primary = true, .dotnet = true}, 23'980'473},
+      {"three-clients", {.clients = 3, .failovers = false}, 23'888'550},
+      {"two-messages",
+       {.messages = 2,
+        .failovers = false,
+        .crashes = false,
+        .ttl_passes = false,
+        .losses = false,
+        .late_starts = false},
+       18'398'133},
+      {"queue", {.failovers = false, .queue = 2}, 22'224'691},
+      {"hand-over", {.hand_overs = true}, 16'330'746},
+      {"two-clients", {}, 13'676'446}};
+  return all;
+}
+
+const std::vector<NamedScope>& partial_scopes() {
+  static const std::vector<NamedScope> all{
+      {"stale-primary", {.stale_primary = true}, 0},
+      {"three-clients-failover", {.clients = 3, .losses_late = true}, 0},
+      {"two-messages-every-fault", {.messages = 2, .losses_late = true}, 0},
+      {"queue-three-clients", {.clients = 3, .failovers = false, .queue = 2}, 0},
+      {"queue-failover", {.queue = 1}, 0},
+      {"queue-stale-primary", {.stale_primary = true, .queue = 1}, 0},
+      // The third client is the package's; it takes over locks with a queue.
+      {"queue-mixed", {.clients = 3, .failovers = false, .dotnet = true, .queue = 1}, 0}};
+  return all;
+}
+
+const NamedScope* scope_named(std::string_view name) {
+  for (const auto* scopes : {&standard_scopes(), &partial_scopes()}) {
+    for (const NamedScope& s : *scopes) {
+      if (s.name == name) return &s;
+    }
+  }
+  return nullptr;
+}
+
+std::map<Check, Verdict> verdicts(const Scope& scope, const Exploration& found) {
+  constexpr CheckSet kTakesTwo{Check::G2, Check::G3};
+  const bool alone = scope.clients - (scope.dotnet ? 1 : 0) < 2;
+  std::map<Check, Verdict> all;
+  for (const Check g : scope.guarantees) {
+    const bool broken = found.verdict == Verdict::violated && found.why.starts_with(to_string(g));
+    const bool tested = !alone || !kTakesTwo.contains(g);
+    const bool holds = found.verdict == Verdict::holds && tested;
+    all[g] = broken ? Verdict::violated : holds ? Verdict::holds : Verdict::unknown;
+  }
+  return all;
+}
+
+}  // namespace leasehold::model
