@@ -192,7 +192,8 @@ std::string SimulateReport::happenings_shortfall() const {
     std::int64_t from_runs, one_in;
   };
   const auto runs_with = [&](const char* what) { return count_of(with, what); };
-  const auto with_queues = runs_with("queues"), with_together = runs_with("calls_for_several_locks");
+  const auto with_queues = runs_with("queues");
+  const auto with_together = runs_with("calls_for_several_locks");
   const auto usual = [](const char* what, std::int64_t able) {
     return Floor{what, able, kManyRuns, 4};
   };
@@ -210,9 +211,11 @@ std::string SimulateReport::happenings_shortfall() const {
       usual("streams_read_on", with_queues), usual("places_kept_by_extensions", with_queues),
       usual("places_kept_by_grants", with_queues), usual("permit_calls", runs_with("permits")),
       Floor{"permit_waits", runs_with("permits"), 100, 10}, usual("all_calls", with_together),
-      usual("terms", runs_with("leaders")), Floor{"lost_while_others_waited", with_together, 100, 10},
+      usual("terms", runs_with("leaders")),
+      Floor{"lost_while_others_waited", with_together, 100, 10},
       usual("moves-while-held", runs_with("moves")),
-      usual("hand_overs_between_leases", runs_with("other_options")), usual("tickets", runs_with("full_queues")),
+      usual("hand_overs_between_leases", runs_with("other_options")),
+      usual("tickets", runs_with("full_queues")),
       usual("batches-of-fifty", runs_with("many_locks")),
       rare("bounded_takeovers", runs), rare("late_wins", runs),
       rare("denied_by_old_primaries", runs), rare("duplicate_keys", runs),

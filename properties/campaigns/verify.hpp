@@ -37,8 +37,9 @@ struct VerifyOptions {
   std::optional<sim::Plan> plan;  ///< run this one instead of generated ones ...
   std::string plan_file;          ///< ... which stands here ...
   int times = 1;                  ///< ... this many times
-  bool drawn = false;  ///< nobody chose that plan: it need not show each kind of its faults, and its
-                       ///< excuses have the usual limits
+  /// Nobody chose that plan: it need not show each kind of its faults, and its excuses have the
+  /// usual limits.
+  bool drawn = false;
   std::function<void(pid_t)> on_start;  ///< is called for each worker's process
   /// A worker of the user's lock, instead of ours, and the file of what it promises.
   std::optional<sim::live::ForeignLock> foreign;

@@ -162,7 +162,8 @@ class Shared {
  private:
   void work() {
     SimulateReport mine;
-    for (auto seed = next_++; seed <= asked_.range.to && !interrupted() && !enough_; seed = next_++) {
+    for (auto seed = next_++; seed <= asked_.range.to && !interrupted() && !enough_;
+         seed = next_++) {
       const sim::Plan plan = asked_.plan_of(seed);
       try {
         mine.add(seed, plan, properties::simulate(plan, seed), asked_.hashed);

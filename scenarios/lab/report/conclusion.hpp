@@ -22,8 +22,8 @@ struct Outputs {
   void require_writable() const;
 };
 
-/// What a command found, said once: the last lines of its text, JSON, JUnit XML, the summary of a
-/// CI job and the page are renderings of it.
+/// What a command found, said once: the last lines that it prints, JSON, JUnit XML, the summary of
+/// a CI job and the page are renderings of it.
 struct Conclusion {
   std::string command;  ///< "verify"
   double seconds = 0;
@@ -50,6 +50,7 @@ void append_summary(const std::string& file, const std::string& markdown);
 
 /// Prints a harness failure, the advice and the verdict, and writes the files; `shown` is the run
 /// of the page and the history. Returns the exit code.
-int conclude(const Conclusion& conclusion, const Outputs& outputs, const model::History& shown = {});
+int conclude(const Conclusion& conclusion, const Outputs& outputs,
+             const model::History& shown = {});
 
 }  // namespace leasehold::lab

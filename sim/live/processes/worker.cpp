@@ -47,8 +47,8 @@ std::int64_t boot_ns() {
   return clock->now().time_since_epoch().count();
 }
 
-/// One line, one write: a killed process loses at most the line it was writing. Where the harness is
-/// slow to read, the write keeps its thread, and that is no fault of the lock.
+/// One line, one write: a killed process loses at most the line it was writing. Where the harness
+/// is slow to read, the write keeps its thread, and that is no fault of the lock.
 void emit(const Event& event) {
   constexpr std::int64_t kKept_ns = 50'000'000;
   const std::string line = model::to_json(event) + '\n';
