@@ -345,7 +345,7 @@ const std::vector<Promise>& call_promises() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Call, KeptPromises, testing::ValuesIn(call_promises()), name_of);
+INSTANTIATE_TEST_SUITE_P(Call, KeptPromises, testing::ValuesIn(call_promises()), promise_name);
 
 }  // namespace
 }  // namespace leasehold::model

@@ -125,7 +125,7 @@ const std::vector<Promise>& joint_promises() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Joint, KeptPromises, testing::ValuesIn(joint_promises()), name_of);
+INSTANTIATE_TEST_SUITE_P(Joint, KeptPromises, testing::ValuesIn(joint_promises()), promise_name);
 
 }  // namespace
 }  // namespace leasehold::model

@@ -586,7 +586,7 @@ TEST_P(KeptPromises, ArePutOffByWhatDelaysThemAndByNothingElse) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Lock, KeptPromises, testing::ValuesIn(lock_promises()), name_of);
+INSTANTIATE_TEST_SUITE_P(Lock, KeptPromises, testing::ValuesIn(lock_promises()), promise_name);
 
 }  // namespace
 }  // namespace leasehold::model

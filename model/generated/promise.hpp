@@ -121,7 +121,7 @@ inline void expect_judged(const Promise& promise, const Trial& trial, bool is_br
 
 class KeptPromises : public testing::TestWithParam<Promise> {};
 
-[[nodiscard]] inline std::string name_of(const testing::TestParamInfo<Promise>& of) {
+[[nodiscard]] inline std::string promise_name(const testing::TestParamInfo<Promise>& of) {
   return of.param.name;
 }
 

@@ -314,7 +314,7 @@ const std::vector<Promise>& queue_promises() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Queue, KeptPromises, testing::ValuesIn(queue_promises()), name_of);
+INSTANTIATE_TEST_SUITE_P(Queue, KeptPromises, testing::ValuesIn(queue_promises()), promise_name);
 
 }  // namespace
 }  // namespace leasehold::model

@@ -255,10 +255,17 @@ void LiveProcesses::set_wall_clock(const std::string& name, std::int64_t offset_
   if (Actor* actor = named(name)) actor->child.say("wall " + std::to_string(offset_ms) + "\n");
 }
 
-/// Kills the process; it is certainly dead when the event is written.
+/// Kills the process; it is certainly dead when the event is written. A machine on which that takes
+/// long stands still.
 bool LiveProcesses::crash(Actor& actor) {
+  constexpr std::int64_t kSlowDeath_ns = 500'000'000;
   actor.killed = actor.child.running();  // else the harness did not kill it
+  Event stall = event(Kind::stall, "");
+  stall.victim = model::kMachine;
+  stall.from_ns = stall.at_ns;
   actor.child.kill();
+  stall.at_ns = now_();
+  if (stall.at_ns - stall.from_ns > kSlowDeath_ns) emit_(std::move(stall));
   while (listen(actor)) {
   }
   if (!actor.killed) return false;
