@@ -48,7 +48,7 @@ struct Eventually : LockExploration {
 struct NamedScope {
   std::string_view name;
   Scope scope;
-  std::uint64_t states;  ///< of the production lock, pinned; 0: not counted
+  std::uint64_t states = 0;  ///< of the production lock, pinned; 0: not counted
 };
 /// The scopes in which the lock is explored completely. Each has something that the others lack.
 [[nodiscard]] const std::vector<NamedScope>& standard_scopes();

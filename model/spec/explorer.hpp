@@ -42,8 +42,7 @@ struct Exploration {
 
 struct ExploreOptions {
   std::uint64_t max_states = 30'000'000;
-  std::function<bool()> stop;                        ///< asked every 2^16 states; may be empty
-  std::function<void(const Exploration&)> progress;  ///< called likewise; may be empty
+  std::function<bool(const Exploration&)> goes_on;  ///< asked every 2^16 states; may be empty
 };
 
 template <typename Model>
@@ -115,8 +114,7 @@ class Explorer {
 
   bool go_on() {
     out_.states = size();
-    if (options_.progress) options_.progress(out_);
-    if (options_.stop && options_.stop()) {
+    if (options_.goes_on && !options_.goes_on(out_)) {
       out_.why = "interrupted";
       return false;
     }

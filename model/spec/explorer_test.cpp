@@ -69,11 +69,11 @@ TEST(Explorer, FindsEachStateAgain) {
 TEST(Explorer, StopsWhenAskedAndSaysUnknown) {
   const Counters counters{.last = 20};  // more states than are explored between two questions
   ExploreOptions options;
-  options.stop = [] { return true; };
+  options.goes_on = [](const Exploration&) { return false; };
   const auto stopped = Explorer<Counters>(counters, options).run();
   EXPECT_EQ(stopped.verdict, Verdict::unknown);
   EXPECT_EQ(stopped.why, "interrupted");
-  options.stop = nullptr;
+  options.goes_on = nullptr;
   options.max_states = 1'000;
   const auto full = Explorer<Counters>(counters, options).run();
   EXPECT_EQ(full.verdict, Verdict::unknown);

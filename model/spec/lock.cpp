@@ -872,9 +872,7 @@ const char* broken_in(const World& w, const Scope& scope) {
 
 std::uint64_t reached_in(const World& w, const Scope& scope) {
   std::uint64_t bits = 0;
-  const auto add = [&bits](Situation situation, bool is) {
-    bits |= is ? std::uint64_t{situation} : 0;
-  };
+  const auto add = [&bits](std::uint64_t bit, bool is) { bits |= is ? bit : 0; };
   add(kWriteMayBeRolledBack, w.dirty != 0);
   add(kQueueHasAnEntry, w.document.waiting[0].owner != 0);
   for (int i = 0; i < scope.clients; ++i) {

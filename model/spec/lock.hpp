@@ -326,16 +326,10 @@ void actions(const lock_world::World& world, const Scope& scope, std::vector<Loc
 
 /// Situations that must occur somewhere: otherwise the guarantees would hold for a lock that does
 /// nothing.
-enum Situation : std::uint64_t {
-  kSomebodyHolds = 1,
-  kHolderPastItsLease = 2,
-  kLaterGrantBeforeTheLeaseEnded = 4,
-  kWriteMayBeRolledBack = 8,
-  kDeadHolderObserved = 16,
-  kQueueHasAnEntry = 32,
-  kWaiterNotified = 64,
-  kAllSituations = 127
-};
+inline constexpr std::uint64_t kSomebodyHolds = 1, kHolderPastItsLease = 2,
+                               kLaterGrantBeforeTheLeaseEnded = 4, kWriteMayBeRolledBack = 8,
+                               kDeadHolderObserved = 16, kQueueHasAnEntry = 32,
+                               kWaiterNotified = 64, kAllSituations = 127;
 /// The bits of the situations that occur here.
 [[nodiscard]] std::uint64_t reached_in(const lock_world::World& world, const Scope& scope);
 

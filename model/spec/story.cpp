@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <iterator>
-#include <stdexcept>
 #include <utility>
 
 #include "model/spec/diagrams.hpp"
@@ -10,6 +9,7 @@
 namespace leasehold::model {
 
 using namespace lock_world;
+using Act = LockAct;
 
 std::string describe(const Scope& s) {
   const std::string places = s.queue == 1 ? "1 place" : std::to_string(s.queue) + " places";
@@ -114,70 +114,52 @@ namespace {
 /// by state and input, where a state is one letter; and of the document.
 struct About {
   Label label;
-  std::vector<std::pair<std::string_view, LifecycleStep>> handle;
-  std::vector<std::string_view> flow;
-  std::pair<std::string_view, std::string_view> document;
+  std::vector<std::pair<std::string_view, LifecycleStep>> handle = {};
+  std::vector<std::string_view> flow = {};
+  std::pair<std::string_view, std::string_view> document = {};
 };
 
 const std::vector<About>& all_labels() {
   using Step = LifecycleStep;
+  using enum Label;
   static const std::vector<About> all{
-      {Label::asks,
-       {{kOutside, Step::created}, {"Waiting", Step::attempt_sent}},
-       {"A then", "B then"},
-       {}},
-      {Label::asks_again, {{"Waiting", Step::attempt_sent}}, {"Q then", "B then"}, {}},
-      {Label::refused, {{"Acquiring", Step::attempt_refused}}, {"G then", "P then"}, {}},
-      {Label::won, {{"Acquiring", Step::granted}}, {"M Yes", "N then", "R then"}, {}},
-      {Label::won_too_late,
-       {{"Acquiring", Step::won_too_late}},
-       {"M Yes", "N Won Too Late", "P then"},
-       {}},
-      {Label::acquire_unknown,
-       {{"Acquiring", Step::attempt_unanswered}},
-       {"B No Reply", "P then"},
-       {}},
-      {Label::nothing_to_hand_over,
+      {asks, {{kOutside, Step::created}, {"Waiting", Step::attempt_sent}}, {"A then", "B then"}},
+      {asks_again, {{"Waiting", Step::attempt_sent}}, {"Q then", "B then"}},
+      {refused, {{"Acquiring", Step::attempt_refused}}, {"G then", "P then"}},
+      {won, {{"Acquiring", Step::granted}}, {"M Yes", "N then", "R then"}},
+      {won_too_late, {{"Acquiring", Step::won_too_late}}, {"M Yes", "N Won Too Late", "P then"}},
+      {acquire_unknown, {{"Acquiring", Step::attempt_unanswered}}, {"B No Reply", "P then"}},
+      {nothing_to_hand_over,
        {{"Acquiring", Step::nothing_to_hand_over}},
-       {"B Nothing To Hand Over"},
-       {}},
-      {Label::give_up_waiting, {{"Waiting", Step::ended}}, {"P Give Up"}, {}},
-      {Label::give_up_attempting, {{"Acquiring", Step::ended}}, {"B Give Up"}, {}},
-      {Label::extension_sent,
-       {{"Acquired", Step::extension_sent}},
-       {},
-       {"Active", "Background Task"}},
-      {Label::extended, {{"Extending", Step::extended}}, {}, {}},
-      {Label::extension_unknown, {{"Extending", Step::extension_unanswered}}, {}, {}},
-      {Label::extension_failed, {{"Extending", Step::lost}, {"Lost", Step::signalled}}, {}, {}},
-      {Label::lease_ran_out, {{"Acquired", Step::lost}, {"Lost", Step::signalled}}, {}, {}},
-      {Label::release, {{"Acquired", Step::release_asked}}, {}, {}},
-      {Label::release_while_extending, {{"Extending", Step::release_asked}}, {}, {}},
-      {Label::release_lost, {{"Lost", Step::release_asked}}, {}, {}},
-      {Label::hand_over,
-       {{"Acquired", Step::release_asked}, {"Releasing", Step::handed_over}},
-       {},
-       {}},
-      {Label::found_held, {}, {"C Yes", "D No"}, {}},
-      {Label::raced, {}, {"M No", "O then"}, {}},
-      {Label::written, {}, {"H then", "I then", "J then", "K then", "L then"}, {}},
-      {Label::inserted, {}, {"C No", "E then"}, {"NonExistent", "Acquire Attempt"}},
-      {Label::inserted_again, {}, {"C No", "E then"}, {"Deleted", "Acquire Attempt"}},
-      {Label::taken_over, {}, {"C Yes", "D Yes", "F then"}, {"Expired", "Other Process Acquires"}},
-      {Label::own_retry, {}, {"C Yes", "D Ours"}, {"Active", "Own Retry"}},
-      {Label::own_retry_while_extending, {}, {"C Yes", "D Ours"}, {"Extending", "Own Retry"}},
-      {Label::handed_over, {}, {"C Yes", "D Handed Over", "F then"}, {"Active", "Handed Over"}},
-      {Label::extension_in_time, {}, {}, {"Extending", "Success"}},
-      {Label::extension_late, {}, {}, {"Expired", "Late Renewal"}},
-      {Label::document_ran_out, {}, {}, {"Active", "Lease Ran Out"}},
-      {Label::document_ran_out_extending, {}, {}, {"Extending", "Failure"}},
-      {Label::deleted, {{"Releasing", Step::deleted}}, {}, {"Active", "Release"}},
-      {Label::deleted_while_extending,
-       {{"Releasing", Step::deleted}},
-       {},
-       {"Extending", "Release"}},
-      {Label::deleted_expired, {{"Releasing", Step::deleted}}, {}, {"Expired", "Release"}},
-      {Label::cleaned_by_ttl, {{"Waiting", Step::cleaned_up}}, {}, {"Expired", "TTL Cleanup"}}};
+       {"B Nothing To Hand Over"}},
+      {give_up_waiting, {{"Waiting", Step::ended}}, {"P Give Up"}},
+      {give_up_attempting, {{"Acquiring", Step::ended}}, {"B Give Up"}},
+      {extension_sent, {{"Acquired", Step::extension_sent}}, {}, {"Active", "Background Task"}},
+      {extended, {{"Extending", Step::extended}}},
+      {extension_unknown, {{"Extending", Step::extension_unanswered}}},
+      {extension_failed, {{"Extending", Step::lost}, {"Lost", Step::signalled}}},
+      {lease_ran_out, {{"Acquired", Step::lost}, {"Lost", Step::signalled}}},
+      {release, {{"Acquired", Step::release_asked}}},
+      {release_while_extending, {{"Extending", Step::release_asked}}},
+      {release_lost, {{"Lost", Step::release_asked}}},
+      {hand_over, {{"Acquired", Step::release_asked}, {"Releasing", Step::handed_over}}},
+      {found_held, {}, {"C Yes", "D No"}},
+      {raced, {}, {"M No", "O then"}},
+      {written, {}, {"H then", "I then", "J then", "K then", "L then"}},
+      {inserted, {}, {"C No", "E then"}, {"NonExistent", "Acquire Attempt"}},
+      {inserted_again, {}, {"C No", "E then"}, {"Deleted", "Acquire Attempt"}},
+      {taken_over, {}, {"C Yes", "D Yes", "F then"}, {"Expired", "Other Process Acquires"}},
+      {own_retry, {}, {"C Yes", "D Ours"}, {"Active", "Own Retry"}},
+      {own_retry_while_extending, {}, {"C Yes", "D Ours"}, {"Extending", "Own Retry"}},
+      {handed_over, {}, {"C Yes", "D Handed Over", "F then"}, {"Active", "Handed Over"}},
+      {extension_in_time, {}, {}, {"Extending", "Success"}},
+      {extension_late, {}, {}, {"Expired", "Late Renewal"}},
+      {document_ran_out, {}, {}, {"Active", "Lease Ran Out"}},
+      {document_ran_out_extending, {}, {}, {"Extending", "Failure"}},
+      {deleted, {{"Releasing", Step::deleted}}, {}, {"Active", "Release"}},
+      {deleted_while_extending, {{"Releasing", Step::deleted}}, {}, {"Extending", "Release"}},
+      {deleted_expired, {{"Releasing", Step::deleted}}, {}, {"Expired", "Release"}},
+      {cleaned_by_ttl, {{"Waiting", Step::cleaned_up}}, {}, {"Expired", "TTL Cleanup"}}};
   return all;
 }
 
@@ -188,12 +170,7 @@ std::set<std::string> arrows_of(const Labels& labels) {
   /// Takes the arrow that leaves this state; returns where it leads.
   const auto take = [&](const TransitionTable& table, std::string_view from,
                         std::string_view input) {
-    const auto found = table.find(from, input);
-    if (!found) {
-      throw std::logic_error("no arrow '" + std::string(from) + " --" + std::string(input) +
-                             "-->' in " + std::string(table.name()));
-    }
-    const Arrow& arrow = table.arrows()[*found];
+    const Arrow& arrow = table.arrows()[table.find(from, input).value()];
     names.insert(std::string(table.name()) + ": " + arrow.name());
     return arrow.to;
   };

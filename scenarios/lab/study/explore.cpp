@@ -51,8 +51,10 @@ void run(Job& job, std::uint64_t max_states) {
   const double began = thread_seconds();
   model::ExploreOptions how;
   how.max_states = max_states;
-  how.stop = interrupted;
-  how.progress = [&](const model::Exploration& now) { job.states = now.states; };
+  how.goes_on = [&](const model::Exploration& now) {
+    job.states = now.states;
+    return !interrupted();
+  };
   job.found = job.promise ? explore(job.scope, *job.promise, how) : explore(job.scope, how);
   job.states = job.found.states;
   job.cpu_seconds = std::max(thread_seconds() - began, 1e-9);
