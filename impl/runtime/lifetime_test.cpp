@@ -9,9 +9,11 @@
 #include <fstream>
 #include <future>
 #include <latch>
+#include <set>
 #include <thread>
 
 #include "runtime/testing/fake_server.hpp"
+#include "runtime/threads/thread_executor.hpp"
 
 /// Who ends last, and where: the last owner of a driver may be a handle, a user's function, or what
 /// that function owned.
@@ -378,6 +380,52 @@ TEST(Lifetime, AcquireAllLetsGoOfAllAtOnce) {
   // Else this never ends: the deletes of all are on their way together.
   while (f.server->most_hanging < kLocks) std::this_thread::yield();
   f.server->deletes_hang = false;
+}
+
+/// So many threads, and no more.
+class FewThreads final : public Executor {
+ public:
+  explicit FewThreads(int left) : left_(left) {}
+  std::unique_ptr<Activity> start(Job turn) override {
+    return left_-- > 0 ? threads_->start(std::move(turn)) : nullptr;
+  }
+  std::unique_ptr<TimedActivity> start_timed(Job turn) override {
+    return left_-- > 0 ? threads_->start_timed(std::move(turn)) : nullptr;
+  }
+  bool run_apart(Job job) override { return left_-- > 0 && threads_->run_apart(std::move(job)); }
+  bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
+            core::Duration limit, const std::function<bool()>& met) override {
+    return threads_->wait(lock, changed, limit, met);
+  }
+  [[nodiscard]] bool on_own_thread() const override { return threads_->on_own_thread(); }
+
+ private:
+  const std::shared_ptr<Executor> threads_ = thread_executor(boottime_clock());
+  std::atomic<int> left_;
+};
+
+/// Without a worker's thread a call would wait for nothing.
+TEST(Lifetime, AProviderHasTheThreadsThatItNeedsOrSaysWhichIsMissingAndKeepsNone) {
+  const Resources before;
+  std::set<std::string> missing;
+  int threads = 0;
+  for (bool made = false; !made; ++threads) {
+    auto parts = production_parts(std::make_shared<FakeServer>(),
+                                  std::make_unique<core::ProviderCore>("", 4));
+    parts.executor = std::make_shared<FewThreads>(threads);
+    try {
+      const auto provider = detail::Access::provider(Driver::make(std::move(parts)));
+      EXPECT_TRUE(provider.create_lock("lock").value().try_acquire());
+      made = true;
+    } catch (const std::system_error& error) {
+      missing.insert(error.what());
+    }
+  }
+  const std::string none = ": Resource temporarily unavailable";
+  EXPECT_EQ(missing, (std::set<std::string>{"no thread for callbacks" + none,
+                                            "no thread for commands" + none,
+                                            "no thread for timers, or no descriptor" + none}));
+  EXPECT_TRUE(before.as_at_the_start());
 }
 
 /// It and its thread are left to themselves: they may go on when the driver is gone.
