@@ -1,8 +1,12 @@
 #include "mongo/client/client.hpp"
 
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <string_view>
 #include <system_error>
@@ -141,8 +145,20 @@ PoolHandle make_pool(const mongoc_uri_t* uri, bson_error_t& error) {
   return pool;
 }
 
-void require_threads_of_driver() {
+void require_means_of_driver() {
   constexpr std::size_t kMonitors = 8;  // two for each of three members, and some of our own
+  int missing = 0;
+  std::array<int, kMonitors> opened{};
+  for (int& one : opened) {
+    one = eventfd(0, EFD_CLOEXEC);
+    if (one < 0) missing = errno;
+  }
+  for (const int one : opened) {
+    if (one >= 0) close(one);
+  }
+  if (missing != 0) {
+    throw std::system_error(missing, std::generic_category(), "the driver's sockets cannot open");
+  }
   std::mutex gate;
   std::vector<std::jthread> started;  // ends once the gate is open
   const std::lock_guard closed(gate);

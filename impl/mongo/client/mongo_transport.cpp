@@ -157,7 +157,7 @@ class MongoConnection final : public core::Connection {
   mongoc_client_t* take_client(bson_error_t& error) {
     const std::lock_guard lock(shared_->starting);
     try {
-      if (!shared_->driver_runs) require_threads_of_driver();
+      if (!shared_->driver_runs) require_means_of_driver();
     } catch (const std::system_error& none) {
       bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0, "%s", none.what());
       return nullptr;
