@@ -9,8 +9,8 @@
 
 namespace leasehold::c {
 
-/// A file descriptor that becomes readable, once and for good: also for who reads it, or has a child
-/// of fork that does, because each read takes one of 2^64. Thread safety: all calls.
+/// A file descriptor that becomes readable, once and for good: also if its owner or a child of fork
+/// reads it, because each read takes one of 2^64. Thread safety: all calls.
 class EventFd {
  public:
   /// Throws std::system_error if the process has no descriptor left.

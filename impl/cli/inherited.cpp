@@ -13,8 +13,8 @@ extern "C" void mongoc_log_set_handler(void (*)(int, const char*, const char*, v
     __attribute__((weak));
 
 /// The driver's library makes counters in shared memory while it is loaded, and one that is full
-/// kills the process by SIGBUS. They get memory of this process alone, unless a limit on files would
-/// kill it for that by SIGXFSZ: then the library does without, and would say so into a file. A
+/// kills the process by SIGBUS. They get memory of this process alone. Where a limit on files would
+/// kill it for that by SIGXFSZ the library does without, and must not say so into a file. A
 /// program's own function goes before that of the C library.
 extern "C" __attribute__((visibility("default"))) int shm_open(const char* name, int, mode_t) {
   constexpr rlim_t kRoom = 1 << 20;

@@ -56,6 +56,12 @@ class Resources {
   const std::ptrdiff_t descriptors_ = entries_of(kDescriptors);
 };
 
+/// Long enough for a thread that does not wait to be seen; far below Callbacks::kLongestCall.
+void linger() {
+  const auto until = std::chrono::steady_clock::now() + milliseconds(20);
+  while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
+}
+
 LockOptions short_lease() {
   LockOptions options;
   options.expiry = milliseconds(100);
@@ -246,7 +252,7 @@ TEST(Lifetime, ACallbackIsNotCalledBeforeTheOneBeforeItHasReturned) {
       milliseconds(1'000), [&](const Result<LockHandle>&) {
         begun.set_value();
         while (attempts < 2) std::this_thread::yield();
-        for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
+        linger();
         over = true;
       });
   begun.get_future().wait();  // else another worker's reply for "other" may be the first
@@ -263,7 +269,7 @@ TEST(Lifetime, WhoDestroysTheLastOwnerWaitsForACallbackThatRuns) {
     if (event.kind != LockEvent::Kind::released) return;  // nothing is posted behind it
     begun.set_value();
     while (!ends) std::this_thread::yield();
-    for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
+    linger();
     over = true;
   });
   std::optional handle = acquired_from(provider, {});
@@ -336,7 +342,8 @@ TEST(Lifetime, ALossMayDestroyItsHandleAndTheProvider) {
 }
 
 /// Each stop callback waits for all the others to have begun, and a callback of the provider waits
-/// too: one queue for all of them would never come to its end.
+/// too: one queue for all of them would never come to its end. A lock that was lost before, on a
+/// slow machine, calls its own on this thread, which does not wait.
 TEST(Lifetime, LossesWaitNeitherForEachOtherNorForOtherCallbacks) {
   constexpr int kLocks = 10;
   Fixture f;
@@ -356,7 +363,10 @@ TEST(Lifetime, LossesWaitNeitherForEachOtherNorForOtherCallbacks) {
     std::vector<std::unique_ptr<std::stop_callback<std::function<void()>>>> on_lost;
     for (const auto& handle : handles) {
       on_lost.push_back(std::make_unique<std::stop_callback<std::function<void()>>>(
-          handle.lost(), [&] { all_signalled.arrive_and_wait(); }));
+          handle.lost(), [&, here = std::this_thread::get_id()] {
+            all_signalled.count_down();
+            if (std::this_thread::get_id() != here) all_signalled.wait();
+          }));
     }
     all_signalled.wait();
   }

@@ -24,8 +24,8 @@ namespace leasehold::mongo {
 [[nodiscard]] PoolHandle make_pool(const mongoc_uri_t* uri, bson_error_t& error);
 
 /// Throws std::system_error unless the driver may start its threads, which it does at the first
-/// `pop`, and open its sockets. It has to be asked before, because the driver does not look: it would
-/// wait for a thread that never was, and say of a socket that a server could not be reached.
+/// `pop`, and open its sockets. It has to be asked before, because the driver does not look: it
+/// would wait for a thread that never was, and say of a socket that a server cannot be reached.
 void require_means_of_driver();
 
 /// A client of the pool; the first has the driver start its threads. Null when the pool has none
