@@ -19,8 +19,8 @@ constexpr leasehold::cli::Subcommand kSubcommands[] = {
 
 enum Exit { kDone = 0, kUsage = 64, kNoMongod = 69, kFailed = 70 };
 
-int fail(const char* what, int code) {
-  std::fprintf(stderr, "leasehold-bench: %s\n", what);
+int fail(const std::string& what, int code) {
+  std::fprintf(stderr, "leasehold-bench: %s\n", what.c_str());
   return code;
 }
 
@@ -53,6 +53,6 @@ int main(int argc, char** argv) {
   } catch (const sim::live::NoMongod& error) {
     return fail(error.what(), kNoMongod);
   } catch (const std::exception& error) {
-    return fail(error.what(), kFailed);
+    return fail(cli::words_of(error), kFailed);
   }
 }

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -7,6 +8,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <future>
 #include <set>
 #include <string>
@@ -25,6 +27,22 @@ using Mode = runtime::FakeServer::Mode;
 bool readable(int fd, int timeout_ms = 0) {
   pollfd wait{fd, POLLIN, 0};
   return poll(&wait, 1, timeout_ms) == 1 && (wait.revents & POLLIN) != 0;
+}
+
+/// Whether it is that again after a read, which a child of fork may have made.
+bool stays_readable(int fd) {
+  std::uint64_t taken = 0;
+  return read(fd, &taken, sizeof taken) == sizeof taken && readable(fd);
+}
+
+/// How many of this process's descriptors a program gets that it executes.
+int inherited_by_programs() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int flags = fcntl(std::stoi(entry.path().filename()), F_GETFD);
+    count += flags >= 0 && (flags & FD_CLOEXEC) == 0 ? 1 : 0;
+  }
+  return count;
 }
 
 /// A provider in C on a server of one lock.
@@ -86,7 +104,7 @@ TEST_F(CHandles, AreReadableOnceLostWhileTheServerHangs) {
   ASSERT_GE(fd, 0) << error.message;
   EXPECT_EQ(leasehold_lost_fd(handle, &error), fd) << "one descriptor for its whole life";
   EXPECT_TRUE(readable(fd, 10'000));
-  EXPECT_TRUE(readable(fd)) << "and stays so";
+  EXPECT_TRUE(stays_readable(fd));
   EXPECT_EQ(leasehold_held(handle), 0);
 }
 
@@ -121,11 +139,24 @@ TEST_F(CHandles, OutliveTheirProvider) {
   EXPECT_EQ(leasehold_release(handle, &error), LEASEHOLD_RELEASED);
 }
 
+TEST_F(CHandles, HaveNoDescriptorThatAnExecutedProgramGets) {
+  leasehold_close(&provider);
+  const int before = inherited_by_programs();
+  provider = new leasehold_provider{runtime::provider_for(server)};
+  ASSERT_NE(acquire(), nullptr);
+  EXPECT_GE(leasehold_lost_fd(handle, &error), 0) << error.message;
+  leasehold_call* call = nullptr;
+  leasehold_acquire_begin(provider, "lock", nullptr, -1, &call, &error);
+  EXPECT_GE(leasehold_call_fd(call), 0);
+  EXPECT_EQ(inherited_by_programs(), before);
+  leasehold_call_end(&call, nullptr, &error);
+}
+
 TEST_F(CHandles, OfACallComeByItsDescriptor) {
   leasehold_call* call = nullptr;
   ASSERT_EQ(leasehold_acquire_begin(provider, "lock", nullptr, 0, &call, &error), LEASEHOLD_OK);
   EXPECT_TRUE(readable(leasehold_call_fd(call), 10'000));
-  EXPECT_TRUE(readable(leasehold_call_fd(call))) << "and stays so";
+  EXPECT_TRUE(stays_readable(leasehold_call_fd(call)));
   EXPECT_EQ(leasehold_call_end(&call, &handle, &error), LEASEHOLD_OK) << error.message;
   EXPECT_EQ(call, nullptr);
   EXPECT_EQ(leasehold_held(handle), 1);

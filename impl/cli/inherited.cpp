@@ -3,16 +3,28 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <initializer_list>
 
+extern "C" void mongoc_log_set_handler(void (*)(int, const char*, const char*, void*), void*)
+    __attribute__((weak));
+
 /// The driver's library makes counters in shared memory while it is loaded, and one that is full
-/// kills the process by SIGBUS. They get memory of this process alone. A program's own function
-/// goes before that of the C library.
+/// kills the process by SIGBUS. They get memory of this process alone. Where a limit on files would
+/// kill it for that by SIGXFSZ the library does without, and must not say so into a file. A
+/// program's own function goes before that of the C library.
 extern "C" __attribute__((visibility("default"))) int shm_open(const char* name, int, mode_t) {
-  return memfd_create(name, MFD_CLOEXEC);
+  constexpr rlim_t kRoom = 1 << 20;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= kRoom) {
+    return memfd_create(name, MFD_CLOEXEC);
+  }
+  if (mongoc_log_set_handler != nullptr) mongoc_log_set_handler(nullptr, nullptr);
+  errno = EFBIG;
+  return -1;
 }
 
 namespace leasehold::cli {

@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
     say(error.what());
     return kUnavailable;
   } catch (const std::exception& error) {
-    say(error.what());
+    say(words_of(error));
     return kFailed;
   }
 }

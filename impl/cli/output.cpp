@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <system_error>
 
 #include "core/document/utf8.hpp"
 
@@ -82,6 +83,12 @@ void put_off_failed_output() {
   if (isatty(STDOUT_FILENO) != 0) setvbuf(all_is_well, nullptr, _IOLBF, BUFSIZ);
   stdout = all_is_well;
 #endif
+}
+
+std::string words_of(const std::exception& error) {
+  const auto none = std::make_error_code(std::errc::resource_unavailable_try_again);
+  const std::string words = error.what();
+  return words == none.message() ? "no thread can be started: " + words : words;
 }
 
 std::string printable(std::string_view text) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -23,6 +24,10 @@ void flush_output();
 /// From here on a write to standard output that fails is no failure until `flush_output`: what else
 /// a program does, and writes, is done first. `main` calls it before anything is printed.
 void put_off_failed_output();
+
+/// The words of an exception that ends a program. A std::thread that cannot start says no more than
+/// "Resource temporarily unavailable".
+[[nodiscard]] std::string words_of(const std::exception& error);
 
 /// What a terminal shows as it stands: control characters, marks that change the direction of
 /// writing, and bytes that are no UTF-8 become \xNN. Names, notes and servers' words come from

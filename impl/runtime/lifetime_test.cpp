@@ -9,9 +9,11 @@
 #include <fstream>
 #include <future>
 #include <latch>
+#include <set>
 #include <thread>
 
 #include "runtime/testing/fake_server.hpp"
+#include "runtime/threads/thread_executor.hpp"
 
 /// Who ends last, and where: the last owner of a driver may be a handle, a user's function, or what
 /// that function owned.
@@ -53,6 +55,12 @@ class Resources {
   std::ptrdiff_t threads_ = 0;
   const std::ptrdiff_t descriptors_ = entries_of(kDescriptors);
 };
+
+/// Long enough for a thread that does not wait to be seen; far below Callbacks::kLongestCall.
+void linger() {
+  const auto until = std::chrono::steady_clock::now() + milliseconds(20);
+  while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
+}
 
 LockOptions short_lease() {
   LockOptions options;
@@ -244,7 +252,7 @@ TEST(Lifetime, ACallbackIsNotCalledBeforeTheOneBeforeItHasReturned) {
       milliseconds(1'000), [&](const Result<LockHandle>&) {
         begun.set_value();
         while (attempts < 2) std::this_thread::yield();
-        for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
+        linger();
         over = true;
       });
   begun.get_future().wait();  // else another worker's reply for "other" may be the first
@@ -261,7 +269,7 @@ TEST(Lifetime, WhoDestroysTheLastOwnerWaitsForACallbackThatRuns) {
     if (event.kind != LockEvent::Kind::released) return;  // nothing is posted behind it
     begun.set_value();
     while (!ends) std::this_thread::yield();
-    for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
+    linger();
     over = true;
   });
   std::optional handle = acquired_from(provider, {});
@@ -334,7 +342,8 @@ TEST(Lifetime, ALossMayDestroyItsHandleAndTheProvider) {
 }
 
 /// Each stop callback waits for all the others to have begun, and a callback of the provider waits
-/// too: one queue for all of them would never come to its end.
+/// too: one queue for all of them would never come to its end. A lock that was lost before, on a
+/// slow machine, calls its own on this thread, which does not wait.
 TEST(Lifetime, LossesWaitNeitherForEachOtherNorForOtherCallbacks) {
   constexpr int kLocks = 10;
   Fixture f;
@@ -354,7 +363,10 @@ TEST(Lifetime, LossesWaitNeitherForEachOtherNorForOtherCallbacks) {
     std::vector<std::unique_ptr<std::stop_callback<std::function<void()>>>> on_lost;
     for (const auto& handle : handles) {
       on_lost.push_back(std::make_unique<std::stop_callback<std::function<void()>>>(
-          handle.lost(), [&] { all_signalled.arrive_and_wait(); }));
+          handle.lost(), [&, here = std::this_thread::get_id()] {
+            all_signalled.count_down();
+            if (std::this_thread::get_id() != here) all_signalled.wait();
+          }));
     }
     all_signalled.wait();
   }
@@ -378,6 +390,52 @@ TEST(Lifetime, AcquireAllLetsGoOfAllAtOnce) {
   // Else this never ends: the deletes of all are on their way together.
   while (f.server->most_hanging < kLocks) std::this_thread::yield();
   f.server->deletes_hang = false;
+}
+
+/// So many threads, and no more.
+class FewThreads final : public Executor {
+ public:
+  explicit FewThreads(int left) : left_(left) {}
+  std::unique_ptr<Activity> start(Job turn) override {
+    return left_-- > 0 ? threads_->start(std::move(turn)) : nullptr;
+  }
+  std::unique_ptr<TimedActivity> start_timed(Job turn) override {
+    return left_-- > 0 ? threads_->start_timed(std::move(turn)) : nullptr;
+  }
+  bool run_apart(Job job) override { return left_-- > 0 && threads_->run_apart(std::move(job)); }
+  bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
+            core::Duration limit, const std::function<bool()>& met) override {
+    return threads_->wait(lock, changed, limit, met);
+  }
+  [[nodiscard]] bool on_own_thread() const override { return threads_->on_own_thread(); }
+
+ private:
+  const std::shared_ptr<Executor> threads_ = thread_executor(boottime_clock());
+  std::atomic<int> left_;
+};
+
+/// Without a worker's thread a call would wait for nothing.
+TEST(Lifetime, AProviderHasTheThreadsThatItNeedsOrSaysWhichIsMissingAndKeepsNone) {
+  const Resources before;
+  std::set<std::string> missing;
+  int threads = 0;
+  for (bool made = false; !made; ++threads) {
+    auto parts = production_parts(std::make_shared<FakeServer>(),
+                                  std::make_unique<core::ProviderCore>("", 4));
+    parts.executor = std::make_shared<FewThreads>(threads);
+    try {
+      const auto provider = detail::Access::provider(Driver::make(std::move(parts)));
+      EXPECT_TRUE(provider.create_lock("lock").value().try_acquire());
+      made = true;
+    } catch (const std::system_error& error) {
+      missing.insert(error.what());
+    }
+  }
+  const std::string none = ": Resource temporarily unavailable";
+  EXPECT_EQ(missing, (std::set<std::string>{"no thread for callbacks" + none,
+                                            "no thread for commands" + none,
+                                            "no thread for timers, or no descriptor" + none}));
+  EXPECT_TRUE(before.as_at_the_start());
 }
 
 /// It and its thread are left to themselves: they may go on when the driver is gone.

@@ -98,7 +98,8 @@ std::string tell(const Scope& scope, const World& from, LockAction action, const
     case LockAct::release: return caller + " releases: sends a delete";
     case LockAct::clean_up: return caller + " cleans up: sends a delete";
     case LockAct::crash: return caller + " crashes and restarts";
-    case LockAct::hand_over: return caller + " releases: sends a hand-over to " + letter(action.waited);
+    case LockAct::hand_over:
+      return caller + " releases: sends a hand-over to " + letter(action.waited);
     case LockAct::hear:
       return caller + " is notified of its grant" +
              (to.client[action.client].phase == kHeld ? ", and holds" : ", and gives it back");

@@ -229,14 +229,38 @@ TEST_F(InShell, AFullShmHasNoEffect) {
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
 }
 
+/// As `ulimit -f` gives it: output to a pipe is no file.
+TEST_F(InShell, ALimitOnFilesHasNoEffect) {
+  const auto ran = shell_says("ulimit -f 0; exec $leasehold run $lock -- echo done");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("done"), std::string::npos) << ran.out;
+}
+
+TEST_F(InShell, WithFewDescriptorsItSaysSoAndReleases) {
+  for (const std::string what : {"run -w 2 $lock -- true", "ls"}) {
+    for (int few = 4; few <= 32; few += 4) {
+      const auto ran =
+          shell_says("ulimit -n " + std::to_string(few) + "; exec $leasehold " + what);
+      const bool said = ran.out.find("Too many open files") != std::string::npos ||
+                        ran.out.find("descriptor") != std::string::npos;
+      EXPECT_TRUE(ran.exit_code == 0 || said) << what << few << ": " << ran.out;
+      EXPECT_LT(ran.exit_code, 127) << what << few << ": " << ran.out;
+      EXPECT_TRUE(lock_is_free()) << what << few;
+    }
+  }
+}
+
 /// In a pod of few pids: each number ends with a sentence, soon, and leaves the lock free.
 TEST_F(InShell, WithFewProcessesItSaysSoAndReleases) {
   if (geteuid() != 0) GTEST_SKIP() << "needs a user of its own";
-  for (int few = 1; few <= 16; few += 3) {
+  for (const int few : {1, 3, 4, 5, 6, 9, 13, 16}) {
     const auto ran = shell_says(
         "timeout 30 setpriv --reuid=54321 --clear-groups prlimit --nproc=" + std::to_string(few) +
-        " $leasehold run -w 4 --expiry 8s $lock -- /bin/true");
-    const bool said = ran.out.find("Resource temporarily unavailable") != std::string::npos;
+        " $leasehold run -w 2 --expiry 8s $lock -- /bin/true");
+    const bool names_it = ran.out.find("thread") != std::string::npos ||
+                          ran.out.find("process") != std::string::npos;
+    const bool said =
+        names_it && ran.out.find("Resource temporarily unavailable") != std::string::npos;
     EXPECT_TRUE(ran.exit_code == 0 || said) << few << ": " << ran.exit_code << ' ' << ran.out;
     EXPECT_LT(ran.exit_code, 127) << few << ": " << ran.out;
     EXPECT_TRUE(lock_is_free()) << few;

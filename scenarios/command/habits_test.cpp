@@ -45,7 +45,7 @@ const Rows kAsWrapper{
     {"SIGKILL to the wrapper",
      "AKilledWrapperTakesTheWholeGroupWithItAndTheLockStaysForItsLease"},
     {"output to /dev/full", "OutputThatCannotBeWrittenIsAFailure"},
-    {"few processes are left", "WithFewProcessesItSaysSoAndReleases"},
+    {"few processes or descriptors are left", "WithFewProcessesItSaysSoAndReleases"},
     {"one inside another", "AChildInASessionOfItsOwnIsNotKilledAndANestedRunIs"},
 };
 

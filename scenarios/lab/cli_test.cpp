@@ -181,6 +181,22 @@ TEST(LabCommand, WithNoMongodAnywhereItSaysWhatToDo) {
       << ran.out;
 }
 
+/// Before anything is started: with this for a mongod it could not go on.
+TEST(LabCommand, SaysWhichFolderOrLimitLeavesNoRoomForASet) {
+  const Place place;
+  const std::string verify = " LEASEHOLD_MONGOD=/bin/true '" LEASEHOLD_LAB_PROGRAM
+                             "' verify --seconds 4 --runs '" + place.root + "'";
+  const std::pair<std::string, std::string> rows[]{
+      {"TMPDIR=/nowhere", "TMPDIR is '/nowhere'"},
+      {"TMPDIR=/proc", "no temporary folder can be made at /proc/"},
+      {"ulimit -f 8;", "no file may have more than "}};
+  for (const auto& [setting, words] : rows) {
+    const auto ran = run_program({"/bin/sh", "-c", setting + verify});
+    EXPECT_EQ(ran.exit_code, 70) << setting << ran.out;
+    EXPECT_NE(ran.out.find(words), std::string::npos) << setting << ran.out;
+  }
+}
+
 TEST(LabCommand, SaysItsVersion) {
   const auto ran = lab({"--version"});
   EXPECT_EQ(ran.exit_code, 0) << ran.out;

@@ -196,7 +196,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "leasehold-lab: %s\n", error.what());
     return kNoServers;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "leasehold-lab: %s%s\n", error.what(), space_left_for(error).c_str());
+    const auto words = leasehold::cli::words_of(error) + space_left_for(error);
+    std::fprintf(stderr, "leasehold-lab: %s\n", words.c_str());
     return kHarnessFailure;
   }
 }

@@ -168,6 +168,25 @@ TEST_F(Transport, ASocketCanBeCutAfterAnErrorOfAnotherToo) {
   hung.wait();
 }
 
+/// A capped collection would drop locks that are held: no answer is no "it is not capped".
+TEST_F(Transport, WhatTheServersAreIsAskedUntilItIsAnswered) {
+  auto& set = faulty_set();
+  const int primary = set.primary();
+  set.member(primary).must(database_,
+                           {{"create", kLockCollection}, {"capped", true}, {"size", 4096}});
+  const auto connection = connect();
+  for (const char* question : {"aggregate", "listCollections"}) {  // is it a shard; is it capped
+    set.fail_point(primary, "failCommand", {{"times", 1}},
+                   {{"failCommands", {question}}, {"closeConnection", true}, {"appName", kPeer}});
+    const auto unasked = connection->execute(insertion("one"));
+    EXPECT_EQ(unasked.outcome, Outcome::not_executed) << question << ": " << unasked.message;
+  }
+  const auto refused = connection->execute(insertion("one"));
+  EXPECT_EQ(refused.outcome, Outcome::configuration);
+  EXPECT_NE(refused.message.find("is capped"), std::string::npos) << refused.message;
+  EXPECT_EQ(stored(), 0);
+}
+
 TEST_F(Transport, ACursorIsClosedOnTheClientThatOpenedIt) {
   const auto one = connect(), other = connect();
   const auto first = one->execute(stream(Step::open));

@@ -15,6 +15,8 @@ mongo::JsonClient connected(const std::string& uri) {
     return mongo::JsonClient(uri);
   } catch (const mongo::NoReply& error) {
     throw Failure(kUnavailable, error.what());
+  } catch (const std::system_error&) {
+    throw;
   } catch (const std::runtime_error& error) {
     throw UsageError(error.what());
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <optional>
 #include <thread>
 
@@ -42,7 +43,9 @@ LockProvider connected(const LockOrder& order, const std::shared_ptr<Obstacles>&
   mongo::keep_driver_log();
   auto provider = LockProvider::connect(order.server.uri, options);
   if (provider) return std::move(*provider);
-  throw order.failure(code_of(provider.error().kind, false, order), provider.error().message);
+  const auto& error = provider.error();
+  const bool no_thread = error.code == EAGAIN;
+  throw order.failure(no_thread ? int{kFailed} : code_of(error.kind, false, order), error.message);
 }
 
 /// All are checked before any is taken.

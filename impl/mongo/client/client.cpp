@@ -1,8 +1,12 @@
 #include "mongo/client/client.hpp"
 
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <string_view>
 #include <system_error>
@@ -106,23 +110,6 @@ const char* unfit_login(const mongoc_uri_t* uri) {
   return nullptr;
 }
 
-/// Why so many more threads cannot start; empty: they can.
-std::string too_few_threads(std::size_t count) {
-  std::mutex gate;
-  std::unique_lock closed(gate);
-  std::vector<std::thread> started;
-  std::string why;
-  started.reserve(count);
-  try {
-    while (started.size() < count) started.emplace_back([&gate] { std::lock_guard wait(gate); });
-  } catch (const std::system_error& error) {
-    why = error.code().message();
-  }
-  closed.unlock();
-  for (auto& one : started) one.join();
-  return why;
-}
-
 }  // namespace
 
 void name_encryption(const mongoc_client_t* client, bson_error_t& error) {
@@ -158,13 +145,30 @@ PoolHandle make_pool(const mongoc_uri_t* uri, bson_error_t& error) {
   return pool;
 }
 
-bool threads_can_start(bson_error_t& error) {
+void require_means_of_driver() {
   constexpr std::size_t kMonitors = 8;  // two for each of three members, and some of our own
-  const auto why = too_few_threads(kMonitors);
-  if (why.empty()) return true;
-  bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0,
-                 "the driver's threads cannot start: %s", why.c_str());
-  return false;
+  int missing = 0;
+  std::array<int, kMonitors> opened{};
+  for (int& one : opened) {
+    one = eventfd(0, EFD_CLOEXEC);
+    if (one < 0) missing = errno;
+  }
+  for (const int one : opened) {
+    if (one >= 0) close(one);
+  }
+  if (missing != 0) {
+    throw std::system_error(missing, std::generic_category(), "the driver's sockets cannot open");
+  }
+  std::mutex gate;
+  std::vector<std::jthread> started;  // ends once the gate is open
+  const std::lock_guard closed(gate);
+  try {
+    while (started.size() < kMonitors) {
+      started.emplace_back([&gate] { const std::lock_guard wait(gate); });
+    }
+  } catch (const std::system_error& error) {
+    throw std::system_error(error.code(), "the driver's threads cannot start");
+  }
 }
 
 mongoc_client_t* pop(mongoc_client_pool_t* pool, bson_error_t& error) {

@@ -23,10 +23,10 @@ namespace leasehold::mongo {
 /// Null: `error` says why.
 [[nodiscard]] PoolHandle make_pool(const mongoc_uri_t* uri, bson_error_t& error);
 
-/// Whether the driver may start its threads, which it does at the first `pop`. False: `error` says
-/// why. It has to be asked before, because the driver does not look, and would wait for a thread
-/// that never was.
-[[nodiscard]] bool threads_can_start(bson_error_t& error);
+/// Throws std::system_error unless the driver may start its threads, which it does at the first
+/// `pop`, and open its sockets. It has to be asked before, because the driver does not look: it
+/// would wait for a thread that never was, and say of a socket that a server cannot be reached.
+void require_means_of_driver();
 
 /// A client of the pool; the first has the driver start its threads. Null when the pool has none
 /// left: `error` says so.

@@ -153,7 +153,7 @@ JsonClient::JsonClient(const std::string& uri,
   const auto pool = make_pool(parsed, error);
   if (!pool && is_name_resolution(error)) throw NoReply(error.message);
   if (!pool) throw std::runtime_error(std::string("uri: ") + error.message);
-  if (!threads_can_start(error)) throw NoReply(error.message);
+  require_means_of_driver();
   client_ = {pop(pool.get(), error), GiveBack{pool}};
   if (!client_) throw NoReply(error.message);
 }

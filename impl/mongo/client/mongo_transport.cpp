@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <system_error>
 
 #include "mongo/client/client.hpp"
 #include "mongo/client/handles.hpp"
@@ -155,7 +156,12 @@ class MongoConnection final : public core::Connection {
 
   mongoc_client_t* take_client(bson_error_t& error) {
     const std::lock_guard lock(shared_->starting);
-    if (!shared_->driver_runs && !threads_can_start(error)) return nullptr;
+    try {
+      if (!shared_->driver_runs) require_means_of_driver();
+    } catch (const std::system_error& none) {
+      bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0, "%s", none.what());
+      return nullptr;
+    }
     shared_->driver_runs = true;
     return borrow(shared_->pool.get(), sockets_, error);
   }

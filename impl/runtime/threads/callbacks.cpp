@@ -1,7 +1,6 @@
 #include "runtime/threads/callbacks.hpp"
 
 #include <exception>
-#include <system_error>
 
 namespace leasehold::runtime {
 
@@ -9,12 +8,11 @@ Callbacks::Callbacks(std::shared_ptr<Executor> executor, std::function<void(cons
     : executor_(std::move(executor)) {
   const std::lock_guard lock(state_->mutex);
   state_->threw = std::move(threw);
-  state_->activity = executor_->start([state = state_] { call_next(*state); });
-  if (!state_->activity) {
-    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
-                            "no thread for callbacks");
-  }
+  state_->activity = require_started(
+      executor_->start([state = state_] { call_next(*state); }), "callbacks");
 }
+
+Callbacks::~Callbacks() { end(); }
 
 void Callbacks::post(Function function) {
   const std::lock_guard lock(state_->mutex);
@@ -61,8 +59,15 @@ void Callbacks::stop() {
                     [&] { return idle() || state_->calls != before; });
   } while (!idle() && state_->calls != before);
   state_->stopped = true;
+  lock.unlock();
+  end();
+}
+
+/// Its thread destroys the state, maybe at once.
+void Callbacks::end() {
+  std::unique_lock lock(state_->mutex);
   const auto activity = std::move(state_->activity);
-  lock.unlock();  // its thread destroys the state, maybe at once
+  lock.unlock();
 }
 
 }  // namespace leasehold::runtime

@@ -27,6 +27,7 @@ class Callbacks {
   /// Throws std::system_error where there is no thread for it.
   explicit Callbacks(std::shared_ptr<Executor> executor,
                      std::function<void(const char* what)> threw = [](const char*) {});
+  ~Callbacks();  ///< without a wait: `stop` waits
   Callbacks(const Callbacks&) = delete;
   Callbacks& operator=(const Callbacks&) = delete;
 
@@ -48,6 +49,7 @@ class Callbacks {
     std::uint64_t calls = 0;
     std::function<void(const char*)> threw;
   };
+  void end();
   static void call(State& state, const Function& function);
   static void call_next(State& state);
 

@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <system_error>
 
 #include "core/time.hpp"
 
@@ -53,5 +55,13 @@ class Executor {
   /// Whether this thread is one that an executor of this kind started, for whatever purpose.
   [[nodiscard]] virtual bool on_own_thread() const = 0;
 };
+
+/// The activity. Throws std::system_error, which names `what` it is for, if it is null.
+template <typename Started>
+[[nodiscard]] Started require_started(Started activity, const char* what) {
+  if (activity) return activity;
+  throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                          std::string("no thread for ") + what);
+}
 
 }  // namespace leasehold::runtime

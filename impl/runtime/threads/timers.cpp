@@ -1,7 +1,5 @@
 #include "runtime/threads/timers.hpp"
 
-#include <system_error>
-
 namespace leasehold::runtime {
 
 Timers::Timers(std::shared_ptr<Executor> executor, std::shared_ptr<const Clock> clock,
@@ -10,12 +8,11 @@ Timers::Timers(std::shared_ptr<Executor> executor, std::shared_ptr<const Clock> 
   state_->clock = std::move(clock);
   state_->on_due = std::move(on_due);
   const std::lock_guard lock(state_->mutex);  // the activity runs at once
-  state_->activity = executor_->start_timed([state = state_] { fire_due(*state); });
-  if (!state_->activity) {
-    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
-                            "no thread or descriptor for timers");
-  }
+  state_->activity = require_started(
+      executor_->start_timed([state = state_] { fire_due(*state); }), "timers, or no descriptor");
 }
+
+Timers::~Timers() { end(); }
 
 void Timers::State::remove(core::Timer timer) {
   const auto found = set.find(timer);
@@ -63,8 +60,15 @@ void Timers::stop() {
   executor_->wait(lock, state_->fired, core::Duration::max(), [this] { return !state_->firing; });
   state_->set.clear();
   state_->order.clear();
+  lock.unlock();
+  end();
+}
+
+/// Its thread destroys the state, maybe at once.
+void Timers::end() {
+  std::unique_lock lock(state_->mutex);
   const auto activity = std::move(state_->activity);
-  lock.unlock();  // its thread destroys the state, maybe at once
+  lock.unlock();
 }
 
 }  // namespace leasehold::runtime

@@ -23,6 +23,7 @@ class Timers {
   /// Throws std::system_error where there is no thread or no descriptor for it.
   Timers(std::shared_ptr<Executor> executor, std::shared_ptr<const Clock> clock,
          std::function<void(core::Timer)> on_due);
+  ~Timers();  ///< without a wait: `stop` waits
   Timers(const Timers&) = delete;
   Timers& operator=(const Timers&) = delete;
 
@@ -47,6 +48,7 @@ class Timers {
     void remove(core::Timer timer);
     void arm_earliest();
   };
+  void end();
   static void fire_due(State& state);
 
   const std::shared_ptr<Executor> executor_;

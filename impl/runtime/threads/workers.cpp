@@ -105,6 +105,8 @@ Workers::Workers(std::shared_ptr<Executor> executor, Carriers carriers, int limi
   state_->carriers = std::move(carriers);
   state_->limit = limit;
   state_->on_reply = std::move(on_reply);
+  const std::lock_guard lock(state_->mutex);
+  (void)require_started(start_one(state_), "commands");
 }
 
 /// Gives commands to workers as long as both are there. REQUIRES: the mutex is held.
@@ -120,8 +122,7 @@ void Workers::dispatch(const Shared& state) {
   }
 }
 
-/// Null where no thread is available: the command goes on waiting, for another worker or for its
-/// time-out.
+/// Null where no thread is available: the command goes on waiting for another worker.
 std::shared_ptr<Workers::Worker> Workers::start_one(const Shared& state) {
   auto worker = std::make_shared<Worker>();
   worker->activity = state->executor->start([state, worker] { turn(state, worker); });

@@ -27,6 +27,8 @@ class Workers {
   /// For how long `stop` waits for commands that hang.
   static constexpr std::chrono::seconds kStopWait{1};
 
+  /// Starts the first one. Throws std::system_error where there is no thread for it: without any,
+  /// commands would wait for nothing.
   Workers(std::shared_ptr<Executor> executor, Carriers carriers, int limit,
           std::function<void(core::CommandId, core::Reply)> on_reply);
   Workers(const Workers&) = delete;

@@ -313,7 +313,7 @@ void make(const std::string& mongod, const std::string& data, Janitor& janitor) 
 std::optional<std::string> data_snapshot(const std::string& mongod) {
   std::error_code error;
   const fs::path kept = fs::path(cache_folder()) / name_for(mongod);
-  if (fs::exists(kept)) return kept;
+  if (fs::exists(kept, error)) return kept;
   fs::create_directories(cache_folder(), error);
   if (access(cache_folder().c_str(), W_OK) != 0) return std::nullopt;
   Janitor janitor;
@@ -321,10 +321,10 @@ std::optional<std::string> data_snapshot(const std::string& mongod) {
   make(mongod, made, janitor);
   // Renamed as a whole, so that a folder is complete even if two processes make it at once.
   const fs::path fresh = kept.string() + "." + std::to_string(getpid());
-  fs::copy(made, fresh, fs::copy_options::recursive);
-  fs::rename(fresh, kept, error);
-  if (error) fs::remove_all(fresh);
-  return kept;
+  fs::copy(made, fresh, fs::copy_options::recursive, error);
+  if (!error) fs::rename(fresh, kept, error);
+  if (error) fs::remove_all(fresh, error);
+  return fs::exists(kept, error) ? std::optional(kept.string()) : std::nullopt;
 }
 
 }  // namespace leasehold::sim::live

@@ -1,5 +1,7 @@
 #include "sim/live/servers/replica_set.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
@@ -16,6 +18,12 @@ using std::chrono::milliseconds;
 /// A member that meets a full disk in the middle of a run only dies.
 void require_room(const std::string& folder, int members) {
   constexpr std::uintmax_t kMiB = 1 << 20, kOfAMember = 320;  // its journal
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < kOfAMember * kMiB) {
+    throw std::runtime_error("no file may have more than " + std::to_string(limit.rlim_cur) +
+                             " bytes (ulimit -f): a member's may have " +
+                             std::to_string(kOfAMember) + " MiB");
+  }
   const auto free = fs::space(folder).available / kMiB;
   if (free >= kOfAMember * static_cast<std::uintmax_t>(members)) return;
   throw std::runtime_error("'" + folder + "' has " + std::to_string(free) +
@@ -41,8 +49,8 @@ ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(std::move(options))
   const std::string program = find_mongod();
   // The snapshot is of a set of members that are all alike.
   const bool usual = !options_.standalone && options_.fields.empty();
-  const auto prepared = usual ? data_snapshot(program) : std::nullopt;
   require_room(folder(), options_.members);
+  const auto prepared = usual ? data_snapshot(program) : std::nullopt;
   if (options_.faulty) proxy_ = std::make_unique<FaultProxy>();
   for (const int port : free_ports(options_.members)) {
     const auto data = folder() + "/" + std::to_string(port);
