@@ -4,8 +4,6 @@
 
 #include <cstdlib>
 
-#include "sim/live/servers/data_snapshot.hpp"
-
 namespace leasehold::sim::live {
 namespace {
 
