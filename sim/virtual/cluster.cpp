@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
-#include "sim/virtual/documents/prepared.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -160,7 +160,7 @@ void SimulatedData::set_ttl_seconds(std::optional<std::int64_t> seconds) {
 void SimulatedData::ask(const core::Command& command, Answered answered) {
   const int primary = servers_.primary();
   if (primary < 0) return;
-  auto bytes = std::make_shared<const Object>(prepared(command, true));
+  auto bytes = std::make_shared<const Object>(to_object(*mongo::build(command, kCollection).get()));
   servers_.command(primary, {std::move(bytes)},
                    [command, answered = std::move(answered)](ReplicaSet::Answer answer,
                                                              const Object& reply) {

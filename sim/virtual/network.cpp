@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "core/check.hpp"
+#include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
 #include "sim/candidate.hpp"
 #include "sim/virtual/commands/server_errors.hpp"
-#include "sim/virtual/documents/prepared.hpp"
-#include "sim/virtual/documents/usual_replies.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -270,17 +269,12 @@ void Network::answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::A
   });
 }
 
-/// Of each core others: most cores send fewer commands than that.
-bool Network::is_compared(const core::Command& command) const {
-  return (command.id + world_.seed) % kComparedEvery == 0;
-}
-
 Object Network::bytes_of(const core::Command& command) const {
   if (world_.old_release) {
     const auto json = without_queue(command, kCollection);
     if (!json.is_null()) return object_of(json);
   }
-  return sabotaged(prepared(command, is_compared(command)), world_.sabotage);
+  return sabotaged(to_object(*mongo::build(command, kCollection).get()), world_.sabotage);
 }
 
 /// The rules of the link are looked at when the request leaves; what changes while it is on its way
@@ -326,11 +320,7 @@ core::Reply Network::read(const core::Command& command, ReplicaSet::Answer answe
     const Value* code = reply.find("code"_key);
     if (code != nullptr && code->integer() == kNotWritablePrimary) known_primary_ = -1;
     if (reply.find("writeConcernError"_key) != nullptr) known_primary_ = -1;
-    auto usual = usual_reply(command, reply);
-    if (usual && !is_compared(command)) return std::move(*usual);
-    auto by_adapter = mongo::read_reply(command, *Bytes(reply).get());
-    if (usual && *usual != by_adapter) throw std::logic_error("a reply is not what is read in it");
-    return by_adapter;
+    return mongo::read_reply(command, *Bytes(reply).get());
   }
   known_primary_ = -1;
   return {.outcome = answer == ReplicaSet::Answer::refused ? core::Outcome::not_executed

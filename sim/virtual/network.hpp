@@ -89,7 +89,6 @@ class Network {
   // `tries` counts the times that no primary was found.
   void send(const Sent& sent, int tries);
   void deliver(const Sent& sent, int member);
-  [[nodiscard]] bool is_compared(const core::Command& command) const;
   [[nodiscard]] Object bytes_of(const core::Command& command) const;
   void note_slow(Underway& sent);
   void answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::Answer answer,

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/virtual/documents/expression.hpp"
-#include "sim/virtual/documents/program.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -81,27 +80,28 @@ bool matches(const Object& query, const Object& document) {
 
 /// The update pipeline: one stage, $replaceWith or $set. The codes are mongod's. A $set without its
 /// value sets nothing.
-Object updated(const Array& pipeline, const Object& document, const Start& start) {
+/// What is replaced by $$ROOT is the very document, shared and not copied, so that no caller has to
+/// compare the two. That is what a refused attempt does, which is most of them.
+Document updated(const Array& pipeline, const Document& document, const Start& start) {
   if (pipeline.items.size() != 1) throw Unsupported("a pipeline of other than one stage");
   // The manual allows several stages; each update of a lock is one.
   const auto& [name, argument] = pipeline.items[0].as<Object>()->fields.at(0);
-  const Scope scope{document, start.now, start.cluster_time};
-  Object result;
-  if (name == "$replaceWith") {
-    const Value value = evaluate(argument, scope);
-    const auto* replaced = value.as<Object>();
-    if (replaced == nullptr) throw ServerError(40228, "$replaceWith: not a document");
-    result = *replaced;
-  } else if (name == "$set") {
-    result = document;
-    for (const auto& [key, expression] : argument.as<Object>()->fields) {
-      Value value = evaluate(expression, scope);
-      if (!value.is<Missing>()) result.set(key, std::move(value));
-    }
-  } else {
-    throw Unsupported("stage " + name.text());
+  const Value root = document;
+  const Scope scope{root, start.now, start.cluster_time};
+  Value kept;
+  if (name == "$replaceWith"_key) {
+    const Value& value = evaluate(argument, scope, kept);
+    if (!value.is<Object>()) throw ServerError(40228, "$replaceWith: not a document");
+    return value.document();
   }
-  return result;
+  if (name != "$set"_key) throw Unsupported("stage " + name.text());
+  // Each sees the document as it was before the stage.
+  Object changed = *document;
+  for (const auto& [key, expression] : argument.as<Object>()->fields) {
+    const Value& value = evaluate(expression, scope, kept);
+    if (!value.is<Missing>()) changed.set(key, value);
+  }
+  return std::make_shared<const Object>(std::move(changed));
 }
 
 /// {$set: ..., $setOnInsert: ...}
@@ -120,15 +120,11 @@ Object modified(const Object& modifiers, const Object& document, bool inserts) {
   return result;
 }
 
-/// By a pipeline, compiled or not, or by modifiers. The document itself where the update says that
-/// it stays, so that no caller has to compare the two.
+/// By a pipeline or by modifiers.
 Document updated(const Value& update, const Document& document, const Start& start, bool inserts) {
   Document result;
-  if (const auto* prepared = update.as<PreparedUpdate>()) {
-    result = prepared->program->run(document,
-                                    {start.now, start.cluster_time, *prepared->parameters});
-  } else if (const auto* pipeline = update.as<Array>()) {
-    result = std::make_shared<const Object>(updated(*pipeline, *document, start));
+  if (const auto* pipeline = update.as<Array>()) {
+    result = updated(*pipeline, document, start);
   } else if (const auto* modifiers = update.as<Object>()) {
     return std::make_shared<const Object>(modified(*modifiers, *document, inserts));
   } else {

@@ -13,6 +13,8 @@
 /// applies them.
 namespace leasehold::sim::simulated {
 
+inline constexpr const char* kCollection = "distributed.locks";
+
 /// A write as the oplog has it: the document that it leaves behind, not what was done to it. To
 /// apply one twice is to apply it once, as with the oplog of mongod.
 struct Change {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <map>
+#include <string_view>
 
 #include "sim/virtual/documents/value.hpp"
 
@@ -8,25 +8,29 @@
 /// the differential property compares these with a real mongod.
 namespace leasehold::sim::simulated {
 
-/// What an expression sees.
-///
-/// REQUIRES: `root` outlives it. A copy, as $let makes it, refers to the same document.
+/// What $let, $filter, $map and $reduce give a name.
+struct Variable {
+  std::string_view name;
+  const Value* value;
+  const Variable* outer;  ///< of the expression around it; null: none
+};
+
+/// What an expression sees. REQUIRES: all that it refers to outlives it.
 struct Scope {
-  const Object& root;  ///< the document, $$ROOT
+  const Value& root;  ///< the document, $$ROOT
   // Both are of the start of the command and stay the same through all its statements, as the
   // manual says of aggregation variables. $$CLUSTER_TIME is therefore before the time that this
   // write will get, so it is no fencing token.
   Date now;  ///< $$NOW: the server's clock when the command started
   Timestamp cluster_time;
-  std::map<std::string, Value, std::less<>> variables = {};  ///< of $let
+  const Variable* variables = nullptr;  ///< the innermost first
 };
 
+/// Returns what is in the expression, the document or a variable already, or else `out`: most
+/// results are only compared, and to copy text costs more than that.
+///
 /// Throws ServerError where the server would answer with an error, and Unsupported for what is not
-/// known here, whatever the data. A pure function, so that an update can be evaluated twice, here
-/// and in the explorer, with the same result.
-[[nodiscard]] Value evaluate(const Value& expression, const Scope& scope);
-
-/// The operators that are known, for the list that the differential property prints.
-[[nodiscard]] const std::vector<std::string>& known_operators();
+/// known here, whatever the data. A pure function.
+const Value& evaluate(const Value& expression, const Scope& scope, Value& out);
 
 }  // namespace leasehold::sim::simulated

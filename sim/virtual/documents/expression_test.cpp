@@ -10,10 +10,14 @@ namespace leasehold::sim::simulated {
 namespace {
 
 TEST(Expression, DatesOverflowsAndNothing) {
-  const Object root = make({{"a", std::int32_t{2}}, {"when", Date{1'000}}});
+  const Value root = make({{"a", std::int32_t{2}}, {"when", Date{1'000}}});
   const Scope scope{root, Date{5'000}, Timestamp{7, 3}};
+  const auto result = [&](const Value& expression) {
+    Value out;
+    return Value(evaluate(expression, scope, out));
+  };
   const auto of = [&](const char* op, std::vector<Value> arguments) {
-    return evaluate(make({{op, Array{std::move(arguments)}}}), scope);
+    return result(make({{op, Array{std::move(arguments)}}}));
   };
   EXPECT_EQ(of("$add", {std::string("$when"), std::int64_t{5}}), Value(Date{1'005}));
   EXPECT_EQ(of("$add", {std::string("$a"), std::int32_t{3}}), Value(std::int32_t{5}));
@@ -23,7 +27,7 @@ TEST(Expression, DatesOverflowsAndNothing) {
   EXPECT_EQ(of("$max", {std::string("$nobody"), std::string("$when")}), Value(Date{1'000}));
   EXPECT_EQ(of("$indexOfBytes", {std::string("abc"), std::string("bc")}), Value(std::int32_t{1}));
   EXPECT_THROW(of("$indexOfBytes", {std::int32_t{1}, std::string("x")}), ServerError);
-  EXPECT_EQ(evaluate(make({{"$tsSecond", std::string("$$CLUSTER_TIME")}}), scope),
+  EXPECT_EQ(result(make({{"$tsSecond", std::string("$$CLUSTER_TIME")}})),
             Value(std::int64_t{7}));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -41,3 +42,10 @@ const Key& operator""_key() {
 }
 
 }  // namespace leasehold::sim::simulated
+
+template <>
+struct std::hash<leasehold::sim::simulated::Key> {
+  std::size_t operator()(const leasehold::sim::simulated::Key& key) const {
+    return std::hash<const std::string*>()(&key.text());
+  }
+};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <cstring>
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -13,7 +14,7 @@ int rank(const Value& v) {
   enum { missing, null, numbers, text, object, array, binary, boolean, date, timestamp, regex };
   // Of the variant's alternatives, in their order.
   constexpr int kRanks[] = {missing, null, boolean, numbers, numbers, numbers, text,
-                            date, timestamp, regex, binary, object, array, regex};
+                            date, timestamp, regex, binary, object, array};
   return kRanks[v.kind()];
 }
 
@@ -44,39 +45,20 @@ int compare_objects(const Object& a, const Object& b) {
   return order(a.fields.size(), b.fields.size());
 }
 
-/// Elements are found only by going through them: one pass more, and one allocation for all.
-std::size_t count(const bson_iter_t& first) {
-  bson_iter_t at = first;
-  std::size_t elements = 0;
-  while (bson_iter_next(&at)) ++elements;
-  return elements;
+std::string_view text_of(const PartOfBytes& bytes) {
+  // Its length stands first.
+  std::uint32_t length = 0;
+  std::memcpy(&length, bytes.get(), sizeof length);
+  return {reinterpret_cast<const char*>(bytes.get()), length};
 }
 
-Value read(const bson_iter_t& at);
-
-Object read_fields(const bson_iter_t& before) {
-  bson_iter_t at = before;
-  Object object;
-  // Two passes are cheaper than a vector that grows: every command is read by this.
-  object.fields.reserve(count(at));
-  while (bson_iter_next(&at)) object.fields.emplace_back(bson_iter_key(&at), read(at));
-  return object;
+PartOfBytes copy_of(std::string_view bytes) {
+  const auto copy = std::make_shared<const std::string>(bytes);
+  return {copy, reinterpret_cast<const std::uint8_t*>(copy->data())};
 }
 
-// Also of a document: both have the same form, an array's keys being its indices.
-Value read_items(const bson_iter_t& at) {
-  bson_iter_t child;
-  bson_iter_recurse(&at, &child);
-  if (bson_iter_type(&at) != BSON_TYPE_ARRAY) return read_fields(child);
-  Array array;
-  array.items.reserve(count(child));
-  while (bson_iter_next(&child)) array.items.push_back(read(child));
-  return array;
-}
-
-/// The bytes of a document or an array inside another.
-/// REQUIRES: the buffer that `at` goes through outlives them.
-std::string_view bytes_of(const bson_iter_t& at) {
+/// The part of the bytes in which a nested document or array is.
+PartOfBytes part_at(const bson_iter_t& at, const PartOfBytes& all) {
   std::uint32_t length = 0;
   const std::uint8_t* bytes = nullptr;
   if (bson_iter_type(&at) == BSON_TYPE_ARRAY) {
@@ -84,33 +66,10 @@ std::string_view bytes_of(const bson_iter_t& at) {
   } else {
     bson_iter_document(&at, &length, &bytes);
   }
-  return {reinterpret_cast<const char*>(bytes), length};
+  return {all, bytes};
 }
 
-/// Remembers what it read last of each place in a table: the parts of a pipeline that are the same
-/// in each command are read once. Small ones are not worth it, and large ones never the same.
-Value read_nested(const bson_iter_t& at) {
-  struct Known {
-    std::string bytes;
-    bson_type_t type{};
-    Value value;
-  };
-  constexpr std::size_t kSmall = 40, kLarge = 800, kPlaces = 1'024;
-  const auto bytes = bytes_of(at);
-  if (bytes.size() < kSmall || bytes.size() > kLarge) return read_items(at);
-  // A hash only says where to look; the bytes are compared whole. So what a command means never
-  // depends on what was read before it. Runs go on in several threads, each with its own table.
-  thread_local std::vector<Known> table(kPlaces);
-  const auto type = bson_iter_type(&at);
-  const auto place = std::hash<std::string_view>()(bytes) % kPlaces;
-  if (table[place].bytes != bytes || table[place].type != type) {
-    Value value = read_items(at);  // which may use the same place
-    table[place] = {std::string(bytes), type, std::move(value)};
-  }
-  return table[place].value;
-}
-
-Value read(const bson_iter_t& at) {
+Value read(const bson_iter_t& at, const PartOfBytes& all) {
   switch (bson_iter_type(&at)) {
     case BSON_TYPE_NULL: return Null{};
     case BSON_TYPE_BOOL: return bson_iter_bool(&at);
@@ -147,11 +106,53 @@ Value read(const bson_iter_t& at) {
       const char* text = bson_iter_utf8(&at, &length);
       return std::string(text, length);
     }
-    case BSON_TYPE_DOCUMENT:
-    case BSON_TYPE_ARRAY: return read_nested(at);
+    case BSON_TYPE_DOCUMENT: return Shared<Object>(part_at(at, all));
+    case BSON_TYPE_ARRAY: return Shared<Array>(part_at(at, all));
     // No lock here writes object ids, decimals, code and so on.
     default: throw Unsupported("BSON type " + std::to_string(bson_iter_type(&at)));
   }
+}
+
+void add(Object& to, const bson_iter_t& at, const PartOfBytes& all) {
+  to.fields.emplace_back(bson_iter_key(&at), read(at, all));
+}
+
+void add(Array& to, const bson_iter_t& at, const PartOfBytes& all) {
+  to.items.push_back(read(at, all));
+}
+
+template <typename T>
+std::shared_ptr<const T> read_anew(const PartOfBytes& bytes) {
+  const auto text = text_of(bytes);
+  bson_iter_t at;
+  if (!bson_iter_init_from_data(&at, bytes.get(), text.size())) throw Unsupported("broken BSON");
+  auto value = std::make_shared<T>();
+  while (bson_iter_next(&at)) add(*value, at, bytes);
+  return value;
+}
+
+/// Remembers what it read last of each place in a table, with all that was looked at in it: the
+/// parts of a pipeline that are the same in each command are read once. Large ones never are.
+template <typename T>
+std::shared_ptr<const T> read_once(const PartOfBytes& bytes) {
+  struct Known {
+    PartOfBytes bytes;
+    std::shared_ptr<const T> value;
+  };
+  constexpr std::size_t kLarge = 800, kPlaces = 1'024;
+  const auto text = text_of(bytes);
+  if (text.size() > kLarge) return read_anew<T>(bytes);
+  // A hash only says where to look; the bytes are compared whole. So what a command means never
+  // depends on what was read before it. Runs go on in several threads, each with its own table.
+  thread_local std::vector<Known> table(kPlaces);
+  Known& known = table[std::hash<std::string_view>()(text) % kPlaces];
+  if (!known.bytes || text_of(known.bytes) != text) {
+    // Of a copy, or the whole command would be kept.
+    auto copy = copy_of(text);
+    known.value = read_anew<T>(copy);
+    known.bytes = std::move(copy);
+  }
+  return known.value;
 }
 
 }  // namespace
@@ -208,7 +209,7 @@ bool Value::truth() const {
 const char* Value::type_name() const {
   constexpr const char* kNames[] = {"missing", "null",   "bool", "int",       "long",
                                     "double",  "string", "date", "timestamp", "regex",
-                                    "binData", "object", "array", "prepared update"};
+                                    "binData", "object", "array"};
   return kNames[kind()];
 }
 
@@ -239,10 +240,17 @@ int compare(const Value& a, const Value& b) {
   return 0;
 }
 
+void read(const PartOfBytes& bytes, std::shared_ptr<const Object>& to) {
+  to = read_once<Object>(bytes);
+}
+
+void read(const PartOfBytes& bytes, std::shared_ptr<const Array>& to) {
+  to = read_once<Array>(bytes);
+}
+
 Object to_object(const bson_t& bytes) {
-  bson_iter_t at;
-  if (!bson_iter_init(&at, &bytes)) throw Unsupported("broken BSON");
-  return read_fields(at);
+  return *read_anew<Object>(
+      copy_of({reinterpret_cast<const char*>(bson_get_data(&bytes)), bytes.len}));
 }
 
 /// Each type as itself, so that reading the bytes gives the value back.
@@ -285,9 +293,6 @@ void append(bson_t& to, std::string_view key, const Value& value) {
       append(child, std::to_string(i), array->items[i]);
     }
     bson_append_array_end(&to, &child);
-  } else if (value.is<PreparedUpdate>()) {
-    // It stands in commands alone, and those are not written back.
-    throw Unsupported("the bytes of a prepared update");
   }
 }
 

@@ -86,21 +86,37 @@ struct Array {
 /// A stored document is never changed, only replaced, because members, oplogs and replies share it.
 using Document = std::shared_ptr<const Object>;  ///< null: there is none
 
-class Program;
-/// The update of a prepared command: a compiled pipeline and this command's parameters. It stands
-/// in the place of the pipeline; only an update understands it.
-struct PreparedUpdate {
-  std::shared_ptr<const Program> program;
-  std::shared_ptr<const std::vector<Value>> parameters;
-  bool operator==(const PreparedUpdate&) const = default;
-};
+/// The bytes of a document or an array, in those of the command that it came with.
+using PartOfBytes = std::shared_ptr<const std::uint8_t>;
+// Both throw Unsupported for a type that no lock here writes.
+void read(const PartOfBytes& bytes, std::shared_ptr<const Object>& to);
+void read(const PartOfBytes& bytes, std::shared_ptr<const Array>& to);
 
-/// Documents and arrays are shared and never changed, so that a copy of a value costs little: every
-/// command carries a pipeline, and most of it is the same each time.
+/// A document or an array is shared and never changed, so that a copy of a value costs little. What
+/// came as bytes is read when it is first looked at: every command carries a pipeline, and most of
+/// that is never evaluated.
+///
+/// INVARIANT: it has the value, or the bytes.
 template <typename T>
-struct Shared {
-  std::shared_ptr<const T> of;
-  bool operator==(const Shared& other) const { return of == other.of || *of == *other.of; }
+class Shared {
+ public:
+  explicit Shared(std::shared_ptr<const T> value) : value_(std::move(value)) {}
+  explicit Shared(PartOfBytes bytes) : bytes_(std::move(bytes)) {}
+
+  [[nodiscard]] const std::shared_ptr<const T>& get() const {
+    if (bytes_) {
+      read(bytes_, value_);
+      bytes_ = nullptr;
+    }
+    return value_;
+  }
+  bool operator==(const Shared& other) const {
+    return get() == other.get() || *get() == *other.get();
+  }
+
+ private:
+  mutable std::shared_ptr<const T> value_;
+  mutable PartOfBytes bytes_;
 };
 
 class Value {
@@ -112,24 +128,23 @@ class Value {
   // INVARIANT: `type_name()` lists its names in this order. `Missing` is first, because it is the
   // value of a default-constructed Value.
   using Any = std::variant<Missing, Null, bool, std::int32_t, std::int64_t, double, std::string,
-                           Date, Timestamp, Regex, Binary, Shared<Object>, Shared<Array>,
-                           PreparedUpdate>;
+                           Date, Timestamp, Regex, Binary, Shared<Object>, Shared<Array>>;
 
   Value() = default;
   template <typename T>
   Value(T value) : any_(stored(std::move(value))) {}  // NOLINT: a value of each kind is a Value
 
   /// Shares it. REQUIRES: it is there.
-  Value(Document document) : any_(Shared<Object>{std::move(document)}) {}  // NOLINT
+  Value(Document document) : any_(Shared<Object>(std::move(document))) {}  // NOLINT
 
   /// REQUIRES: it is one.
-  [[nodiscard]] Document document() const { return std::get<Shared<Object>>(any_).of; }
+  [[nodiscard]] Document document() const { return std::get<Shared<Object>>(any_).get(); }
 
   template <typename T>
   [[nodiscard]] const T* as() const {
     const auto* found = std::get_if<Stored<T>>(&any_);
     if constexpr (kShared<T>) {
-      return found == nullptr ? nullptr : found->of.get();
+      return found == nullptr ? nullptr : found->get().get();
     } else {
       return found;
     }
@@ -157,7 +172,7 @@ class Value {
   template <typename T>
   static Stored<T> stored(T value) {
     if constexpr (kShared<T>) {
-      return {std::make_shared<const T>(std::move(value))};
+      return Stored<T>(std::make_shared<const T>(std::move(value)));
     } else {
       return value;
     }
@@ -172,7 +187,7 @@ class Value {
 /// first.
 [[nodiscard]] int compare(const Value& a, const Value& b);
 
-/// Throws Unsupported for a type that no lock here writes.
+/// What is nested in it is read when it is looked at.
 [[nodiscard]] Object to_object(const bson_t& bytes);
 /// A missing value appends nothing.
 void append(bson_t& to, std::string_view key, const Value& value);
