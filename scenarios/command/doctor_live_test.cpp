@@ -40,6 +40,11 @@ TEST_F(Doctor, FindsAShardOnWhichNoLockIsTaken) {
   const auto before = says(set.uri(), 0);
   EXPECT_FALSE(has(before, "is a shard")) << before;
   EXPECT_TRUE(has(before, "a set of one member: ")) << before;
+  for (const char* subject : {"server", "members", "clocks", "journal", "writes", "write concern",
+                              "permissions", "TTL index", "documents"}) {
+    EXPECT_TRUE(std::regex_search(before, std::regex("(fine|note) +" + std::string(subject) + " ")))
+        << subject << " in\n" << before;
+  }
   const Json identity{{"_id", "shardIdentity"},
                       {"shardName", "one"},
                       {"clusterId", {{"$oid", "0123456789abcdef01234567"}}},
