@@ -1,7 +1,8 @@
-#include "properties/fidelity/server_comparison.hpp"
+#include "properties/fidelity/server_comparison_requests.hpp"
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 
 #include "core/document/lock_queue.hpp"
 #include "mongo/replies.hpp"
@@ -11,10 +12,7 @@ namespace {
 
 using sim::simulated::Array;
 using sim::simulated::Bytes;
-using sim::simulated::Date;
-using sim::simulated::Object;
 using sim::simulated::Timestamp;
-using sim::simulated::Value;
 
 /// Masks what no reader of a reply uses, and what names objects of this run. Error labels are
 /// masked because the adapter goes by codes.
@@ -102,11 +100,11 @@ std::string render(const Request& request, const Answer& answer) {
 
 Call Stage::send(int member, const Request& request) {
   requests_.push_back(request);
-  return cluster.send(member, request.bytes);
+  return set_.send(member, request.bytes);
 }
 
 Answer Stage::note(const std::string& label, Call call, std::int64_t limit_ms) {
-  Answer answer = cluster.await(call, limit_ms);
+  Answer answer = set_.await(call, limit_ms);
   lines_.push_back({label, render(requests_.at(call), answer)});
   times_.resize(lines_.size());
   const Value* time = answer.reply.find("operationTime");
@@ -137,17 +135,46 @@ std::vector<Seen> Stage::lines() const {
   return lines;
 }
 
-std::vector<Script> scripts() {
-  std::vector<Script> all;
-  for (const auto* some :
-       {&failover_scripts(), &clock_scripts(), &stream_scripts(), &queue_scripts()}) {
-    all.insert(all.end(), some->begin(), some->end());
+void Stage::isolate(int member, bool on) {
+  const sim::LinkRule rule{.hold_requests = on, .hold_replies = on};
+  for (int other = 0; other < servers_.links.size(); ++other) {
+    if (other == member) continue;
+    for (const char* what : {"/beat", "/sync"}) {
+      for (const auto& [from, to] : {std::pair(member, other), std::pair(other, member)}) {
+        const sim::Link link{sim::member_name(from) + what, to};
+        // What waited is lost.
+        if (!on) servers_.links.reset_link(link);
+        servers_.links.set_link_rule(link, rule);
+      }
+    }
   }
-  return all;
 }
 
-std::vector<Seen> run_script(const Script& script, Cluster& cluster) {
-  Stage stage(cluster);
+void Stage::wait_until(const std::function<bool()>& is_so) {
+  const auto over_ms = set_.true_ms() + 30'000;
+  while (!is_so()) {
+    if (set_.true_ms() > over_ms) throw std::runtime_error("no member became primary");
+    set_.pass(10);
+  }
+}
+
+void Stage::step_up(int member) {
+  wait_until([&] {
+    (void)servers_.members->step_up(member, milliseconds(1'000));
+    return servers_.members->is_primary(member);
+  });
+}
+
+int Stage::primary() {
+  wait_until([this] { return servers_.members->primary() >= 0; });
+  return servers_.members->primary();
+}
+
+std::vector<Seen> run_script(const Script& script, ComparedSet& set) {
+  Stage stage(set);
+  // Both sets have the collection from now on, and every member of them.
+  stage.ask("first write", 0, put("warm", std::int32_t{0}));
+  stage.catch_up();
   script.run(stage);
   return stage.lines();
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "properties/fidelity/server_comparison_real.hpp"
+#include "properties/fidelity/server_comparison.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -36,11 +36,11 @@ class ServerComparison : public testing::TestWithParam<Script> {};
 TEST_P(ServerComparison, TheSimulatedSetAnswersAsARealOneDoes) {
   constexpr std::uint64_t kSeeds = 24;
   const std::string name = GetParam().name;
-  const auto real = render(name, run_script(GetParam(), *real_cluster()));
+  const auto real = render(name, run_script(GetParam(), *real_set()));
   std::printf("%s", real.c_str());
   std::string first;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const auto simulated = render(name, run_script(GetParam(), *simulated_cluster(seed)));
+    const auto simulated = render(name, run_script(GetParam(), *simulated_set(seed)));
     if (simulated == real) return;
     if (seed == 1) first = simulated;
   }

@@ -1,5 +1,3 @@
-#include "properties/fidelity/server_comparison_real.hpp"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,21 +8,19 @@
 #include <stdexcept>
 #include <thread>
 
-#include "sim/live/servers/replica_set.hpp"
+#include "properties/fidelity/server_comparison.hpp"
+#include "sim/live/servers/real_servers.hpp"
 #include "sim/live/system/loopback.hpp"
-#include "sim/plan/fault.hpp"
 
 namespace leasehold::properties {
 namespace {
 
-using sim::live::Json;
 using sim::simulated::Bytes;
 using sim::simulated::Object;
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr const char* kDatabase = "comparison";
-constexpr const char* kHoldInside = "hangBeforeFindAndModifyPerformsUpdate";
 constexpr std::int32_t kOpMsg = 2013;
 constexpr std::size_t kHeader = 16, kBeforeBody = 21;
 
@@ -100,17 +96,30 @@ class Wire {
 };
 
 sim::live::ReplicaSetOptions options() {
-  return {.election_timeout_ms = static_cast<int>(Cluster::kElectionTimeout_ms),
-          .heartbeat_ms = static_cast<int>(Cluster::kHeartbeat_ms),
+  return {.election_timeout_ms = static_cast<int>(ComparedSet::kElectionTimeout_ms),
+          .heartbeat_ms = static_cast<int>(ComparedSet::kHeartbeat_ms),
           .faulty = true};
 }
 
-class RealCluster final : public Cluster {
+class RealSet final : public ComparedSet {
  public:
-  RealCluster() : set_(options()) {}
   /// Commands that wait for the lock must end before the members do.
-  ~RealCluster() override {
-    if (holding_ >= 0) let_go();
+  ~RealSet() override { let_go(); }
+
+  sim::ServerControl control() override { return {links_, &members_, &data_}; }
+  void hold_replication(bool on) override {
+    const int primary = set_.primary();
+    for (int m = 0; m < set_.size(); ++m) {
+      if (!on || m != primary) set_.fail_point(m, "stopReplProducer", on ? "alwaysOn" : "off");
+    }
+  }
+  void catch_up() override {
+    sim::live::until_true("a write on every member",
+                          [this] { return members_.all_have_all_data(); });
+  }
+  std::int64_t true_ms() override {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<milliseconds>(now).count();
   }
 
   Call send(int member, const Object& command) override {
@@ -122,104 +131,64 @@ class RealCluster final : public Cluster {
     calls_.back().send(addressed);
     return calls_.size() - 1;
   }
-
   void hold_next_inside(std::int64_t ms, Hold hold) override {
-    holding_ = set_.primary();
-    hold_ = hold;
-    if (hold == Hold::fail_point) set_.fail_point(holding_, kHoldInside, "alwaysOn");
-    if (hold == Hold::lock) set_.member(holding_).must("admin", {{"fsync", 1}, {"lock", true}});
-    let_go_ = SteadyClock::now() + milliseconds(ms);
+    held_ = set_.primary();
+    let_go_at_ = SteadyClock::now() + milliseconds(ms);
+    inside_ = std::nullopt;
+    if (hold == Hold::lock) {
+      set_.member(held_).must("admin", {{"fsync", 1}, {"lock", true}});
+    } else {
+      inside_ = data_.hold_inside("", ms, ms);
+      inside_.value().begin();
+    }
   }
-
   Answer await(Call call, std::int64_t limit_ms) override {
     const auto until = SteadyClock::now() + milliseconds(limit_ms);
-    if (holding_ >= 0 && let_go_ < until) {
-      const auto early = calls_.at(call).await(let_go_);
+    if (held_ >= 0 && let_go_at_ < until) {
+      const auto early = calls_.at(call).await(let_go_at_);
       if (early.kind != Answer::Kind::silent) return early;
       let_go();
     }
     return calls_.at(call).await(until);
   }
-
   void hang_up(Call call) override { calls_.at(call).hang_up(); }
-
   void pass(std::int64_t ms) override {
     const auto until = SteadyClock::now() + milliseconds(ms);
-    if (holding_ >= 0 && let_go_ < until) {
-      std::this_thread::sleep_until(let_go_);
+    if (held_ >= 0 && let_go_at_ < until) {
+      std::this_thread::sleep_until(let_go_at_);
       let_go();
     }
     std::this_thread::sleep_until(until);
   }
 
-  void isolate(int member, bool on) override {
-    for (int other = 0; other < kMembers; ++other) {
-      if (other == member) continue;
-      for (const char* what : {"/beat", "/sync"}) {
-        hold(sim::member_name(member) + what, other, on);
-        hold(sim::member_name(other) + what, member, on);
-      }
-    }
-  }
-
-  void hold_replication(bool on) override {
-    const int primary = set_.primary();
-    for (int m = 0; m < kMembers; ++m) {
-      if (!on || m != primary) set_.fail_point(m, "stopReplProducer", on ? "alwaysOn" : "off");
-    }
-  }
-
-  void step_up(int member) override { set_.step_up(member); }
-  void step_down() override { (void)set_.step_down(); }
-  void stop(int member) override { set_.stop(member); }
-  void go_on(int member) override { set_.resume(member); }
-  void kill(int member) override { set_.mongod(member).kill(); }
-  void move_clock(int member, std::int64_t ahead_ms) override {
-    set_.mongod(member).clock().set(milliseconds(ahead_ms));
-  }
-  void set_ttl(bool on) override {
-    for (int m = 0; m < kMembers; ++m) {
-      set_.member(m).must("admin", {{"setParameter", 1}, {"ttlMonitorEnabled", on}});
-    }
-  }
-
-  std::int64_t wall_ms(int member) override {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    const auto ahead = set_.mongod(member).clock().ahead();
-    return std::chrono::duration_cast<milliseconds>(now + ahead).count();
-  }
-  int primary() override { return set_.primary(); }
-  void catch_up() override {
-    sim::live::until_true("a write on every member",
-                          [this] { return set_.confirms(kMembers, milliseconds(500)); });
-  }
-
  private:
   void let_go() {
-    const int member = std::exchange(holding_, -1);
-    if (hold_ == Hold::fail_point) set_.fail_point(member, kHoldInside, "off");
-    if (hold_ == Hold::lock) set_.member(member).must("admin", {{"fsyncUnlock", 1}});
-  }
-  void hold(const std::string& peer, int member, bool on) {
-    if (on) return set_.proxy().set(peer, member, {.hold_requests = true, .hold_replies = true});
-    set_.proxy().reset(peer, member);
-    set_.proxy().set(peer, member, {});
+    const int member = std::exchange(held_, -1);
+    if (member < 0) return;
+    if (inside_) {
+      (void)inside_->end();
+    } else {
+      set_.member(member).must("admin", {{"fsyncUnlock", 1}});
+    }
   }
 
-  sim::live::ReplicaSet set_;
+  sim::live::ReplicaSet set_{options()};
+  sim::live::RealMembers members_{set_, "leasehold_start"};
+  sim::live::RealData data_{set_, {kDatabase + std::string(".locks"), ""}};
+  sim::live::ProxiedLinks links_{set_};
   std::vector<Wire> calls_;
-  int holding_ = -1;
-  Hold hold_ = Hold::lock;
-  SteadyClock::time_point let_go_;
+  int held_ = -1;  ///< the member inside which a command waits
+  std::optional<sim::DataControl::Inside> inside_;  ///< nothing: it waits for a lock
+  SteadyClock::time_point let_go_at_;
 };
 
 }  // namespace
 
-std::unique_ptr<Cluster> real_cluster() {
+std::unique_ptr<ComparedSet> real_set() {
   constexpr int kTries = 3;  // a port that was free may be taken by the time that it is used
   for (int i = 1;; ++i) {
     try {
-      return std::make_unique<RealCluster>();
+      return std::make_unique<RealSet>();
     } catch (const sim::live::NoMongod&) {
       if (i == kTries) throw;
     }

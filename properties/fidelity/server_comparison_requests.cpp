@@ -16,7 +16,7 @@ Object concern(const Value& w, int wtimeout_ms) {
 Request as_sent(Command command) {
   command.id = 1;
   if (command.timeout.count() == 0) command.timeout = kTimeout;
-  const auto bytes = mongo::build(command, Cluster::kCollection);
+  const auto bytes = mongo::build(command, ComparedSet::kCollection);
   return {sim::simulated::to_object(*bytes.get()), command};
 }
 
@@ -78,7 +78,7 @@ Request stream(core::StreamCommand::Step step, std::int64_t cursor, milliseconds
 Request ttl_index() { return as_sent({.body = core::EnsureIndexCommand{}}); }
 
 Request put(const char* name, const Value& x, const Value& w, int wtimeout_ms) {
-  return {make({{"findAndModify", std::string(Cluster::kCollection)},
+  return {make({{"findAndModify", std::string(ComparedSet::kCollection)},
                 {"query", make({{"_id", std::string(name)}})},
                 {"update", make({{"$set", make({{"x", x}})}})},
                 {"upsert", true},
@@ -87,7 +87,7 @@ Request put(const char* name, const Value& x, const Value& w, int wtimeout_ms) {
 }
 
 Request upsert_under(const char* name, const char* unique_field_taken) {
-  return {make({{"findAndModify", std::string(Cluster::kCollection)},
+  return {make({{"findAndModify", std::string(ComparedSet::kCollection)},
                 {"query", make({{"_id", std::string(name)}, {"lockId", std::string("nobody's")}})},
                 {"update", make({{"$set", make({{"x", std::string(unique_field_taken)}})}})},
                 {"upsert", true},
@@ -98,7 +98,7 @@ Request upsert_under(const char* name, const char* unique_field_taken) {
 Request insert_in_transaction(char id, const char* resource) {
   const auto document =
       make({{"resourceId", std::string(resource)}, {"clientId", std::string("c")}});
-  return {make({{"insert", std::string(Cluster::kCollection)},
+  return {make({{"insert", std::string(ComparedSet::kCollection)},
                 {"documents", list({document})},
                 {"lsid", session(id)},
                 {"txnNumber", std::int64_t{1}},
@@ -118,7 +118,7 @@ Request unique_index() {
   const auto index = make({{"key", make({{"resourceId", std::int32_t{1}}})},
                            {"name", std::string("resourceId_1")},
                            {"unique", true}});
-  return {make({{"createIndexes", std::string(Cluster::kCollection)},
+  return {make({{"createIndexes", std::string(ComparedSet::kCollection)},
                 {"indexes", list({index})},
                 {"writeConcern", concern(std::string("majority"), 5'000)}})};
 }
@@ -138,11 +138,6 @@ std::string apart(Date date, std::int64_t from_ms) {
 std::int64_t cursor_in(const Answer& answer) {
   const auto* cursor = answer.reply.find("cursor");
   return cursor == nullptr ? 0 : cursor->as<Object>()->find("id")->integer();
-}
-
-void begin(Stage& s) {
-  s.ask("first write", 0, put("warm", std::int32_t{0}));
-  s.cluster.catch_up();
 }
 
 }  // namespace leasehold::properties

@@ -54,7 +54,4 @@ inline constexpr core::Owner kA{1, 1}, kB{2, 2}, kC{3, 3};
 [[nodiscard]] std::string apart(Date date, std::int64_t from_ms);
 [[nodiscard]] std::int64_t cursor_in(const Answer& answer);
 
-/// Both servers have the collection, and every member has it.
-void begin(Stage& s);
-
 }  // namespace leasehold::properties

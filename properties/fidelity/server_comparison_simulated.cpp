@@ -1,31 +1,37 @@
-#include <algorithm>
 #include <deque>
-#include <stdexcept>
 
 #include "properties/fidelity/server_comparison.hpp"
-#include "sim/virtual/servers/replica_set.hpp"
+#include "sim/virtual/cluster.hpp"
 
 namespace leasehold::properties {
 namespace {
 
-using sim::Random;
 using sim::simulated::EventQueue;
 using sim::simulated::FencedWrite;
 using sim::simulated::kMs;
 using sim::simulated::Object;
 using sim::simulated::ReplicaSet;
 
-constexpr std::int64_t kStartUp_ms = 1'000;
-
-class SimulatedCluster final : public Cluster {
+class SimulatedSet final : public ComparedSet {
  public:
-  explicit SimulatedCluster(std::uint64_t seed)
-      : random_(seed),
-        servers_(
-            queue_, random_,
-            {.election_timeout_ns = kElectionTimeout_ms * kMs, .heartbeat_ns = kHeartbeat_ms * kMs},
-            {}) {
-    pass(kStartUp_ms);
+  explicit SimulatedSet(std::uint64_t seed) : random_(seed) { pass(1'000); }
+
+  sim::ServerControl control() override { return faults_.control(); }
+  void hold_replication(bool on) override {
+    const int primary = servers_.primary();
+    for (int m = 0; m < ReplicaSet::kMembers; ++m) {
+      if (!on || m != primary) servers_.set_fetching(m, !on);
+    }
+  }
+  void catch_up() override {
+    const auto write = std::make_shared<const FencedWrite>(
+        FencedWrite{.name = "catching up", .token = 1});
+    run(30'000, [this] { return servers_.primary() >= 0; });
+    servers_.fenced_write(servers_.primary(), write, [](auto, const auto&) {});
+    pass(1'000);
+  }
+  std::int64_t true_ms() override {
+    return ReplicaSet::Settings{}.epoch_ms + queue_.now() / kMs;
   }
 
   Call send(int member, const Object& command) override {
@@ -42,9 +48,7 @@ class SimulatedCluster final : public Cluster {
                      });
     return calls_.size() - 1;
   }
-
   void hold_next_inside(std::int64_t ms, Hold) override { next_waits_ms_ = ms; }
-
   Answer await(Call call, std::int64_t limit_ms) override {
     const Answer& answer = calls_.at(call);
     run(limit_ms, [&answer] { return answer.kind != Answer::Kind::silent; });
@@ -53,46 +57,6 @@ class SimulatedCluster final : public Cluster {
   void hang_up(Call call) override { calls_.at(call).kind = Answer::Kind::broken; }
   void pass(std::int64_t ms) override {
     run(ms, [] { return false; });
-  }
-
-  void isolate(int member, bool on) override {
-    for (int other = 0; other < kMembers; ++other) {
-      if (other != member) servers_.set_link(member, other, !on);
-    }
-  }
-  void hold_replication(bool on) override {
-    const int primary = servers_.primary();
-    for (int m = 0; m < kMembers; ++m) {
-      if (!on || m != primary) servers_.set_fetching(m, !on);
-    }
-  }
-  void step_up(int member) override {
-    for (int tries = 0; servers_.primary() != member; ++tries) {
-      if (tries == 100) throw std::runtime_error("no step-up");
-      servers_.step_up(member);
-      pass(10);
-    }
-  }
-  void step_down() override { servers_.step_down_primary(); }
-  void stop(int member) override { servers_.stop(member); }
-  void go_on(int member) override { servers_.go_on(member); }
-  void kill(int member) override { servers_.kill(member); }
-  void move_clock(int member, std::int64_t ahead_ms) override {
-    servers_.set_clock(member, ahead_ms, 0);
-  }
-  void set_ttl(bool on) override {
-    for (int m = 0; m < kMembers; ++m) servers_.set_ttl_monitor(m, on);
-  }
-  std::int64_t wall_ms(int member) override { return servers_.clock_ms(member); }
-  int primary() override {
-    run(30'000, [this] { return servers_.primary() >= 0; });
-    return servers_.primary();
-  }
-  void catch_up() override {
-    const auto write = std::make_shared<const FencedWrite>(
-        FencedWrite{.name = "catching up", .token = 1});
-    servers_.fenced_write(primary(), write, [](auto, const auto&) {});
-    pass(1'000);
   }
 
  private:
@@ -105,16 +69,23 @@ class SimulatedCluster final : public Cluster {
   }
 
   EventQueue queue_;
-  Random random_;
-  ReplicaSet servers_;
+  sim::Random random_;
+  sim::simulated::Shards servers_{queue_,
+                                  random_,
+                                  {.election_timeout_ns = kElectionTimeout_ms * kMs,
+                                   .heartbeat_ns = kHeartbeat_ms * kMs},
+                                  {}};
+  const sim::simulated::SimulatedProcesses::All none_;
+  sim::simulated::SimulatedProcesses processes_{queue_, none_, nullptr, nullptr};
+  sim::simulated::SimulatedServers faults_{queue_, servers_, processes_};
   std::deque<Answer> calls_;  ///< where replies are written to
   std::int64_t next_waits_ms_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Cluster> simulated_cluster(std::uint64_t seed) {
-  return std::make_unique<SimulatedCluster>(seed);
+std::unique_ptr<ComparedSet> simulated_set(std::uint64_t seed) {
+  return std::make_unique<SimulatedSet>(seed);
 }
 
 }  // namespace leasehold::properties

@@ -213,6 +213,10 @@ void Shards::set_replication_delay(int member, std::int64_t delay_ns) {
   for (auto& set : sets_) set.set_replication_delay(member, delay_ns);
 }
 
+void Shards::set_fetching(int member, bool on) {
+  for (auto& set : sets_) set.set_fetching(member, on);
+}
+
 void Shards::set_clock(int member, std::int64_t offset_ms, std::int64_t rate_ppm) {
   for (auto& set : sets_) set.set_clock(member, offset_ms, rate_ppm);
 }

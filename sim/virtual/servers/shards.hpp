@@ -71,6 +71,7 @@ class Shards {
   void set_link(int a, int b, bool up);
   void fail_fetch(int member, int source);
   void set_replication_delay(int member, std::int64_t delay_ns);
+  void set_fetching(int member, bool on);
   void set_clock(int member, std::int64_t offset_ms, std::int64_t rate_ppm);
   [[nodiscard]] std::int64_t clock_ms(int member) const { return serving().clock_ms(member); }
   void set_ttl_monitor(int member, bool on);

@@ -1,0 +1,478 @@
+#include "properties/fidelity/server_comparison_requests.hpp"
+
+namespace leasehold::properties {
+
+const std::vector<Script>& scripts() {
+  static const std::vector<Script> all{
+    // What every command answers.
+    {"ordinary_life", [](Stage& s) {
+      const auto won = s.ask("acquire", 0, acquire("l", kA));
+      s.ask("refused", 0, acquire("l", kB));
+      s.ask("again", 0, acquire("l", kA));
+      s.ask("extend", 0, extend("l", kA, date_in(won, "acquiredAt")));
+      s.ask("extend another's", 0, extend("l", kB, date_in(won, "acquiredAt")));
+      s.ask("look", 0, look("l"));
+      s.ask("hand over", 0, hand_over("l", kA, kB));
+      s.ask("hand over what is not there", 0, hand_over("m", kA, kB));
+      s.ask("release another's", 0, release("l", kA));
+      s.ask("release", 0, release("l", kB));
+      s.ask("look again", 0, look("l"));
+    }},
+    // Without a transaction number the server cannot recognise a command.
+    {"sent_twice_is_executed_twice", [](Stage& s) {
+      const auto same = acquire("l", kA);
+      s.ask("once", 0, same);
+      s.ask("twice", 0, same);
+      s.ask("release", 0, release("l", kA));
+      s.ask("release twice", 0, release("l", kA));
+    }},
+    {"raced_upserts", [](Stage& s) {
+      constexpr int kRacers = 12;
+      std::vector<Call> calls;
+      for (int i = 0; i < kRacers; ++i) {
+        calls.push_back(s.send(0, acquire("l", {7, static_cast<std::uint64_t>(i)})));
+      }
+      int won = 0, refused = 0, other = 0;
+      for (int i = 0; i < kRacers; ++i) {
+        const auto answer = s.await(calls[static_cast<std::size_t>(i)], 10'000);
+        const auto* value = answer.reply.find("value");
+        const auto* document = value == nullptr ? nullptr : value->as<Object>();
+        const auto mine = lock_id({7, static_cast<std::uint64_t>(i)});
+        if (document == nullptr) {
+          ++other;
+        } else {
+          *document->find("lockId")->as<std::string>() == mine ? ++won : ++refused;
+        }
+      }
+      s.note("racers", std::to_string(won) + " won, " + std::to_string(refused) + " refused, " +
+                           std::to_string(other) + " had an error");
+    }},
+    {"duplicate_keys", [](Stage& s) {
+      s.ask("held", 0, acquire("l", kA));
+      s.ask("_id taken, filter does not match", 0, upsert_under("l", "x"));
+    }},
+    {"a_secondary_takes_nothing", [](Stage& s) {
+      s.ask("acquire", 1, acquire("l", kA));
+      s.ask("extend", 1, extend("l", kA, {}));
+      s.ask("release", 1, release("l", kA));
+      s.ask("look", 1, look("l"));
+      s.ask("open a stream", 1, stream(core::StreamCommand::Step::open));
+      s.ask("insert in a transaction", 1, insert_in_transaction('a', "r"));
+    }},
+
+    // A majority that cannot be reached.
+
+    {"isolated_primary_and_a_real_write", [](Stage& s) {
+      s.isolate(0, true);
+      s.ask("acquire", 0, acquire("l", kA, milliseconds(500)));
+    }},
+    {"isolated_primary_and_a_no_op", [](Stage& s) {
+      s.ask("held", 0, acquire("l", kA));
+      s.isolate(0, true);
+      s.ask("nothing new: a refusal", 0, acquire("l", kB, milliseconds(500)));
+      s.ask("a write of another", 0, put("foreign", std::int32_t{1}, std::int32_t{1}));
+      s.ask("refusal beside it", 0, acquire("l", kB, milliseconds(500)));
+      s.ask("no document beside it", 0, release("none", kB, milliseconds(500)));
+    }},
+    {"held_replication", [](Stage& s) {
+      s.hold_replication(true);
+      s.ask("acquire", 0, acquire("l", kA, milliseconds(500)));
+      s.ask("refused", 0, acquire("l", kB, milliseconds(500)));
+      const auto waits = s.send(0, acquire("m", kA));
+      s.pass(300);
+      s.hold_replication(false);
+      s.note("waited until it was let go", waits);
+    }},
+    {"time_is_up_while_it_waits_for_a_majority", [](Stage& s) {
+      s.hold_replication(true);
+      Request request = put("l", std::int32_t{1}, std::string("majority"), 5'000);
+      request.bytes.set("maxTimeMS", std::int32_t{300});
+      s.ask("max time before the write concern's", 0, request);
+    }},
+    {"time_is_up_inside", [](Stage& s) {
+      s.hold_next_inside(1'500);
+      const auto held = s.send(0, acquire("l", kA, milliseconds(500)));
+      s.note("held", held);
+      s.pass(1'500);
+      s.ask("look", 0, look("l"));
+    }},
+    {"held_inside", [](Stage& s) {
+      s.hold_next_inside(500);
+      const auto held = s.send(0, acquire("l", kA));
+      s.pass(100);
+      s.ask("a read passes it", 0, look("l"));
+      s.note("held", held);
+    }},
+
+    // Elections.
+
+    {"step_down_while_a_write_waits", [](Stage& s) {
+      s.hold_replication(true);
+      const auto acquires = s.send(0, acquire("l", kA));
+      const auto releases = s.send(0, release("warm", kA));
+      s.pass(200);
+      s.step_down();
+      s.note("the acquire", acquires);
+      s.note("the release", releases);
+      s.ask("the next", 0, acquire("m", kA));
+    }},
+    {"step_down_while_it_is_held_inside", [](Stage& s) {
+      s.hold_next_inside(1'200, Hold::fail_point);
+      const auto held = s.send(0, acquire("l", kA));
+      s.pass(200);
+      s.step_down();
+      s.note("held", held);
+    }},
+    {"another_steps_up_while_a_write_waits", [](Stage& s) {
+      s.hold_replication(true);
+      const auto waits = s.send(0, acquire("l", kA));
+      s.pass(200);
+      s.step_up(1);
+      s.note("the acquire", waits);
+      s.hold_replication(false);
+      s.catch_up();
+      s.ask("rolled back", 1, look("l"));
+      s.ask("taken by another", 1, acquire("l", kB));
+      s.ask("the old primary", 0, acquire("l", kB));
+    }},
+    {"a_write_survives_a_clean_failover", [](Stage& s) {
+      s.ask("acquire", 0, acquire("l", kA));
+      s.step_up(1);
+      s.ask("look", 1, look("l"));
+      s.ask("refused", 1, acquire("l", kB));
+      s.ask("release", 1, release("l", kA));
+    }},
+    {"isolated_primary_leaves_its_office", [](Stage& s) {
+      s.isolate(0, true);
+      s.ask("write for one", 0, put("l", std::int32_t{1}, std::int32_t{1}));
+      const auto waits = s.send(0, acquire("m", kA, milliseconds(9'000)));
+      s.note("while it is deposed", waits);
+      s.ask("afterwards", 0, acquire("m", kA));
+      const int next = s.primary();
+      s.ask("its successor", next, acquire("m", kB));
+      s.isolate(0, false);
+      s.catch_up();
+      s.ask("rolled back", next, look("l"));
+    }},
+    {"two_primaries", [](Stage& s) {
+      s.isolate(0, true);
+      s.step_up(1);
+      s.leave_out_times();
+      s.ask("old, for one", 0, put("l", std::int32_t{1}, std::int32_t{1}));
+      s.ask("new, for one", 1, put("l", std::int32_t{2}, std::int32_t{1}));
+      s.ask("old, for a majority", 0, acquire("m", kA, milliseconds(300)));
+      s.ask("new, for a majority", 1, acquire("m", kB));
+      s.isolate(0, false);
+      s.catch_up();
+      s.ask("what is left", 1, look("m"));
+    }},
+
+    // Members that stop or die.
+
+    {"zombies_of_a_short_stop", [](Stage& s) {
+      s.stop(0);
+      const auto waits = s.send(0, acquire("l", kA));
+      s.note("while it is stopped", waits, 300);
+      s.go_on(0);
+      s.note("once it goes on", waits);
+    }},
+    // Commands that no client waits for any more are executed.
+    {"zombies_of_closed_connections", [](Stage& s) {
+      s.stop(0);
+      const auto closed = s.send(0, acquire("l", kA));
+      s.pass(200);
+      s.hang_up(closed);
+      s.pass(200);
+      s.go_on(0);
+      s.pass(700);
+      s.ask("what it wrote", 0, look("l"));
+    }},
+    {"zombies_of_a_deposed_primary", [](Stage& s) {
+      s.stop(0);
+      const auto acquires = s.send(0, acquire("l", kA));
+      s.step_up(1);
+      s.leave_out_times();
+      s.ask("its successor", 1, acquire("l", kB));
+      s.go_on(0);
+      s.note("once it goes on", acquires);
+      s.catch_up();
+      s.ask("what is left", 1, look("l"));
+    }},
+    {"killed_while_a_write_waits", [](Stage& s) {
+      s.hold_replication(true);
+      const auto waits = s.send(0, acquire("l", kA));
+      s.pass(200);
+      s.kill(0);
+      s.note("the acquire", waits);
+      s.ask("the next", 0, acquire("l", kA));
+    }},
+
+    // Clocks that jump, and the TTL monitor.
+    {"clock_jumps_during_a_held_command", [](Stage& s) {
+      const auto before = s.wall_ms(0);
+      s.hold_next_inside(600);
+      const auto held = s.send(0, acquire("l", kA));
+      s.pass(200);
+      s.move_clock(0, -30'000);
+      const auto answer = s.note("held", held);
+      s.note("$$NOW", apart(date_in(answer, "acquiredAt"), before));
+      const auto after = s.ask("the next", 0, acquire("m", kA));
+      s.note("$$NOW of the next", apart(date_in(after, "acquiredAt"), before));
+    }},
+    // maxTimeMS is of the wall clock too.
+    {"clock_jumps_past_the_time_of_a_held_command", [](Stage& s) {
+      s.hold_next_inside(800);
+      const auto held = s.send(0, acquire("l", kA));
+      s.pass(200);
+      s.move_clock(0, 30'000);
+      s.note("held", held);
+    }},
+    {"clock_of_a_stopped_member_jumps", [](Stage& s) {
+      const auto before = s.wall_ms(0);
+      s.stop(0);
+      const auto waits = s.send(0, acquire("l", kA));
+      s.move_clock(0, 30'000);
+      s.go_on(0);
+      const auto answer = s.note("once it goes on", waits);
+      s.note("$$NOW", apart(date_in(answer, "acquiredAt"), before));
+    }},
+    // Operation times never go back.
+    {"clock_goes_back", [](Stage& s) {
+      s.move_clock(0, 60'000);
+      s.ask("ahead", 0, acquire("l", kA));
+      s.move_clock(0, 0);
+      const auto now = s.wall_ms(0);
+      const auto answer = s.ask("back", 0, acquire("m", kA));
+      s.note("$$NOW", apart(date_in(answer, "acquiredAt"), now));
+    }},
+    {"a_clock_that_goes_back_stretches_wtimeout", [](Stage& s) {
+      s.hold_replication(true);
+      const auto waits = s.send(0, put("l", std::int32_t{1}, std::string("majority"), 600));
+      s.pass(200);
+      s.move_clock(0, -1'500);
+      s.note("when it would have ended", waits, 1'000);
+      s.note("by its own clock", waits);
+    }},
+    {"a_secondary_that_jumps_stands_for_election", [](Stage& s) {
+      s.move_clock(1, 3 * ComparedSet::kElectionTimeout_ms);
+      s.pass(ComparedSet::kElectionTimeout_ms / 2);
+      s.note("primary", std::to_string(s.primary()));
+      s.ask("the old one", 0, acquire("l", kA));
+    }},
+    {"a_secondary_that_jumps_back_does_not", [](Stage& s) {
+      s.move_clock(1, -30'000);
+      s.pass(ComparedSet::kElectionTimeout_ms / 2);
+      s.note("primary", std::to_string(s.primary()));
+    }},
+    {"a_primary_that_jumps", [](Stage& s) {
+      s.move_clock(0, 3 * ComparedSet::kElectionTimeout_ms);
+      s.pass(1'000);
+      s.ask("at once", 0, look("l"));
+    }},
+    {"a_secondary_that_was_stopped_may_stand", [](Stage& s) {
+      s.stop(1);
+      s.pass(2 * ComparedSet::kElectionTimeout_ms);
+      s.go_on(1);
+      s.pass(1'000);
+      s.note("primary", std::to_string(s.primary()));
+    }},
+
+    // The TTL monitor.
+
+    {"ttl_deletes_what_is_expired", [](Stage& s) {
+      s.ask("index", 0, ttl_index());
+      s.catch_up();
+      const auto expires = [](const Value& value) {
+        return make({{"$set", make({{"expiresAt", value}})}});
+      };
+      const auto now = s.wall_ms(0);
+      const std::vector<std::pair<const char*, Value>> documents{
+          {"past", Date{now - 5'000}},
+          {"future", Date{now + 600'000}},
+          {"text", std::string("2001-01-01")},
+          {"number", std::int64_t{5}},
+          {"null", sim::simulated::Null{}},
+          {"dates", list({Date{now + 600'000}, Date{now - 5'000}})},
+          {"later-dates", list({Date{now + 600'000}, Date{now + 700'000}})},
+          {"texts", list({std::string("a")})}};
+      s.set_ttl(false);
+      s.pass(1'200);
+      for (const auto& [name, value] : documents) {
+        Request request = put(name, std::int32_t{1});
+        request.bytes.set("update", expires(value));
+        s.ask(name, 0, request);
+      }
+      s.pass(2'500);
+      for (const auto& [name, value] : documents) s.ask(std::string("off: ") + name, 0, look(name));
+      s.set_ttl(true);
+      s.pass(4'000);
+      for (const auto& [name, value] : documents) s.ask(std::string("on: ") + name, 0, look(name));
+    }},
+    {"ttl_goes_by_the_primarys_clock", [](Stage& s) {
+      s.ask("index", 0, ttl_index());
+      s.catch_up();
+      s.ask("held for a minute", 0, acquire("l", kA));
+      s.move_clock(0, 120'000);
+      s.pass(4'000);
+      s.ask("gone", s.primary(), look("l"));
+    }},
+
+    // Change streams and transactions.
+    {"a_stream_tells_of_deletions_in_order", [](Stage& s) {
+      for (const char* name : {"a", "b", "c"}) s.ask(name, 0, acquire(name, kA));
+      const auto cursor = cursor_in(s.ask("open", 0, stream(Step::open)));
+      const auto waits = s.send(0, stream(Step::next, cursor));
+      s.pass(100);
+      s.ask("b goes", 0, release("b", kA));
+      s.note("news", waits);
+      s.ask("no news", 0, stream(Step::next, cursor, milliseconds(600)));
+      s.ask("a goes", 0, release("a", kA));
+      s.ask("c goes", 0, release("c", kA));
+      s.ask("a comes", 0, acquire("a", kB));
+      s.pass(300);
+      s.ask("all news", 0, stream(Step::next, cursor));
+      s.ask("close", 0, stream(Step::close, cursor));
+      s.ask("closed", 0, stream(Step::next, cursor));
+      s.ask("close again", 0, stream(Step::close, cursor));
+    }},
+    {"a_stream_waits_for_the_majority", [](Stage& s) {
+      s.ask("held", 0, acquire("l", kA));
+      const auto cursor = cursor_in(s.ask("open", 0, stream(Step::open)));
+      s.hold_replication(true);
+      s.ask("goes", 0, release("l", kA, milliseconds(300)));
+      s.ask("no majority, no news", 0, stream(Step::next, cursor, milliseconds(900)));
+      const auto waits = s.send(0, stream(Step::next, cursor, milliseconds(6'000)));
+      s.pass(100);
+      s.hold_replication(false);
+      s.note("a majority has it", waits);
+    }},
+    {"a_stream_begins_where_an_attempt_was", [](Stage& s) {
+      s.ask("held before", 0, acquire("a", kB));
+      const auto held = s.ask("held", 0, acquire("b", kA));
+      s.ask("handed over", 0, hand_over("b", kA, kB));
+      const auto since = s.ask("open", 0, stream_of(kB.high, held.reply));
+      s.ask("news", 0, stream(Step::next, cursor_in(since), milliseconds(900)));
+    }},
+    {"a_stream_is_killed_while_it_waits", [](Stage& s) {
+      const auto cursor = cursor_in(s.ask("open", 0, stream(Step::open)));
+      const auto waits = s.send(0, stream(Step::next, cursor, milliseconds(9'000)));
+      s.pass(200);
+      s.ask("kill", 0, stream(Step::close, cursor));
+      s.note("who waited", waits);
+      s.ask("afterwards", 0, stream(Step::next, cursor));
+    }},
+    {"a_stream_and_a_step_down", [](Stage& s) {
+      s.ask("held", 0, acquire("l", kA));
+      const auto cursor = cursor_in(s.ask("open", 0, stream(Step::open)));
+      const auto waits = s.send(0, stream(Step::next, cursor, milliseconds(9'000)));
+      s.pass(200);
+      s.step_up(1);
+      s.note("while it waits", waits);
+      s.ask("afterwards", 0, stream(Step::next, cursor, milliseconds(600)));
+      s.ask("goes", 1, release("l", kA));
+      s.pass(500);
+      s.ask("the next", 0, stream(Step::next, cursor, milliseconds(600)));
+    }},
+    {"a_stream_and_a_rollback", [](Stage& s) {
+      s.ask("held", 0, acquire("l", kA));
+      const auto cursor = cursor_in(s.ask("open", 0, stream(Step::open)));
+      s.isolate(0, true);
+      s.leave_out_times();
+      s.ask("goes, for one", 0, put("m", std::int32_t{1}, std::int32_t{1}));
+      const auto waits = s.send(0, stream(Step::next, cursor, milliseconds(30'000)));
+      s.pass(200);
+      s.step_up(1);
+      s.pass(200);
+      s.isolate(0, false);
+      s.catch_up();
+      s.note("while it is rolled back", waits);
+      s.ask("afterwards", 0, stream(Step::next, cursor, milliseconds(600)));
+    }},
+
+    // Transactions.
+
+    {"transactions", [](Stage& s) {
+      s.ask("index", 0, unique_index());
+      s.catch_up();
+      s.ask("insert", 0, insert_in_transaction('a', "r"));
+      s.ask("insert the same", 0, insert_in_transaction('b', "r"));
+      s.ask("commit of the loser", 0, end_transaction("commitTransaction", 'b'));
+      s.ask("commit", 0, end_transaction("commitTransaction", 'a'));
+      s.ask("commit again", 0, end_transaction("commitTransaction", 'a'));
+      s.ask("insert what is there", 0, insert_in_transaction('c', "r"));
+      s.ask("insert another", 0, insert_in_transaction('d', "q"));
+      s.ask("abort", 0, end_transaction("abortTransaction", 'd'));
+      s.ask("commit after it", 0, end_transaction("commitTransaction", 'd'));
+      s.ask("commit of none", 0, end_transaction("commitTransaction", 'e'));
+    }},
+    {"a_transaction_and_a_step_down", [](Stage& s) {
+      s.ask("index", 0, unique_index());
+      s.catch_up();
+      s.ask("insert", 0, insert_in_transaction('a', "r"));
+      s.step_up(1);
+      s.catch_up();
+      s.ask("commit at the old one", 0, end_transaction("commitTransaction", 'a'));
+      s.ask("commit at the new one", 1, end_transaction("commitTransaction", 'a'));
+      s.ask("insert again", 1, insert_in_transaction('b', "r"));
+      s.ask("commit", 1, end_transaction("commitTransaction", 'b'));
+    }},
+    {"a_commit_waits_in_vain", [](Stage& s) {
+      s.ask("index", 0, unique_index());
+      s.catch_up();
+      s.ask("insert", 0, insert_in_transaction('a', "r"));
+      s.hold_replication(true);
+      s.ask("commit", 0, end_transaction("commitTransaction", 'a', 300));
+      s.hold_replication(false);
+    }},
+
+    // The queue in a lock's document.
+    {"a_lock_passes_along_its_queue", [](Stage& s) {
+      s.ask("A has it", 0, queue_up("l", kA));
+      s.ask("B waits", 0, queue_up("l", kB));
+      s.ask("C waits", 0, queue_up("l", kC));
+      s.ask("B again, at its place", 0, queue_up("l", kB, 3));
+      s.ask("B's late command changes nothing of it", 0, queue_up("l", kB, 2));
+      s.ask("A releases unless somebody waits", 0, release_unless_queued("l", kA));
+      // Offered each time, because the present second decides whether a lock is given at once.
+      s.ask("A offers", 0, pass_on("l", kA, true));
+      s.ask("B takes it", 0, queue_up("l", kB, 4));
+      s.ask("B has it, C waits", 0, look("l"));
+      s.ask("A has nothing to pass on", 0, pass_on("l", kA));
+      s.ask("C waits no longer", 0, pass_on("l", kC));
+      s.ask("B alone", 0, look("l"));
+      s.ask("C waits", 0, queue_up("l", kC));
+      s.ask("B offers", 0, pass_on("l", kB, true));
+      s.ask("who polls takes it, and C waits no longer first", 0, acquire("l", kA));
+      s.ask("C waits", 0, queue_up("l", kC));
+      s.ask("to C", 0, pass_on("l", kA, true));
+      s.ask("C to nobody", 0, pass_on("l", kC));
+      s.ask("nobody's", 0, look("l"));
+      s.ask("taken", 0, queue_up("l", kB));
+      s.ask("B releases unless somebody waits", 0, release_unless_queued("l", kB));
+      s.ask("nothing there", 0, pass_on("l", kB));
+    }},
+    // With a short name the oplog has whole documents, with a long one what has changed.
+    {"a_stream_tells_whom_a_lock_is_passed_to", [](Stage& s) {
+      const std::string longer(100, 'l');
+      const auto cursor = cursor_in(s.ask("open", 0, stream_of(kB.high)));
+      for (const char* name : {"s", longer.c_str()}) {
+        s.ask("A has it", 0, queue_up(name, kA));
+        s.ask("B waits", 0, queue_up(name, kB));
+        s.ask("no news", 0, stream(Step::next, cursor, milliseconds(600)));
+        const auto waits = s.send(0, stream(Step::next, cursor, milliseconds(6'000)));
+        s.ask("offered to B", 0, pass_on(name, kA, true));
+        s.note("B hears", waits);
+        s.ask("B takes it", 0, queue_up(name, kB));
+        s.ask("its own write", 0, stream(Step::next, cursor));
+        s.ask("A waits", 0, queue_up(name, kA));
+        s.ask("that is no news for B", 0, stream(Step::next, cursor, milliseconds(600)));
+        s.ask("offered to A", 0, pass_on(name, kB, true));
+        s.ask("nor that", 0, stream(Step::next, cursor, milliseconds(600)));
+        s.ask("to nobody", 0, pass_on(name, kA));
+      }
+    }},
+  };
+  return all;
+}
+
+}  // namespace leasehold::properties
