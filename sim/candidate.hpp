@@ -49,7 +49,7 @@ class Candidate {
   Leadership leadership_;
 };
 
-/// What a process of a release without queues writes and reads, beside processes of this release.
+// What a process of a release without queues writes and reads, beside processes of this release.
 
 /// The command as such a process sends it: it writes the lockId alone, and owners that queue in the
 /// document lose their places. Null: as it is.

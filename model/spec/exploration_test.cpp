@@ -30,9 +30,7 @@ class CompleteScope : public testing::TestWithParam<NamedScope> {};
 TEST_P(CompleteScope, TheLockHoldsInEveryState) {
   const auto found = explore(GetParam().scope);
   EXPECT_EQ(found.verdict, Verdict::holds) << found.why;
-  if (GetParam().states != 0) {
-    EXPECT_EQ(found.states, GetParam().states);
-  }
+  EXPECT_EQ(found.states, GetParam().states);
   const Scope& scope = GetParam().scope;
   EXPECT_EQ(found.reached, kAllSituations - (scope.failovers ? 0 : kWriteMayBeRolledBack) -
                                (scope.queue > 0 ? 0 : kQueueHasAnEntry + kWaiterNotified));

@@ -129,6 +129,18 @@ class Run {
     }
   }
 
+  /// Nothing if the harness failed. The report has what the cases before showed.
+  std::optional<sim::RunResult> try_plan(const VerifyCase& one) {
+    try {
+      return run_plan(one);
+    } catch (const sim::live::NoServers&) {
+      throw;
+    } catch (const std::exception& error) {
+      report_.harness_failure = error.what();
+      return std::nullopt;
+    }
+  }
+
   sim::RunResult run_plan(const VerifyCase& one) {
     const auto number = std::to_string(one.number);
     const auto database = kDatabases + std::to_string(options_.seed) + "_" + number;
@@ -147,7 +159,9 @@ class Run {
   }
 
   void run_case(const VerifyCase& one) {
-    auto [history, took_effect, elapsed_ns, events, facts] = run_plan(one);
+    auto run = try_plan(one);
+    if (!run) return;
+    auto& [history, took_effect, elapsed_ns, events, facts] = *run;
     const auto [findings, arrows] = judge(history, report_.promises());
     report_.harness_failure = model::harness_failure(history);
     report_.stalls.add(stalls_in(history));
@@ -251,9 +265,8 @@ class Run {
   }
 
   bool breaks_live(const sim::Plan& plan, Check check) {
-    const auto history =
-        run_plan({kReduced + reducing_runs_++, plan, check == Check::G8}).history;
-    return breaks(judge(history, report_.promises()), check);
+    const auto run = try_plan({kReduced + reducing_runs_++, plan, check == Check::G8});
+    return run && breaks(judge(run->history, report_.promises()), check);
   }
 
   /// Beside the plan that it came from.

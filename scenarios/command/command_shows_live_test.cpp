@@ -181,6 +181,7 @@ TEST_F(Shows, ANameThatNoServerLooksUpIsUnavailable) {
 
 /// A holder whose lock others queue for.
 TEST_F(Shows, AQueueIsNotTakenForTheHolderAndForceFreesItsLock) {
+  std::promise<bool> granted;  // the first, because the providers' end waits for the call below
   ProviderOptions own;
   own.database = database_;
   own.holder = "the holder";
@@ -193,7 +194,6 @@ TEST_F(Shows, AQueueIsNotTakenForTheHolderAndForceFreesItsLock) {
   const auto lock = [&](const LockProvider& of) { return *of.create_lock(lock_, options); };
   auto held = lock(provider).try_acquire();
   ASSERT_TRUE(held);
-  std::promise<bool> granted;
   lock(other).acquire_async(seconds(60),
                             [&](auto handle) { granted.set_value(handle.has_value()); });
   ASSERT_TRUE(eventually([&] { return json_of({"show", lock_}).value("waiting", 0) == 1; }));

@@ -6,6 +6,7 @@
 namespace leasehold::lab {
 namespace {
 
+using sim::live::make_a_shard;
 using sim::live::ReplicaSet;
 
 /// A replica set of its own, to be made ill.
@@ -35,7 +36,6 @@ TEST_F(Doctor, FindsAStandaloneAndNoServer) {
 }
 
 TEST_F(Doctor, FindsAShardOnWhichNoLockIsTaken) {
-  using sim::live::Json;
   ReplicaSet set({.members = 1});
   const auto before = says(set.uri(), 0);
   EXPECT_FALSE(has(before, "is a shard")) << before;
@@ -45,12 +45,7 @@ TEST_F(Doctor, FindsAShardOnWhichNoLockIsTaken) {
     EXPECT_TRUE(std::regex_search(before, std::regex("(fine|note) +" + std::string(subject) + " ")))
         << subject << " in\n" << before;
   }
-  const Json identity{{"_id", "shardIdentity"},
-                      {"shardName", "one"},
-                      {"clusterId", {{"$oid", "0123456789abcdef01234567"}}},
-                      {"configsvrConnectionString", "configuration/127.0.0.1:1"}};
-  set.member(0).must("admin",
-                     {{"insert", "system.version"}, {"documents", Json::array({identity})}});
+  make_a_shard(set);
   EXPECT_TRUE(has(says(set.uri(), 1), "the set is a shard of a cluster"));
   const auto refused = run_program({LEASEHOLD_COMMAND_PROGRAM, "run", "-n", "job", "--", "true"});
   EXPECT_NE(refused.exit_code, 0);

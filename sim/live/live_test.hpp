@@ -25,6 +25,16 @@ inline ReplicaSet& shared_set() {
   return set;
 }
 
+/// Gives a set of one what the primary of a cluster's shard has.
+inline void make_a_shard(ReplicaSet& set) {
+  const Json identity{{"_id", "shardIdentity"},
+                      {"shardName", "one"},
+                      {"clusterId", {{"$oid", "0123456789abcdef01234567"}}},
+                      {"configsvrConnectionString", "configuration/127.0.0.1:1"}};
+  set.member(0).must("admin",
+                     {{"insert", "system.version"}, {"documents", Json::array({identity})}});
+}
+
 /// A database that no other test uses.
 inline std::string fresh_database() {
   static std::atomic<int> last = 0;
@@ -89,9 +99,9 @@ class CountedProvider {
   LockProvider provider;
 };
 
-/// Waits, with a limit, for an effect of another process or thread.
+/// Waits, with a limit, for an effect of another process or thread. A slow machine may take long.
 template <typename Condition>
-bool eventually(Condition condition, milliseconds limit = milliseconds(10'000)) {
+bool eventually(Condition condition, milliseconds limit = std::chrono::minutes(1)) {
   const auto until = std::chrono::steady_clock::now() + limit;
   while (std::chrono::steady_clock::now() < until) {
     if (condition()) return true;

@@ -249,13 +249,14 @@ TEST(LiveReplyLost, ARetryAfterACutSocketIsExactlyOneHolder) {
 TEST(LiveMany, TwoThousandLocksAreExtendedInFourCommandsARound) {
   constexpr int kLocks = 2'000, kRounds = 5;
   const auto database = fresh_database();
-  const CountedProvider p(database);
   std::mutex mutex;
   std::vector<LockHandle> handles;
   std::condition_variable changed;
   std::atomic<int> asked = 0;
   // As many at a time as the servers answer within an operation timeout.
-  const std::function<void()> ask = [&] {
+  std::function<void()> ask;
+  const CountedProvider p(database);  // the last, because its end waits for the calls above
+  ask = [&] {
     const int i = asked++;
     if (i >= kLocks) return;
     p.lock("n" + std::to_string(i), milliseconds(9'000))

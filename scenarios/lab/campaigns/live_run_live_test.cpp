@@ -347,9 +347,3 @@ TEST(LiveCheckers, ASpoiledHistoryNoLongerHolds) {
 
 }  // namespace
 }  // namespace leasehold::lab
-
-int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

@@ -86,12 +86,6 @@ void keep_failure(const Plan& plan, const std::string& folder, const std::string
              small.processes.size(), small.faults.size(), file, file);
 }
 
-/// A run is a function of its plan: empty if so, or where a second run differs.
-std::string repeat(const Plan& plan) {
-  return sim::simulated::first_difference(sim::simulated::run(plan).history,
-                                          sim::simulated::run(plan).history);
-}
-
 struct SimulateCommand {
   PlanLimits limits;
   Seeds range;
@@ -280,17 +274,18 @@ int simulate(const std::vector<std::string>& words) {
   print(report, cpu);
   fmt::print("\n{}", findings_text(c));
   show_failures(a, report);
-  const auto difference = repeat(a.plan_of(a.range.from));
+  const auto history_of = [&a](std::uint64_t seed) {
+    return sim::simulated::run(a.plan_of(seed)).history;
+  };
+  auto shown = history_of(a.range.from);  // a run is a function of its plan
+  const auto difference =
+      sim::simulated::first_difference(shown, history_of(a.range.from));
   if (!difference.empty()) {
     c.verdict = model::Verdict::violated;
     fmt::print("the same plan gave another history: {}\n", difference);
   }
   if (a.hashed) fmt::print("hash {:016x}\n", report.hash);
-  model::History shown;
-  if (!a.outputs.page.empty() || !a.outputs.history.empty()) {
-    const auto seed = report.failed.empty() ? a.range.from : *report.failed.begin();
-    shown = sim::simulated::run(a.plan_of(seed)).history;
-  }
+  if (!report.failed.empty()) shown = history_of(*report.failed.begin());
   return conclude(c, a.outputs, shown);
 }
 

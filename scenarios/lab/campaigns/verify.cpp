@@ -8,7 +8,6 @@
 #include <sstream>
 #include <utility>
 
-#include "model/workers/worker_judge.hpp"
 #include "properties/campaigns/floors.hpp"
 #include "properties/campaigns/soak.hpp"
 #include "scenarios/lab/campaigns/run_options.hpp"
@@ -117,17 +116,12 @@ Conclusion conclusion_of(const std::string& command, const VerifyReport& report)
                .harness_failure = report.harness_failure,
                .advice = report.advice,
                .repeat = report.repeat,
-               .promises = report.promises(),
                .facts = facts_of(report),
                .run = fmt::format("{}: {} cases in {:.0f} s, up to {} processes on {} locks, {} "
                                   "faults, seed {}",
                                   tested(report.options), report.cases, report.elapsed_s,
                                   report.processes, report.locks, faults, report.options.seed)};
-  if (c.promises) {
-    c.left_out = model::left_out(*c.promises);
-  } else {
-    c.arrows = report.arrows;
-  }
+  c.is_of(report.promises(), report.arrows);
   return c;
 }
 

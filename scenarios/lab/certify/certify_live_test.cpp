@@ -13,6 +13,7 @@
 namespace leasehold::lab {
 namespace {
 
+using sim::live::make_a_shard;
 using sim::live::ReplicaSet;
 using sim::live::shared_set;
 
@@ -91,12 +92,7 @@ TEST_F(Certify, ASetOfOneIsCertifiedAndWhatFailsIsNamed) {
 
 TEST_F(Certify, AShardAndAStandaloneFailAtOnceWithTheReason) {
   ReplicaSet set({.members = 1}), alone({.standalone = true});
-  const Json identity{{"_id", "shardIdentity"},
-                      {"shardName", "one"},
-                      {"clusterId", {{"$oid", "0123456789abcdef01234567"}}},
-                      {"configsvrConnectionString", "configuration/127.0.0.1:1"}};
-  set.member(0).must("admin",
-                     {{"insert", "system.version"}, {"documents", Json::array({identity})}});
+  make_a_shard(set);
   for (const auto& [uri, why] :
        {std::pair(set.uri(), "the set is a shard"), {alone.uri(), "the server is a standalone"}}) {
     const auto ran = certify({"--uri", uri});

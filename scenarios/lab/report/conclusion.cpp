@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "model/workers/worker_judge.hpp"
 #include "scenarios/lab/report/run_page.hpp"
 
 namespace leasehold::lab {
@@ -26,6 +27,16 @@ void Outputs::require_writable() const {
   lab::require_writable("history", history);
 }
 
+void Conclusion::is_of(const std::optional<model::Promises>& worker,
+                       const sim::ArrowCounts& taken) {
+  promises = worker;
+  if (worker) {
+    left_out = model::left_out(*worker);
+  } else {
+    arrows = taken;
+  }
+}
+
 std::string findings_text(const Conclusion& c) {
   auto text = table(c.findings);
   if (c.arrows) text += "\n" + arrows_table(*c.arrows);
@@ -39,7 +50,7 @@ int conclude(const Conclusion& c, const Outputs& outputs, const model::History& 
   if (!c.advice.empty()) fmt::print("{}\n", c.advice);
   fmt::print("verdict: {}\n", ending.word);
   auto json = c.facts;
-  if (!c.findings.empty()) json["guarantees"] = guarantees_json(c.findings);
+  json["guarantees"] = guarantees_json(c.findings);
   if (c.arrows) json["arrows"] = arrows_json(*c.arrows);
   if (c.promises) json["left_out"] = c.left_out;
   if (!c.repeat.empty()) json["repeat"] = c.repeat;

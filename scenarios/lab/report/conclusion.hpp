@@ -35,6 +35,9 @@ struct Conclusion {
   std::optional<sim::ArrowCounts> arrows = {};
   nlohmann::ordered_json facts = {};  ///< what this command alone reports; they begin its JSON
   std::string run = {};               ///< what was run, in a line for the summary
+
+  /// Sets what is left out of a worker's lock with these promises, or the arrows of ours.
+  void is_of(const std::optional<model::Promises>& worker, const sim::ArrowCounts& taken);
 };
 
 /// The table of findings; the arrows of the diagrams, or what is left out.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fstream>
 
-#include "model/workers/worker_judge.hpp"
 #include "properties/campaigns/floors.hpp"
 #include "properties/campaigns/judgement.hpp"
 #include "scenarios/lab/lab.hpp"
@@ -71,13 +70,8 @@ int check(const std::vector<std::string>& words) {
                .findings = findings,
                .verdict = model::overall(findings),
                .harness_failure = model::harness_failure(history),
-               .promises = promises,
                .facts = {{"history", file}, {"events", history.size()}}};
-  if (promises) {
-    c.left_out = model::left_out(*promises);
-  } else {
-    c.arrows = arrows;
-  }
+  c.is_of(promises, arrows);
   for (const auto& [key, count] : properties::totals_of(history, findings)) c.facts[key] = count;
   c.advice = properties::advice(findings,
                                 {.harness_failure = c.harness_failure,

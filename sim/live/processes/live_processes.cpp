@@ -197,6 +197,12 @@ bool LiveProcesses::listen(Actor& actor) {
   return any;
 }
 
+/// REQUIRES: it is dead.
+void LiveProcesses::read_rest(Actor& actor) {
+  while (listen(actor)) {
+  }
+}
+
 /// Its output ended. A process that ended by itself is in the history, with its last words.
 void LiveProcesses::output_ended(Actor& actor) {
   actor.done = true;
@@ -266,8 +272,7 @@ bool LiveProcesses::crash(Actor& actor) {
   actor.child.kill();
   stall.at_ns = now_();
   if (stall.at_ns - stall.from_ns > kSlowDeath_ns) emit_(std::move(stall));
-  while (listen(actor)) {
-  }
+  read_rest(actor);
   if (!actor.killed) return false;
   emit_(event(Kind::crash, actor.name));
   actor.done = true;
@@ -304,7 +309,7 @@ void LiveProcesses::resume(const std::string& name) {
 void LiveProcesses::end_by_force(Actor& actor) {
   actor.killed = true;
   actor.child.kill();
-  listen(actor);
+  read_rest(actor);
   Event e = event(Kind::exit, actor.name);
   e.outcome = "did not end";
   e.message = last_words(actor.errors);

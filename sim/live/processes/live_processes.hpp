@@ -73,6 +73,7 @@ class LiveProcesses final : public RunProcesses {
   void start(std::size_t i);
   void start_doomed(int i);
   bool listen(Actor& actor);
+  void read_rest(Actor& actor);
   void hear(Actor& actor, model::Event e);
   void output_ended(Actor& actor);
   Actor* named(const std::string& name);

@@ -41,34 +41,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLookAtDisksEvery{50};
 constexpr std::chrono::hours kForEver{24};
 
-/// By the harness's clock.
-std::int64_t boot_ns() {
-  static const auto clock = runtime::boottime_clock();
-  return clock->now().time_since_epoch().count();
-}
-
-/// One line, one write: a killed process loses at most the line it was writing. Where the harness
-/// is slow to read, the write keeps its thread, and that is no fault of the lock.
-void emit(const Event& event) {
-  constexpr std::int64_t kKept_ns = 50'000'000;
-  const std::string line = model::to_json(event) + '\n';
-  const auto began_ns = boot_ns();
-  std::size_t done = 0;
-  while (done < line.size()) {
-    const auto n = write(STDOUT_FILENO, line.data() + done, line.size() - done);
-    if (n <= 0) _exit(1);  // the harness is gone
-    done += static_cast<std::size_t>(n);
-  }
-  const auto written_ns = boot_ns();
-  if (written_ns - began_ns < kKept_ns) return;
-  Event kept;
-  kept.kind = Kind::stall;
-  kept.process = event.process;
-  kept.from_ns = began_ns;
-  kept.at_ns = written_ns;
-  emit(kept);
-}
-
 /// A driver forgets a primary after an injected error that says it shuts down, and hears from it
 /// again only by the next heartbeat, because the primary did not really end. So it asks often.
 std::string uri_of(const WorkerConfig& order) {
@@ -103,7 +75,7 @@ class Worker {
         clock_(std::make_shared<WorkerClock>(order.plan.drift_ppm, order.suspended_file)),
         recorder_(std::make_shared<Recorder>(order.name,
                                              [this](const Event& e) { emit(by_true_time(e)); })),
-        watch_(clock_, order.name, emit) {
+        watch_(clock_, order.name, [this](const Event& e) { emit(e); }) {
     const auto uri = with_option(uri_, "socketTimeoutMS=3000&serverSelectionTimeoutMS=3000");
     for (int i = 0; i < (order.doomed ? 1 : order.plan.callers); ++i) {
       callers_.push_back(std::make_unique<Caller>(i, order, uri, *recorder_, *clock_));
@@ -462,6 +434,22 @@ class Worker {
       if (!waited) continue;
       for (const auto& span : waits.add({waited->from_ns, waited->to_ns})) note_stall(span);
     }
+  }
+
+  /// One line, one write: a killed process loses at most the line it was writing. Where the harness
+  /// is slow to read, the write keeps its thread, and that is no fault of the lock.
+  void emit(const Event& event) {
+    constexpr std::int64_t kKept_ns = 50'000'000;
+    const std::string line = model::to_json(event) + '\n';
+    const auto began_ns = clock_->true_ns();
+    std::size_t done = 0;
+    while (done < line.size()) {
+      const auto n = write(STDOUT_FILENO, line.data() + done, line.size() - done);
+      if (n <= 0) _exit(1);  // the harness is gone
+      done += static_cast<std::size_t>(n);
+    }
+    const auto written_ns = clock_->true_ns();
+    if (written_ns - began_ns >= kKept_ns) note_stall({began_ns, written_ns});
   }
 
   void note_stall(const Standstills::Span& span) {

@@ -67,7 +67,7 @@ struct LiveRun {
 /// How long that may take, where dead documents go at the servers' next look.
 [[nodiscard]] std::chrono::seconds longest_run(const Plan& plan);
 
-/// What the harness asks of the history that it writes, and how it puts it into its form. Pure.
+// What the harness asks of the history that it writes, and how it puts it into its form. Pure.
 
 /// Whether a lock's document is left in the server's truth, as far as that was read.
 [[nodiscard]] bool documents_left(const model::History& history);

@@ -169,7 +169,9 @@ void until_true(const std::string& what, const std::function<bool()>& attempt, m
     }
     std::this_thread::sleep_for(milliseconds(10));
   }
-  throw std::runtime_error(what + " failed: " + complaint);
+  const auto seconds = std::chrono::round<std::chrono::seconds>(limit).count();
+  throw std::runtime_error(what + " did not succeed within " + std::to_string(seconds) + " s" +
+                           (complaint.empty() ? "" : ": " + complaint));
 }
 
 Mongod::Mongod(MongodOptions options, Janitor& janitor)

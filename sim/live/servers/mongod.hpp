@@ -42,9 +42,10 @@ struct NoMongod : NoServers {
 [[nodiscard]] std::string direct_uri(int port);
 
 /// Repeats `attempt` until it returns true; throws std::runtime_error with its last complaint once
-/// the limit is over, and NoServers as soon as it does.
+/// the limit is over, and NoServers as soon as it does. On a machine that is overloaded a mongod
+/// needs more than a minute to start.
 void until_true(const std::string& what, const std::function<bool()>& attempt,
-                std::chrono::milliseconds limit = std::chrono::minutes(1));
+                std::chrono::milliseconds limit = std::chrono::minutes(3));
 
 struct MongodOptions {
   std::string program;

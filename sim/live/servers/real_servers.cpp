@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kResolution{1};
 constexpr int kClockTries = 20;
-constexpr milliseconds kWritesAgain{60'000};
+constexpr milliseconds kConfirmation{4'000};  ///< below a client's 5 s
 constexpr milliseconds kCatchUp{2'000};
 constexpr const char* kFailing = "failCommand";
 constexpr const char* kHolding = "hangBeforeFindAndModifyPerformsUpdate";
@@ -77,10 +77,8 @@ void RealMembers::settle() {
 }
 
 void RealMembers::wait_for_writes(const Json& w) {
-  until_true(
-      "a write after the faults",
-      [&] { return servers_.confirms(w, milliseconds(500), database_); },
-      kWritesAgain);
+  until_true("a write after the faults",
+             [&] { return servers_.confirms(w, kConfirmation, database_); });
 }
 
 /// A mongod may leave its connections alone for half a minute after its clock moved back; a new
