@@ -261,9 +261,10 @@ TEST(LiveMany, TwoThousandLocksAreExtendedInFourCommandsARound) {
     if (i >= kLocks) return;
     p.lock("n" + std::to_string(i), milliseconds(9'000))
         .acquire_async(seconds(60), [&](Result<LockHandle> handle) {
+          if (!handle) return;
           {
             const std::lock_guard lock(mutex);
-            if (handle) handles.push_back(std::move(*handle));
+            handles.push_back(std::move(*handle));
             changed.notify_all();
           }
           ask();
