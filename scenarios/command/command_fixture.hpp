@@ -70,7 +70,7 @@ class Command : public testing::Test {
   }
 
   static int code_of(ChildProcess& wrapper) {
-    EXPECT_TRUE(wrapper.wait_ms(20'000));
+    EXPECT_TRUE(wrapper.wait_ms(60'000));
     return WIFEXITED(wrapper.exit_status()) ? WEXITSTATUS(wrapper.exit_status()) : -1;
   }
   [[nodiscard]] bool lock_is_free() const { return leasehold({"show", lock_}).exit_code == 1; }

@@ -69,13 +69,17 @@ TEST_F(Command, BadWordsAreNamedAndNothingIsDone) {
 }
 
 TEST_F(Command, WhoComesSecondIsToldAndMayWait) {
-  auto first = start("sleep 1.5");
+  const auto over = folder_ + "/over";
+  auto first = start("while [ ! -e '" + over + "' ]; do sleep 0.1; done");
   const auto refused = leasehold({"run", "--lock", lock_, "--wait", "0", "--", "true"});
   EXPECT_EQ(refused.exit_code, kNotAcquired) << refused.out;
   EXPECT_NE(refused.out.find("held by"), std::string::npos) << refused.out;
-  EXPECT_EQ(leasehold({"run", "--lock", lock_, "--wait", "200ms", "--", "true"}).exit_code,
+  EXPECT_EQ(leasehold({"run", "--lock", lock_, "--wait", "1s", "--", "true"}).exit_code,
             kNotAcquired);
-  EXPECT_EQ(leasehold({"run", "--lock", lock_, "--wait", "20s", "--", "true"}).exit_code, 0);
+  ChildProcess second(words({"run", "--lock", lock_, "--wait", "60s", "--", "true"}),
+                      ChildProcess::Io::nothing);
+  std::ofstream(over).close();
+  EXPECT_EQ(code_of(second), 0);
   EXPECT_EQ(code_of(first), 0);
 }
 

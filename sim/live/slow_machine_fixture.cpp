@@ -27,6 +27,7 @@ constexpr std::int64_t kEnough_ns = 250'000'000;    ///< to make a test fail
 constexpr double kOverloaded = 0.5;                 ///< the share of a test's time
 constexpr std::int64_t kSlowDisk_ns = 100'000'000;  ///< for a byte
 constexpr std::chrono::milliseconds kAskDiskEvery{200};
+constexpr std::chrono::seconds kCalm{5}, kCalmWithin{60};
 
 std::int64_t now_ns() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -50,29 +51,45 @@ class SlowMachine final : public testing::EmptyTestEventListener {
     return std::exchange(unexcused_, false) ? std::string() : excused;
   }
 
+  /// Waits, with a limit, until a few seconds were better than that.
+  void wait_for_calm() {
+    const auto limit = std::chrono::steady_clock::now() + kCalmWithin;
+    do {
+      begin();
+      std::this_thread::sleep_for(kCalm);
+    } while (is_slow() && std::chrono::steady_clock::now() < limit);
+  }
+
  private:
-  void OnTestStart(const testing::TestInfo&) override {
+  void OnTestStart(const testing::TestInfo&) override { begin(); }
+  void begin() {
     const std::lock_guard lock(mutex_);
     stood_still_ns_ = 0;
     began_ns_ = now_ns();
     cpu_ns_ = pressure_ns("cpu");
     io_ns_ = pressure_ns("io");
   }
+  /// The share of the time since it began in which some process waited.
+  [[nodiscard]] double share() const {
+    const auto waited_ns = std::max(pressure_ns("cpu") - cpu_ns_, pressure_ns("io") - io_ns_);
+    return static_cast<double>(waited_ns) / static_cast<double>(now_ns() - began_ns_);
+  }
+  [[nodiscard]] bool is_slow() {
+    const std::lock_guard lock(mutex_);
+    return stood_still_ns_ >= kEnough_ns || share() >= kOverloaded;
+  }
   void OnTestEnd(const testing::TestInfo& test) override {
     if (!test.result()->Failed()) return;
-    const std::lock_guard lock(mutex_);
-    const auto waited_ns = std::max(pressure_ns("cpu") - cpu_ns_, pressure_ns("io") - io_ns_);
-    const auto share =
-        static_cast<double>(waited_ns) / static_cast<double>(now_ns() - began_ns_);
-    if (stood_still_ns_ < kEnough_ns && share < kOverloaded) {
+    if (!is_slow()) {
       unexcused_ = true;
       return;
     }
+    const std::lock_guard lock(mutex_);
     const auto name = std::string(test.test_suite_name()) + '.' + test.name();
     std::printf(
         "%s failed while the machine stood still for %lld ms; for %.0f %% of its time some "
         "process waited for a processor or a disk\n",
-        name.c_str(), static_cast<long long>(stood_still_ns_ / 1'000'000), 100 * share);
+        name.c_str(), static_cast<long long>(stood_still_ns_ / 1'000'000), 100 * share());
     excused_ += (excused_.empty() ? "" : ":") + name;
   }
 
@@ -125,6 +142,7 @@ int main(int argc, char** argv) {
     const auto excused = machine->take_excused();
     if (excused.empty()) break;
     std::printf("try %d of %d: %s\n", tries, leasehold::sim::live::kTries, excused.c_str());
+    machine->wait_for_calm();
     testing::GTEST_FLAG(filter) = excused;
     code = RUN_ALL_TESTS();
   }
