@@ -12,7 +12,7 @@ using Kind = LockEvent::Kind;
 constexpr std::size_t kMostNames = 100;
 constexpr const char* kOthers = "(others)";
 
-/// Of a label's value.
+/// A label's value with what the format reserves escaped.
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {

@@ -10,7 +10,8 @@ namespace leasehold::c {
 /// members that this library does not know, throw Failure; all other rules are `check`'s.
 ProviderOptions read(const leasehold_provider_options* given);
 LockOptions read(const leasehold_lock_options* given);
-/// Of a semaphore; 0: the options are a lock's. Throws Failure for a number that is neither.
+/// How many permits a semaphore has; 0: the options are a lock's. Throws Failure for a number that
+/// is neither.
 int permits(const leasehold_lock_options* given);
 
 /// Throws Failure for a size that cannot be, before anything is asked.

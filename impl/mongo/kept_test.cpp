@@ -30,8 +30,8 @@ Json sent(decltype(core::Command::body) body) {
   return json;
 }
 
-/// Of one life of a lock, with fixed owners; dates and tokens that a server gives stand as
-/// themselves: whoever plays this release puts in what it was given.
+/// The commands of one life of a lock, with fixed owners; dates and tokens that a server gives
+/// stand as themselves: whoever plays this release puts in what it was given.
 Json commands() {
   constexpr core::ServerInstant kAcquiredAt{4'070'908'800'000};
   constexpr FencingToken kToken(1'234'567'890'123);

@@ -11,7 +11,7 @@ namespace leasehold::model {
 /// Generates small histories in which all is as it should be, with times up to the last allowed.
 class SoundHistories {
  public:
-  /// Of HistoryBuilder, in ms: a lease, when its document expires, and how long a call that waits
+  /// HistoryBuilder's, in ms: a lease, when its document expires, and how long a call that waits
   /// may leave a free lock.
   static constexpr int kLease = 1'000, kExpires = 1'500, kAttempts = 650;
 

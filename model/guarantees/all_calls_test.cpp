@@ -110,7 +110,7 @@ TEST(CheckAllCalls, ALockThatADisturbanceTookMayEndTheCall) {
   }
 }
 
-/// Of a call that began before, what it asks for later ends as that call does.
+/// What a call asks for later ends as the call does, also if it began before the faults ended.
 TEST(CheckAllCalls, TheCallDecidesWhetherFaultsAreOver) {
   for (const bool healed : {true, false}) {
     HistoryBuilder s;

@@ -117,8 +117,8 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
   if (!bounded && t.next_put != kNone && !t.next_gone) ++f.counts["takeovers"];
 }
 
-/// Of the first `place` calls by their begin, those that still waited long after `from`. Sorted as
-/// in `calls`.
+/// Those among the first `place` calls by their begin that still waited long after `from`. Sorted
+/// as in `calls`.
 std::vector<const Waiter*> waited_at(const Waiters& waiters, std::int64_t from, std::size_t place) {
   std::vector<const Waiter*> all;
   for (std::size_t i = place; i-- > 0 && waiters.reach[i] >= from;) {

@@ -20,7 +20,7 @@ Event send(const std::string& process, std::int64_t command, const std::string& 
   return e;
 }
 
-/// Of each length some that differ in one character only: the first, one inside, the last.
+/// Some texts of each length differ in one character only: the first, one inside, the last.
 TEST(Facts, TextsHaveOneNumberExactlyIfTheyAreEqual) {
   std::vector<std::string> texts{""};
   for (std::size_t length = 1; length <= 40; ++length) {

@@ -134,7 +134,7 @@ TEST(History, TokensAreDecimalStrings) {
 TEST(History, ErrorsNameTheLine) {
   for (const char* bad : {"{\"at_ns\":1,\"kind\":\"ask\"}\n{nonsense", "\n\n",
                           "{\"at_ns\":1,\"kind\":\"dance\"}", "{\"kind\":\"ask\"}",
-                          // Of histories that older programs wrote.
+                          // Older programs wrote such histories.
                           "{\"at_ns\":1,\"kind\":\"exit\",\"matched\":3}",
                           "{\"at_ns\":1,\"kind\":\"put\",\"detail\":\"x\"}",
                           "{\"at_ns\":1,\"kind\":\"put\",\"order\":\"12x\"}",

@@ -9,7 +9,7 @@
 namespace leasehold::model {
 namespace {
 
-/// Of a process's time, converted to the harness's: each end of a span may be a grain off.
+/// A process's time is converted to the harness's, so each end of a span may be a grain off.
 constexpr std::int64_t kRounding = 2'000;
 
 /// How long a span of a clock with this rate error takes by the harness's clock.

@@ -259,8 +259,8 @@ struct LockAction {
   lock_world::Byte slot = 0;
   lock_world::Byte waited =
       0;  ///< ticks inside the server before it was executed; hand-over: receiver
-  /// Of an execution whether the sender's wall clock is off; of one by the old primary which of its
-  /// answers comes.
+  /// An execution says here whether the sender's wall clock is off; one by the old primary, which
+  /// of its answers comes.
   lock_world::Byte choice = 0;
 };
 

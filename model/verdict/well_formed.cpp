@@ -132,7 +132,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     if (!fits) broken("a user's call appears twice, or an answer without one", {i});
   }
 
-  /// Of each of its locks a call has one event, and one answer.
+  /// A call has one event and one answer for each of its locks.
   void visit_all(Index i, const Fact& e) {
     const std::tuple lock{e.process, d_.at(i).call, e.name};
     const bool fits = e.kind == Kind::all ? all_calls_.emplace(lock, true).second

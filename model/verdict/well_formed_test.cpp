@@ -16,7 +16,7 @@ TEST(CheckForm, AHandOverByWhoStillHoldsIsRefused) {
   EXPECT_EQ(f.why, "a: a hand-over by a handle that still holds");
 }
 
-/// Of one time are the deletions of a batch, of several locks, and nothing else.
+/// Only the deletions of a batch, of several locks, share one time.
 TEST(CheckForm, OneTimeIsOfOneWriteOrOfABatchOfDeletions) {
   const auto form_with = [](const char* second_lock, Kind second_kind) {
     auto history = holder().release(300, 310, "a", 1, 110).end(9'000);

@@ -21,7 +21,7 @@ struct HeldDocument {
   const WorkerCall* call = nullptr;
 };
 
-/// Of each lock, in the order of the oplog.
+/// The documents of each lock, in the order of the oplog.
 using HeldDocuments = std::map<std::string, std::vector<HeldDocument>>;
 
 /// Each grant comes with a write of an owner that was not seen before. If only one write is left

@@ -59,7 +59,7 @@ constexpr GroupFloor kGroupFloors[] = {
     {"clock", "clock-jump", 15, sim::FaultPlan::Kind::clock_jump},
 };
 
-/// Of the kinds of a group that are generated, as many can happen there.
+/// The part of a floor for the kinds of a group that can happen there.
 std::int64_t share_of(std::int64_t floor, const std::string& group,
                       const sim::live::TheirSet& set) {
   std::int64_t all = 0, possible = 0;
@@ -219,7 +219,7 @@ const std::vector<ExcuseLimit>& excuse_limits() {
       // Live limits are about twice what runs at load 15 to 36 show, because such a load is usual.
       // A pause that ends a lease also keeps its process from saying so.
       {G5, 10, 50},
-      // Of thousands of waits a few fall into a fault, or into a moment in which servers are slow.
+      // A few of thousands of waits fall into a fault, or into a moment in which servers are slow.
       {G7, 1, 8}, {calls, 1, 5},
       // A document that waits for the TTL monitor meets the faults that stop it.
       {G8, 27, 90},

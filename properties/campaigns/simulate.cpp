@@ -177,7 +177,7 @@ std::string SimulateReport::shortfall() const {
   return "";
 }
 
-/// Of many thousands of generated plans one may have little else than faults.
+/// One of many thousands of generated plans may have little else than faults.
 std::string SimulateReport::idle_runs_shortfall() const {
   if (scripted || idle_runs * kRunsForAnIdleOne <= runs) return "";
   return std::to_string(idle_runs) + " of " + std::to_string(runs) + " runs had fewer than " +

@@ -28,7 +28,8 @@ constexpr std::int64_t kHold_ms = 200, kLongerLeases = 4;
 /// acquisition is more in an hour.
 constexpr double kMostGrowth_kib = 48;
 constexpr double kMostDescriptors = 0.5;
-/// Of the memory of a user's worker, whose language may collect garbage now and then.
+/// The memory of a user's worker may grow more, because its language may collect garbage now and
+/// then.
 constexpr double kMostGrowthOfTheirs = 0.05;
 
 /// Its start time in the kernel's ticks, which tells a process from a later process, or a thread of
@@ -84,7 +85,7 @@ MemorySample mean_of(const std::vector<MemorySample>& all) {
   return {sum.at_s / n, sum.resident_kib / n, sum.anonymous_kib / n, sum.descriptors / n};
 }
 
-/// Of minutes, because samples of every few seconds are hardly independent.
+/// The trend of minutes, because samples of every few seconds are hardly independent.
 Trend trend_from(double from_s, const std::vector<MemorySample>& course,
                  double MemorySample::*what) {
   std::vector<double> at, values;

@@ -400,7 +400,7 @@ TEST(Findings, WhatIsViolatedStaysSoInAHistoryThatIsNotWhole) {
   EXPECT_TRUE(breaks(judgement, Check::refinement));
 }
 
-/// Of the first guarantee with a limit of its own.
+/// The first guarantee with a limit of its own stands for all.
 TEST(Findings, TooManyExcusesLeaveNothingThatHolds) {
   const auto limit = excuse_limits().front();
   const auto with = [&](Verdict verdict, std::int64_t excused, const Demands& demands) {

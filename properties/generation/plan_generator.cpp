@@ -65,7 +65,8 @@ struct Ranges {
   Range few_hand_overs;
   std::int64_t before_faults_ms, after_faults_ms;  ///< of the faulty time, without any
   std::int64_t picks;
-  /// Of plans: only while no server is disturbed has a dead holder's lock to pass on in time.
+  /// The share of plans that disturb no server: only there has a dead holder's lock to pass on in
+  /// time.
   int healthy_percent;
 };
 

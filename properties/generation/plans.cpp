@@ -156,7 +156,7 @@ class Search {
 
 rc::Gen<Plan> plans(PlanLimits limits) {
   return [limits = std::move(limits)](const rc::Random& seed, int) {
-    // Of the longest live plan, an hour of all kinds, with room.
+    // As many as the longest live plan reads, an hour of all kinds, with room.
     constexpr std::size_t kNumbers = 200'000;
     rc::Random random = seed;
     Numbers numbers(kNumbers);

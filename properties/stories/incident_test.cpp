@@ -107,7 +107,7 @@ Incident incident_of(const sim::Plan& plan) {
   return read_incident(oplog_of(run.history), log_of(run.history), exact());
 }
 
-/// Of a lock whose delete does not name its owner: only its oplog and a log are kept.
+/// The lock's delete does not name its owner, and only its oplog and a log are kept.
 TEST(Incidents, AReleaseThatFreedAnothersLockIsFoundAndPlayedAgain) {
   for (const char* file : {"release/late-release-frees-the-next-holder.scn",
                            "release/delayed-release-deletes-the-next-hold.scn"}) {

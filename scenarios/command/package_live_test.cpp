@@ -117,7 +117,7 @@ TEST_F(Packaged, TheLaboratoryHasItsFilesAndNoneOfItsTests) {
   EXPECT_EQ(stray.out, "");
 }
 
-/// Of its stories: what is taken out of the package is not found elsewhere, as in the sources.
+/// The stories are in the package, because elsewhere, as in the sources, they are not looked for.
 TEST_F(Packaged, TheLaboratoryPlaysTheStoriesThatItBrought) {
   const auto all = run("leasehold-lab scenario list");
   EXPECT_NE(all.out.find("late-release-frees-the-next-holder "), std::string::npos) << all.out;

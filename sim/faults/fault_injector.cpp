@@ -161,7 +161,7 @@ void FaultInjector::pause(const FaultPlan& fault) {
       [this, name = hit->name](Id) { return cluster_.processes.resume(name), false; });
 }
 
-/// Of the wall clock alone, which no deadline of the production lock depends on.
+/// Moves the wall clock alone, which no deadline of the production lock depends on.
 void FaultInjector::move_wall_clock(const FaultPlan& fault) {
   const auto hit = victim(fault);
   if (!hit) return;
@@ -388,7 +388,7 @@ void FaultInjector::slow_majority(const FaultPlan& fault) {
       });
 }
 
-/// Of a secondary, for a primary fetches nothing.
+/// Hits a secondary, because a primary fetches nothing.
 void FaultInjector::refuse_sync(const FaultPlan& fault) {
   const int member = successor(fault, cluster_.servers->members->primary());
   if (member < 0) return;

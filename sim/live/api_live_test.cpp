@@ -432,7 +432,7 @@ class HeldUpserts {
   const int primary_;
 };
 
-/// Of one document that nobody has made yet. Whether it was written; nothing: an error.
+/// Upserts one document that nobody has made yet. Whether it was written; nothing: an error.
 std::optional<bool> upsert_of(mongoc_client_pool_t* pool, const std::string& database, int document,
                               int token) {
   mongoc_client_t* client = mongoc_client_pool_pop(pool);

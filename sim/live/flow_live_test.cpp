@@ -37,7 +37,7 @@ class Caller {
     return granted() == count;
   }
   [[nodiscard]] int granted() const { return static_cast<int>(handles_.size()); }
-  /// Of those that were granted; what is lost stays so.
+  /// How many of those that were granted are lost; what is lost stays so.
   [[nodiscard]] int lost() {
     const std::lock_guard lock(mutex_);
     return static_cast<int>(std::count_if(handles_.begin(), handles_.end(),

@@ -172,11 +172,11 @@ inline constexpr int kTriggers = static_cast<int>(FaultPlan::Command::look) + 1;
 /// Whether it takes members away for a while.
 [[nodiscard]] bool takes_members(FaultPlan::Kind kind);
 
-/// Of clock faults: how far the clock moves, in ms, or how fast it drifts, in ppm, with what
+/// How far a clock fault moves the clock, in ms, or how fast the clock drifts, in ppm, with what
 /// `amount` says of the margin kept.
 [[nodiscard]] std::int64_t clock_amount(const FaultPlan& fault, std::int64_t clock_margin_ms);
 
-/// Of `errors`: the server's code, one of those that pass.
+/// The server's code for `errors`, one of those that pass.
 [[nodiscard]] int error_code(const FaultPlan& fault);
 
 /// What a fault needs. Each includes those before it.

@@ -83,7 +83,7 @@ struct Plan {
   /// A primary may take the others for dead, and step down, if its clock jumps by more.
   int election_timeout_ms = 1'000;
   int heartbeat_ms = 200;  ///< of members; live, from `kOwnHeartbeat_ms` on all settings are theirs
-  // Of the virtual world alone. A live set is what it is.
+  // The virtual world alone has these, because a live set is what it is.
   bool shards = false;       ///< two behind routers; where faults hit servers the locks move
   bool ttl_at_once = false;  ///< a pass of the TTL monitor is one entry of the oplog, as since 6.1
   int failed_fetches = 0;    ///< of secondaries whose link to the primary breaks, in percent

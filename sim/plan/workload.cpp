@@ -82,8 +82,8 @@ Workload::Action Workload::acquire_next(Random& random) {
   return acquire;
 }
 
-/// Of several locks each caller begins with another, so that only the order in which acquire_all
-/// takes them keeps two calls from waiting for each other.
+/// Each caller begins with another one of several locks, so that only the order in which
+/// acquire_all takes them keeps two calls from waiting for each other.
 Workload::Acquire Workload::call_for(std::int64_t lock, milliseconds timeout) const {
   const ProcessPlan& plan = setting_.process;
   Acquire acquire{lock_name(lock), timeout};

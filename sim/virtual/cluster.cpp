@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 
 constexpr std::int64_t kBeat = ReplicaSet::Settings{}.heartbeat_ns;
 
-/// Of the peer "member-1/sync": 1; of a process: -1.
+/// 1 for the peer "member-1/sync"; -1 for a process.
 int member_of(const std::string& peer) {
   for (int m = 0; m < ReplicaSet::kMembers; ++m) {
     if (peer.starts_with(member_name(m) + "/")) return m;

@@ -112,8 +112,8 @@ class SimulatedData final : public DataControl {
 
 /// A link of the set is up while neither direction is held: a heartbeat is a question and its
 /// answer.
-/// Of processes' links the rules are the network's, which loses and delays by them; of members'
-/// links the set knows only up, down and how late.
+/// The rules of processes' links are the network's, which loses and delays by them; the set knows
+/// of members' links only whether they are up, and how late.
 class SimulatedLinks final : public LinkControl {
  public:
   SimulatedLinks(EventQueue& queue, Shards& servers, SimulatedProcesses& processes)

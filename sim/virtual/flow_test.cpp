@@ -124,7 +124,7 @@ class World {
 
   [[nodiscard]] double now_s() const { return static_cast<double>(queue_.now()) * 1e-9; }
   [[nodiscard]] int granted() const { return static_cast<int>(handles_.size()); }
-  /// Of those that were granted; what is lost stays so.
+  /// How many of those that were granted are lost; what is lost stays so.
   [[nodiscard]] int lost() const {
     int lost = 0;
     for (const auto& handle : handles_) lost += handle.held() ? 0 : 1;

@@ -23,7 +23,7 @@ class Machine::UserThread {
   UserThread(const UserThread&) = delete;
   UserThread& operator=(const UserThread&) = delete;
 
-  /// Of the machine's thread: returns when this one waits or is over.
+  /// The machine's thread calls it; it returns when this one waits or is over.
   void run() {
     its_turn_.release();
     back_.acquire();
@@ -36,7 +36,7 @@ class Machine::UserThread {
     return wait_->met();
   }
 
-  /// Of this thread: until the machine runs it again.
+  /// What this thread waits for until the machine runs it again.
   struct Wait {
     std::unique_lock<std::mutex>& lock;
     const std::function<bool()>& met;

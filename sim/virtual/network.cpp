@@ -295,8 +295,8 @@ void Network::deliver(const Sent& sent, int member) {
     ++link.waited_inside;
     inside = *link.inside_ms.rbegin() * kMs;
   }
-  // Of the queue, not the machine: what is on its way arrives also if the process is killed or
-  // stopped meanwhile. That is how a lock gets a late write of a dead process.
+  // The queue delivers, not the machine: what is on its way arrives also if the process is killed
+  // or stopped meanwhile. That is how a lock gets a late write of a dead process.
   world_.queue.after(way, [this, sent, object, member, inside] {
     world_.servers.command(member, {object, tag_of(sent->command), inside},
                            [this, sent, member](ReplicaSet::Answer answer, Object reply) {

@@ -83,7 +83,7 @@ class World {
   }
 
  private:
-  /// Of now, by the harness's clock, which is the queue's.
+  /// It happens now, by the harness's clock, which is the queue's.
   Event event(Kind kind, const std::string& process = "") const {
     Event e;
     e.at_ns = queue_.now();

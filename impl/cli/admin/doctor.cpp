@@ -95,7 +95,7 @@ Servers examine_server(Visit& at) {
   return is_cluster ? kCluster : kSet;
 }
 
-/// Of a collection in a cluster.
+/// Says whether the collection is sharded, if a cluster has it.
 void examine_sharding(Visit& at) {
   std::optional<core::Reply> refusal;
   at.admin.run("config",

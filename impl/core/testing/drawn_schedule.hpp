@@ -75,7 +75,7 @@ class DrawnSchedule : public CoreWorld {
   std::function<void(const Effects&)> after_each;
 
  private:
-  /// Of the sessions so far, and one that was never asked for: an event may name anything.
+  /// Names a session so far, or one that was never asked for, because an event may name anything.
   void draw_event() {
     const auto session = [this] {
       return static_cast<SessionId>(*rc::gen::inRange<std::uint64_t>(1, last_session_ + 2));
@@ -144,7 +144,7 @@ class DrawnSchedule : public CoreWorld {
     return reply;
   }
 
-  /// Of an attempt that was answered, which the lock may have been passed to since.
+  /// News of an attempt that was answered: the lock may have been passed to it since.
   NamedOwner drawn_news() {
     const auto& [name, lock_id] = *rc::gen::elementOf(asked_for_);
     const auto as = *rc::gen::element(NamedOwner::As::holder, NamedOwner::As::holder,

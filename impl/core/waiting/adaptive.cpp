@@ -21,7 +21,7 @@ constexpr nanoseconds kLongestWithoutPace = milliseconds(150);
 /// wait shows that many contend, and a part of it is the pace then.
 constexpr nanoseconds kInitialPace = milliseconds(100);
 constexpr int kInitialShare = 8;
-/// Of a wait this many times the pace a refusal counts so many times as much: it is a sign that
+/// A refusal after a wait this many times the pace counts so many times as much: it is a sign that
 /// more have come.
 constexpr int kLate = 3, kLateFactor = 4;
 /// The pace at which one in kAttemptsPerWin wins; at longer ones it is fewer, at shorter ones more.

@@ -50,7 +50,7 @@ TEST(LogIn, ThatWasDisturbedIsTriedAgain) {
         "Failure during socket delivery: Broken pipe (32)",
         "Failed to send \"authenticate\" command with database \"$external\": "
         "Invalid reply from server.",
-        // Of a `hello`, or of a step of the log-in itself, that was answered with ok: 0.
+        // A `hello`, or a step of the log-in itself, was answered with ok: 0.
         "The server is in quiesce mode and will shut down", "interrupted at shutdown",
         "Failing command via 'failCommand' failpoint", "not primary",
         "Received invalid SCRAM reply from MongoDB server.", ""}) {

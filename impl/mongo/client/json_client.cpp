@@ -36,7 +36,7 @@ bool all_have_answered(mongoc_client_t* client, const bson_error_t& error) {
   return reasons >= silent || why.size() + 1 >= sizeof error.message;
 }
 
-/// Of a copy that is ours: the iterator has no other way to change a text in place.
+/// Changes a copy that is ours, because the iterator has no other way to change a text in place.
 void make_utf8(char* text, std::size_t size) {
   std::string_view rest(text, size);
   while (!rest.empty()) {

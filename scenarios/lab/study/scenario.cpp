@@ -104,7 +104,7 @@ bool is_as_expected(const Scenario& s, const Options& options, const std::string
   return broken == expected.starts_with("violated");
 }
 
-/// Of the user's lock: only what it promises is checked.
+/// The verdict of the user's lock. Only what it promises is checked.
 std::string verdict_of_worker(const properties::Judgement& judgement) {
   std::string broken;
   for (const auto& f : judgement.findings) {

@@ -176,7 +176,7 @@ class Harness {
     report();
   }
 
-  /// Of members, only those that a fault killed may be dead.
+  /// Only members that a fault killed may be dead.
   void look_at_members() {
     for (Event& e : store_->exits()) {
       keep(std::move(e));

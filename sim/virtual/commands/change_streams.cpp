@@ -82,7 +82,7 @@ Object ChangeStreams::kill(const std::vector<Value>& ids) {
 
 void ChangeStreams::next(std::int64_t id, std::int64_t wait_ms, EventQueue& queue, Reply reply) {
   const auto found = cursors_.find(id);
-  // Of another member, or of one that died since: the client opens another.
+  // Another member has it, or one that died since: the client opens another.
   if (found == cursors_.end()) return reply(error_reply(kCursorNotFound, "cursor not found"));
   Cursor& cursor = found->second;
   cursor.waiting = std::move(reply);

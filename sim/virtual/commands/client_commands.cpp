@@ -247,7 +247,7 @@ void ClientCommands::wait_for_majority(int member, Object answer, const Deadline
                                        ServerReply reply) {
   Member& m = members_[member];
   const auto length = m.data.log().size();
-  // Of its own write if it made one: no other event came in between. The answer keeps this time
+  // The time is its own write's if it made one: no other event came in between. The answer keeps it
   // while it waits, though others write meanwhile.
   set_times(answer, m.operation_time());
   // By the manual `writeConcernMajorityJournalDefault` is on: what a majority has is journaled.

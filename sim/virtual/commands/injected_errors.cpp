@@ -30,7 +30,7 @@ std::optional<Object> InjectedErrors::instead_of(const Object& command,
   return error_reply(code_, "injected");
 }
 
-/// Of writes alone, and those that wait for a majority: another has no time that could be mistaken
+/// Only writes that wait for a majority are repeated: another has no time that could be mistaken
 /// for a token.
 bool InjectedErrors::repeats(const Object& command, const Executed& executed) const {
   return count_ % 4 == 3 && is_acquire(command) && !executed.changes.empty() &&

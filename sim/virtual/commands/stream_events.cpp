@@ -5,7 +5,7 @@
 namespace leasehold::sim::simulated {
 namespace {
 
-/// Of its BSON, which is what mongod compares.
+/// The size of its BSON, which is what mongod compares.
 std::size_t size_of(const Object& object) { return Bytes(object).get()->len; }
 
 /// Fields that were removed are not looked for: a document that has fewer is logged as a whole.

@@ -102,7 +102,7 @@ Executed Transactions::commit(const Object& command) {
   return out;
 }
 
-/// Of one that is gone already this is an error, as of a commit.
+/// It is an error if the transaction is gone already, as with a commit.
 Executed Transactions::abort(const Object& command) {
   (void)take(session_of(command));
   return done();

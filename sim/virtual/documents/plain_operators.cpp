@@ -198,7 +198,7 @@ Value to_long(const Value& value) {
   throw Unsupported("$toLong of another type");
 }
 
-/// Of whole numbers alone, because no lock relies on how mongod writes doubles and dates.
+/// Writes whole numbers alone, because no lock relies on how mongod writes doubles and dates.
 Value to_text(const Value& value) {
   if (is_nothing(value)) return Null{};
   if (value.is<std::int32_t>() || value.is<std::int64_t>()) return std::to_string(value.integer());
@@ -231,7 +231,7 @@ Value slice(Arguments v) {
   return out;
 }
 
-/// Of null too this is an error, where other operators answer null.
+/// Null too is an error here, where other operators answer null.
 Value size_of(const Value& list) {
   const Array& all = list_or(list, 17124, "The argument to $size must be an array");
   return static_cast<std::int32_t>(all.items.size());
@@ -250,7 +250,7 @@ Value merged(Arguments objects) {
   return out;
 }
 
-/// Of two values, as `Than` is of their order and zero.
+/// Compares two values as `Than` compares their order with zero.
 template <typename Than>
 PlainOperator comparison() {
   return {[](Arguments v) -> Value { return Than()(compare(*v[0], *v[1]), 0); }, 2};

@@ -12,7 +12,7 @@ namespace {
 int rank(const Value& v) {
   // Missing is below null only where expressions compare; a query takes the two for one.
   enum { missing, null, numbers, text, object, array, binary, boolean, date, timestamp, regex };
-  // Of the variant's alternatives, in their order.
+  // The ranks of the variant's alternatives, in their order.
   constexpr int kRanks[] = {missing, null, boolean, numbers, numbers, numbers, text,
                             date, timestamp, regex, binary, object, array};
   return kRanks[v.kind()];
@@ -73,7 +73,7 @@ Value read(const bson_iter_t& at, const PartOfBytes& all) {
   switch (bson_iter_type(&at)) {
     case BSON_TYPE_NULL: return Null{};
     case BSON_TYPE_BOOL: return bson_iter_bool(&at);
-    // Of numbers the type is kept: what is stored with another is another document.
+    // A number keeps its type, because what is stored with another is another document.
     case BSON_TYPE_INT32: return bson_iter_int32(&at);
     case BSON_TYPE_INT64: return bson_iter_int64(&at);
     case BSON_TYPE_DOUBLE: return bson_iter_double(&at);
@@ -147,7 +147,7 @@ std::shared_ptr<const T> read_once(const PartOfBytes& bytes) {
   thread_local std::vector<Known> table(kPlaces);
   Known& known = table[std::hash<std::string_view>()(text) % kPlaces];
   if (!known.bytes || text_of(known.bytes) != text) {
-    // Of a copy, or the whole command would be kept.
+    // Reads a copy, or the whole command would be kept.
     auto copy = copy_of(text);
     known.value = read_anew<T>(copy);
     known.bytes = std::move(copy);
@@ -192,7 +192,7 @@ bool Array::operator==(const Array& other) const { return items == other.items; 
 
 bool Value::is_number() const { return is<std::int32_t>() || is<std::int64_t>() || is<double>(); }
 
-// Of an int too, without its type: callers that count do not care for it.
+// An int is one too, because callers that count do not care for its type.
 std::int64_t Value::integer() const {
   const auto* small = as<std::int32_t>();
   return small != nullptr ? *small : std::get<std::int64_t>(any_);
@@ -205,7 +205,8 @@ bool Value::truth() const {
   return !is_number() || number(*this) != 0;
 }
 
-// Of the variant's alternatives, in their order; the words are those of the $type expression.
+// The variant's alternatives have their names here, in their order; the words are those of the
+// $type expression.
 const char* Value::type_name() const {
   constexpr const char* kNames[] = {"missing", "null",   "bool", "int",       "long",
                                     "double",  "string", "date", "timestamp", "regex",

@@ -56,7 +56,7 @@ struct Regex {
   bool operator==(const Regex&) const = default;
 };
 
-/// Of subtype UUID alone: session ids.
+/// Its subtype is UUID, because it holds session ids alone.
 struct Binary {
   std::string bytes;
   bool operator==(const Binary&) const = default;
@@ -71,7 +71,7 @@ struct Object {
   std::vector<std::pair<Key, Value>> fields;  ///< in their order
 
   [[nodiscard]] const Value* find(const Key& key) const;
-  /// Of a key that may be in no `Key`: it is compared letter by letter.
+  /// Compares letter by letter, because no `Key` may hold this key.
   [[nodiscard]] const Value* find(std::string_view key) const;
   /// Replaces the field where it stands, or appends it.
   void set(const Key& key, Value value);
@@ -164,7 +164,7 @@ class Value {
   /// As $type says it: "missing", "int", "long", "string", ...
   [[nodiscard]] const char* type_name() const;
 
-  /// Of one type and equal, so the int 1 is not the long 1. Where the server compares, use
+  /// Equal values have one type, so the int 1 is not the long 1. Where the server compares, use
   /// `compare`, to which they are equal.
   bool operator==(const Value&) const = default;
 

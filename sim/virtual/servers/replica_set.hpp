@@ -88,7 +88,7 @@ class ReplicaSet {
 
   // As a shard of a cluster; `Shards` decides.
   [[nodiscard]] bool reaches(int a, int b) const { return members_.reaches(a, b); }
-  /// Of the running primary; 0: there is none.
+  /// The running primary's; 0: there is none.
   [[nodiscard]] std::int64_t term() const;
   [[nodiscard]] const Residence& residence() const { return members_.residence; }
   void set_residence(const Residence& residence) { members_.residence = residence; }

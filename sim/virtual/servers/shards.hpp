@@ -45,7 +45,7 @@ class Shards {
   /// one of them changed. False: it cannot begin. REQUIRES: two shards.
   bool move(std::int64_t span_ns, std::function<void(bool moved)> over);
 
-  // Of the shard that serves.
+  // What the shard that serves says.
   [[nodiscard]] int primary() const { return serving().primary(); }
   [[nodiscard]] int primary_for(const std::array<bool, kMembers>& reachable) const {
     return serving().primary_for(reachable);
@@ -61,7 +61,7 @@ class Shards {
   bool drop_locks();
   std::string delete_lock(std::int64_t pick);
 
-  // Of a machine: see `ReplicaSet`.
+  // A machine runs a member of each shard: see `ReplicaSet`.
   void stop(int member);
   void go_on(int member);
   void kill(int member);
@@ -76,7 +76,7 @@ class Shards {
   [[nodiscard]] std::int64_t clock_ms(int member) const { return serving().clock_ms(member); }
   void set_ttl_monitor(int member, bool on);
 
-  /// Of all shards together.
+  /// The sums over all shards.
   [[nodiscard]] ReplicaSet::Counts counts() const;
   /// How often a shard answered a router that the database has moved.
   [[nodiscard]] std::int64_t stale_routers() const { return stale_routers_; }
