@@ -2,11 +2,73 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
-#include "model/refinement/lock_states.hpp"
+#include "model/refinement/version_rules.hpp"
 #include "model/verdict/finding.hpp"
 
 namespace leasehold::model {
+
+/// One state that a lock's document may be in: its oplog says which versions of it there will be,
+/// but not when each was written. `version` versions were written, by `spent` of the unanswered
+/// removals.
+struct LockState {
+  Version version = 0;
+  Removals spent;
+};
+
+class LockStates {
+ public:
+  static constexpr std::size_t kMost = 512;  ///< states that are kept at once
+
+  explicit LockStates(Versions line) : line_(line) {}
+
+  [[nodiscard]] Versions line() const { return line_; }
+  [[nodiscard]] Version lowest() const { return all_.front().version; }
+  [[nodiscard]] Version highest() const { return all_.back().version; }
+  [[nodiscard]] std::size_t size() const { return all_.size(); }
+  /// More states are possible than are kept: the state of this lock is unknown from then on.
+  [[nodiscard]] bool too_many() const { return too_many_; }
+
+  /// Takes the hidden steps that are possible by now, from every state; how many it took.
+  std::int64_t grow(const VersionRules& rules, Moment now);
+  /// Keeps the states in which this version was written. REQUIRES: there is one.
+  void keep_from(Version v);
+  /// This version was written, possible or not. Used to go on after a violation.
+  void restart_at(Version v) { all_.assign(1, {v, {}}); }
+
+ private:
+  Versions line_;
+  /// INVARIANT: not empty; one state for each version from the lowest to the highest, with as few
+  /// spent removals as explain it.
+  std::vector<LockState> all_{LockState{}};
+  bool too_many_ = false;
+};
+
+std::int64_t LockStates::grow(const VersionRules& rules, Moment now) {
+  std::int64_t steps = 0;
+  for (std::size_t i = 0; i < all_.size() && all_[i].version < line_.size(); ++i) {
+    const Version next = all_[i].version + 1;
+    const Way way = rules.way(line_, next, now, all_[i].spent);
+    if (way.why_not != nullptr) continue;
+    auto spent = all_[i].spent;
+    if (way.spends != kNone) spent.push_back(way.spends);
+    if (i + 1 == all_.size()) {
+      too_many_ |= all_.size() == kMost;
+      if (too_many_) return steps;
+      ++steps;
+      all_.push_back({next, std::move(spent)});
+    } else if (spent.size() < all_[i + 1].spent.size()) {
+      all_[i + 1].spent = std::move(spent);
+    }
+  }
+  return steps;
+}
+
+void LockStates::keep_from(Version v) {
+  if (v > lowest()) all_.erase(all_.begin(), all_.begin() + (v - lowest()));
+}
+
 namespace {
 
 constexpr const char* kItsOwnersAllTheTime = "the document was its owner's all the time";

@@ -1,4 +1,4 @@
-#include "core/waiting/pace_estimates.hpp"
+#include "core/waiting/pacing.hpp"
 
 #include <gtest/gtest.h>
 

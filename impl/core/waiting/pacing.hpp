@@ -6,10 +6,32 @@
 
 #include "core/acquire/acquire_call.hpp"
 #include "core/acquire/holder_observations.hpp"
+#include "core/bounded_map.hpp"
+#include "core/limits.hpp"
 #include "core/step.hpp"
-#include "core/waiting/pace_estimates.hpp"
+#include "core/time.hpp"
 
 namespace leasehold::core {
+
+/// The pace of each name that a provider contended for, on behalf of strategies that learn.
+///
+/// INVARIANT: at most kMaxPaces names; the one not used for longest makes room.
+class PaceEstimates {
+ public:
+  /// None: no call that learns has had an answer for this name yet, or it made room.
+  [[nodiscard]] std::optional<Duration> pace(const std::string& name) const {
+    const auto* const found = paces_.find(name);
+    return found == nullptr ? std::nullopt : std::optional(*found);
+  }
+
+  /// What an attempt made of the pace of its name; none: nothing.
+  void keep(const std::string& name, const std::optional<Duration>& next) {
+    if (next) paces_.keep(name, *next);  // a strategy that does not learn takes no room
+  }
+
+ private:
+  BoundedMap<std::string, Duration, kMaxPaces> paces_;
+};
 
 /// When a call that waits asks again: as its strategy says, or when the holder that was seen is
 /// presumed dead if that comes first. It knows what attempts have taught of holders and of paces,

@@ -19,7 +19,11 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using proxy::Connection;
 using proxy::Endpoints;
+using proxy::now_ns;
 using proxy::Rules;
+
+constexpr std::chrono::milliseconds kTick{10};
+constexpr std::int64_t kTick_ns = std::chrono::nanoseconds(kTick).count();
 
 tcp::endpoint loopback(int port) {
   return {asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)};
@@ -33,7 +37,10 @@ class FaultProxy::Inside {
   explicit Inside(Sender sender = {})
       : sender_(std::move(sender)),
         work_(asio::make_work_guard(context_)),
-        thread_([this] { context_.run(); }) {}
+        thread_([this] {
+          watch_itself();
+          context_.run();
+        }) {}
 
   /// Runs it on the proxy's thread, and waits.
   template <typename Work>
@@ -50,6 +57,7 @@ class FaultProxy::Inside {
       for (const auto& c : connections_) c->reset();
       connections_.clear();
       listeners_.clear();
+      tick_.cancel();
       return 0;
     });
     work_.reset();
@@ -102,6 +110,8 @@ class FaultProxy::Inside {
     for (const auto& c : connections_) c->report_open();
     return std::exchange(rules_.slow, {});
   }
+
+  std::vector<Standstills::Span> take_standstills() { return std::exchange(late_, {}); }
 
   int connections(const Link& link) {
     int count = 0;
@@ -175,8 +185,21 @@ class FaultProxy::Inside {
     connections_.back()->start(listener.address);
   }
 
+  /// Who wakes late handles bytes late that had arrived before.
+  void watch_itself() {
+    tick_.expires_after(kTick);
+    tick_.async_wait([this, due_ns = now_ns() + kTick_ns](error_code error) {
+      if (error || ends_) return;
+      for (const auto& span : standstills_.add({due_ns, now_ns()})) late_.push_back(span);
+      watch_itself();
+    });
+  }
+
   const Sender sender_;
   asio::io_context context_{1};
+  asio::steady_timer tick_{context_};
+  Standstills standstills_;
+  std::vector<Standstills::Span> late_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   Rules rules_;
   std::map<int, int> ports_;  ///< member by its own port
@@ -211,6 +234,9 @@ std::int64_t FaultProxy::touched(const std::string& peer, int member) const {
 }
 std::vector<SlowAnswer> FaultProxy::take_slow() {
   return inside_->on_thread([&] { return inside_->take_slow(); });
+}
+std::vector<Standstills::Span> FaultProxy::take_standstills() {
+  return inside_->on_thread([&] { return inside_->take_standstills(); });
 }
 int FaultProxy::connections(const std::string& peer, int member) const {
   return inside_->on_thread([&] { return inside_->connections({peer, member}); });

@@ -24,13 +24,12 @@ bool is_of_a_client(const std::string& peer) {
   return !peer.empty() && !peer.starts_with("member-");
 }
 
-/// By the clock of histories.
+}  // namespace
+
 std::int64_t now_ns() {
   static const auto clock = runtime::boottime_clock();
   return clock->now().time_since_epoch().count();
 }
-
-}  // namespace
 
 Connection::Connection(tcp::socket client, int member, Rules& rules,
                        const std::map<int, int>& ports,

@@ -83,8 +83,8 @@ class MongoStore : public Store {
   MajorityWatch majority_;
 };
 
-/// With those of a set's proxies.
-History with_slow(History spans, FaultProxy& proxy) {
+/// With those of a set's proxy. When it is late itself, all links stand still.
+History with_those_of(FaultProxy& proxy, History spans) {
   for (const auto& one : proxy.take_slow()) {
     Event e;
     e.kind = Kind::slow;
@@ -92,6 +92,14 @@ History with_slow(History spans, FaultProxy& proxy) {
     e.victim = member_name(one.link.member);
     e.from_ns = one.from_ns;
     e.at_ns = one.to_ns;
+    spans.push_back(std::move(e));
+  }
+  for (const auto& span : proxy.take_standstills()) {
+    Event e;
+    e.kind = Kind::stall;
+    e.victim = model::kMachine;
+    e.from_ns = span.from_ns;
+    e.at_ns = span.to_ns;
     spans.push_back(std::move(e));
   }
   return spans;
@@ -139,7 +147,7 @@ class OwnStore final : public MongoStore {
   }
 
   History take_spans() override {
-    return with_slow(MongoStore::take_spans(), servers_.proxy());
+    return with_those_of(servers_.proxy(), MongoStore::take_spans());
   }
 
   void restart_members() override {
@@ -168,7 +176,7 @@ class UsersStore final : public MongoStore {
     return ServerControl{links_, nullptr, nullptr};
   }
   History take_spans() override {
-    return with_slow(MongoStore::take_spans(), servers_.proxy());
+    return with_those_of(servers_.proxy(), MongoStore::take_spans());
   }
   std::set<std::string> past_proxies(const std::vector<std::string>& processes) override {
     return servers_.past_proxies(processes, OplogReader::kClientName);
