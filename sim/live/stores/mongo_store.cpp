@@ -25,7 +25,7 @@ FaultyCollections hit_by_faults(const StoreUse& use) {
 
 OplogReader::Source source_of(const std::string& uri, const StoreUse& use) {
   OplogReader::Source source{uri, use.database, locks_of(use), MongoResource::kCollection};
-  if (use.document) source.documents.emplace(*use.document);
+  if (use.document) source.documents = DocumentTruth(*use.document);
   return source;
 }
 
