@@ -183,7 +183,8 @@ class Look {
       const auto before = wall_now();
       const auto reply = client_.run_on(member.id, "admin", {{"hello", 1}});
       const auto after = wall_now();
-      return Read{date(reply.at("localTime")) - (before + after) / 2, (after - before) / 2};
+      const auto shown = milliseconds(date_ms(reply.at("localTime")));
+      return Read{shown - (before + after) / 2, (after - before) / 2};
     } catch (const std::exception&) {
       note(member.host + " does not answer from here: its clock was not compared");
       return std::nullopt;

@@ -4,7 +4,7 @@
 #include "sim/live/oplog/oplog.hpp"
 #include "sim/live/own_set/user_set.hpp"
 #include "sim/live/processes/live_processes.hpp"
-#include "sim/live/servers/real_servers.hpp"
+#include "sim/live/servers/real_data.hpp"
 #include "sim/live/stores/store.hpp"
 
 namespace leasehold::sim::live {
@@ -108,16 +108,14 @@ class OwnStore final : public MongoStore {
   OwnStore(ReplicaSet& servers, const StoreUse& use)
       : MongoStore(servers.uri(), uris_of(servers), use),
         servers_(servers),
-        members_(servers, use.database),
-        data_(servers, hit_by_faults(use)),
-        links_(servers) {
+        data_(servers, hit_by_faults(use)) {
     if (use.first_leads) servers.step_up(0);
   }
 
   /// One election timeout to notice that the primary is gone, another for an election that fails.
   std::int64_t fault_echo_ms() const override { return 2 * servers_.election_timeout_ms(); }
   std::optional<ServerControl> control() override {
-    return ServerControl{links_, &members_, &data_};
+    return ServerControl{servers_, &servers_, &data_};
   }
 
   std::vector<StallWatch::Member> watched_members() override {
@@ -148,12 +146,10 @@ class OwnStore final : public MongoStore {
 
  private:
   ReplicaSet& servers_;
-  RealMembers members_;
   RealData data_;
-  ProxiedLinks links_;
 };
 
-std::vector<std::string> uris_of(const UserSet& servers) {
+std::vector<std::string> uris_of(UserSet& servers) {
   std::vector<std::string> uris;
   for (int i = 0; i < servers.size(); ++i) uris.push_back(servers.member_uri(i));
   return uris;
@@ -162,10 +158,10 @@ std::vector<std::string> uris_of(const UserSet& servers) {
 class UsersStore final : public MongoStore {
  public:
   UsersStore(UserSet& servers, const StoreUse& use)
-      : MongoStore(servers.uri(), uris_of(servers), use), servers_(servers), links_(servers) {}
+      : MongoStore(servers.uri(), uris_of(servers), use), servers_(servers) {}
 
   std::optional<ServerControl> control() override {
-    return ServerControl{links_, nullptr, nullptr};
+    return ServerControl{servers_, nullptr, nullptr};
   }
   History take_spans() override {
     return with_slow(MongoStore::take_spans(), servers_.proxy());
@@ -176,7 +172,6 @@ class UsersStore final : public MongoStore {
 
  private:
   UserSet& servers_;
-  ProxiedLinks links_;
 };
 
 }  // namespace
