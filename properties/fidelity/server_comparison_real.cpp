@@ -117,10 +117,7 @@ class RealSet final : public ComparedSet {
     sim::live::until_true("a write on every member",
                           [this] { return set_.all_have_all_data(); });
   }
-  std::int64_t true_ms() override {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    return std::chrono::duration_cast<milliseconds>(now).count();
-  }
+  std::int64_t true_ms() override { return sim::live::real_time().count(); }
 
   Call send(int member, const Object& command) override {
     Object addressed = command;

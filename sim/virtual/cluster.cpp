@@ -43,13 +43,11 @@ Process& SimulatedProcesses::named(const std::string& name) {
 
 void SimulatedProcesses::note(const Process& process, model::Kind kind, bool suspends,
                               std::int64_t kept_since_ns) {
-  model::Event e;
-  e.at_ns = queue_.now();
-  e.kind = kind;
-  e.process = process.name();
-  e.suspended = suspends;
-  e.from_ns = kept_since_ns;
-  emit_(std::move(e));
+  emit_({.at_ns = queue_.now(),
+         .kind = kind,
+         .process = process.name(),
+         .from_ns = kept_since_ns,
+         .suspended = suspends});
 }
 
 /// First the process, then the event: what it says at its death comes before it.

@@ -105,11 +105,7 @@ class World {
  private:
   /// Of now, by the harness's clock, which is the queue's.
   Event event(Kind kind, const std::string& process = "") const {
-    Event e;
-    e.at_ns = queue_.now();
-    e.kind = kind;
-    e.process = process;
-    return e;
+    return {.at_ns = queue_.now(), .kind = kind, .process = process};
   }
   void emit(Event&& e) {
     const bool is_reply = e.kind == Kind::reply;

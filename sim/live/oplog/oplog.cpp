@@ -25,11 +25,7 @@ SeenEntry seen_in(const Json& entry) {
 }
 
 model::Event reread_event(std::int64_t at_ns, const char* outcome) {
-  model::Event e;
-  e.at_ns = at_ns;
-  e.kind = model::Kind::reread;
-  e.outcome = outcome;
-  return e;
+  return {.at_ns = at_ns, .kind = model::Kind::reread, .outcome = outcome};
 }
 
 }  // namespace

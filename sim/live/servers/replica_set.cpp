@@ -36,11 +36,6 @@ void require_room(const std::string& folder, int members) {
                            "; TMPDIR names another folder");
 }
 
-milliseconds real_time() {
-  return std::chrono::duration_cast<milliseconds>(
-      std::chrono::system_clock::now().time_since_epoch());
-}
-
 }  // namespace
 
 ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(std::move(options)) {

@@ -10,7 +10,6 @@
 namespace leasehold::sim::live {
 namespace {
 
-using model::Event;
 using model::History;
 using model::Kind;
 
@@ -58,12 +57,10 @@ class MongoStore : public Store {
     auto again = oplog_.read_again();
     auto all = truth();
     if (!read) {
-      Event e;
-      e.at_ns = now_ns_();
-      e.kind = Kind::reread;
-      e.outcome = "unread";
-      e.message = "no primary showed its oplog within 30 s of the end";
-      again.push_back(std::move(e));
+      again.push_back({.at_ns = now_ns_(),
+                       .kind = Kind::reread,
+                       .outcome = "unread",
+                       .message = "no primary showed its oplog within 30 s of the end"});
     }
     all.insert(all.end(), std::make_move_iterator(again.begin()),
                std::make_move_iterator(again.end()));
@@ -86,13 +83,11 @@ class MongoStore : public Store {
 /// With those of a set's proxies.
 History with_slow(History spans, FaultProxy& proxy) {
   for (const auto& one : proxy.take_slow()) {
-    Event e;
-    e.kind = Kind::slow;
-    e.process = one.link.peer;
-    e.victim = member_name(one.link.member);
-    e.from_ns = one.from_ns;
-    e.at_ns = one.to_ns;
-    spans.push_back(std::move(e));
+    spans.push_back({.at_ns = one.to_ns,
+                     .kind = Kind::slow,
+                     .process = one.link.peer,
+                     .victim = member_name(one.link.member),
+                     .from_ns = one.from_ns});
   }
   return spans;
 }
