@@ -166,8 +166,8 @@ void Stage::step_up(int member) {
 }
 
 int Stage::primary() {
-  wait_until([this] { return servers_.members->primary() >= 0; });
-  return servers_.members->primary();
+  wait_until([this] { return servers_.members->primary_now() >= 0; });
+  return servers_.members->primary_now();
 }
 
 std::vector<Seen> run_script(const Script& script, ComparedSet& set) {

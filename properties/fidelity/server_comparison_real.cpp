@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "properties/fidelity/server_comparison.hpp"
-#include "sim/live/servers/real_servers.hpp"
+#include "sim/live/servers/real_data.hpp"
 #include "sim/live/system/loopback.hpp"
 
 namespace leasehold::properties {
@@ -106,7 +106,7 @@ class RealSet final : public ComparedSet {
   /// Commands that wait for the lock must end before the members do.
   ~RealSet() override { let_go(); }
 
-  sim::ServerControl control() override { return {links_, &members_, &data_}; }
+  sim::ServerControl control() override { return {set_, &set_, &data_}; }
   void hold_replication(bool on) override {
     const int primary = set_.primary();
     for (int m = 0; m < set_.size(); ++m) {
@@ -115,12 +115,9 @@ class RealSet final : public ComparedSet {
   }
   void catch_up() override {
     sim::live::until_true("a write on every member",
-                          [this] { return members_.all_have_all_data(); });
+                          [this] { return set_.all_have_all_data(); });
   }
-  std::int64_t true_ms() override {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    return std::chrono::duration_cast<milliseconds>(now).count();
-  }
+  std::int64_t true_ms() override { return sim::live::real_time().count(); }
 
   Call send(int member, const Object& command) override {
     Object addressed = command;
@@ -173,9 +170,7 @@ class RealSet final : public ComparedSet {
   }
 
   sim::live::ReplicaSet set_{options()};
-  sim::live::RealMembers members_{set_, "leasehold_start"};
   sim::live::RealData data_{set_, {kDatabase + std::string(".locks"), ""}};
-  sim::live::ProxiedLinks links_{set_};
   std::vector<Wire> calls_;
   int held_ = -1;  ///< the member inside which a command waits
   std::optional<sim::DataControl::Inside> inside_;  ///< nothing: it waits for a lock

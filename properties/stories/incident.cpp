@@ -57,10 +57,10 @@ class IncidentReader {
       for (auto& one : documents_.drop(entry)) add(std::move(one), wall_ms);
     } else if (entry["op"] == "c" && entry["o"].contains("applyOps")) {
       for (const Json& inner : entry["o"]["applyOps"]) {
-        if (auto one = documents_.read(inner, entry)) add(std::move(*one), wall_ms);
+        for (auto& one : documents_.read(inner, entry)) add(std::move(one), wall_ms);
       }
     } else if (entry["op"] == "i" || entry["op"] == "u" || entry["op"] == "d") {
-      if (auto one = documents_.read(entry, entry)) add(std::move(*one), wall_ms);
+      for (auto& one : documents_.read(entry, entry)) add(std::move(one), wall_ms);
     }
   }
 

@@ -15,10 +15,10 @@ namespace {
 class ServerGone {
  public:
   ServerGone() {
-    for (int i = 0; i < shared_set().size(); ++i) shared_set().stop(i);
+    for (int i = 0; i < shared_set().size(); ++i) shared_set().stop({i});
   }
   ~ServerGone() {
-    for (int i = 0; i < shared_set().size(); ++i) shared_set().resume(i);
+    for (int i = 0; i < shared_set().size(); ++i) shared_set().resume({i});
     shared_set().primary();
   }
 };

@@ -112,7 +112,7 @@ TEST_F(Doctor, SaysThatASetWithAnArbiterHasNoMemberToSpare) {
   EXPECT_TRUE(has(well, "; arbiters hold no data: 1")) << well;
   EXPECT_TRUE(has(well, "problem  write concern  the set names no default")) << well;
   EXPECT_TRUE(has(well, "fine     writes")) << well;
-  set.stop(1);
+  set.stop({1});
   const auto ill = says(set.uri(), 1);
   EXPECT_TRUE(has(ill, "problem  writes         no lock can be taken: ")) << ill;
 }

@@ -56,7 +56,7 @@ class MemberControl {
 
   [[nodiscard]] virtual int size() = 0;
   /// By the latest election, if two say that they are primary; -1: none is.
-  [[nodiscard]] virtual int primary() = 0;
+  [[nodiscard]] virtual int primary_now() = 0;
   [[nodiscard]] virtual bool is_primary(int member) = 0;
   /// Whether commands of the laboratory reach it now.
   [[nodiscard]] virtual bool reachable(int member) = 0;

@@ -100,7 +100,8 @@ std::optional<ProcessView> FaultInjector::victim(const FaultPlan& fault) {
 }
 
 int FaultInjector::member_of(const FaultPlan& fault) {
-  return member_hit(fault, cluster_.servers->members->primary(), cluster_.servers->members->size());
+  auto& members = *cluster_.servers->members;
+  return member_hit(fault, members.primary_now(), members.size());
 }
 
 /// Which member may follow this primary: the one that the plan names, or any that orders reach; -1:
@@ -234,7 +235,7 @@ void FaultInjector::move_wall_clock(const FaultPlan& fault) {
 
 void FaultInjector::elect(const FaultPlan& fault) {
   auto& servers = *cluster_.servers->members;
-  const int primary = servers.primary();
+  const int primary = servers.primary_now();
   if (fault.kind == K::step_down) {
     lasting_.note_now(fault, primary < 0 ? "" : member_name(primary), 0);
     if (servers.step_down()) lasting_.count(fault);
@@ -255,7 +256,7 @@ void FaultInjector::take_members(const FaultPlan& fault) {
   // A second loss while a member still copies could take the only data that there are.
   if (loses && lost_data_ && !servers.all_have_all_data()) return;
   lost_data_ |= loses;
-  const auto members = members_hit(fault, servers.primary(), servers.size());
+  const auto members = members_hit(fault, servers.primary_now(), servers.size());
   std::vector<std::string> names;
   for (const int member : members) names.push_back(member_name(member));
   lasting_.for_a_while(
@@ -357,7 +358,7 @@ void FaultInjector::split(const FaultPlan& fault) {
   // Without the election the old one may step down before there is a new one.
   auto& servers = *cluster_.servers->members;
   const bool elects = fault.kind == K::two_primaries;
-  const int member = elects ? servers.primary() : member_of(fault);
+  const int member = elects ? servers.primary_now() : member_of(fault);
   if (member < 0) return;
   const auto links = links_.of_member(member);
   const auto before = links_.touched(links);
@@ -444,7 +445,7 @@ void FaultInjector::slow_majority(const FaultPlan& fault) {
 
 /// Hits a secondary, because a primary fetches nothing.
 void FaultInjector::refuse_sync(const FaultPlan& fault) {
-  const int member = successor(fault, cluster_.servers->members->primary());
+  const int member = successor(fault, cluster_.servers->members->primary_now());
   if (member < 0) return;
   const auto links = links_.of_fetching(member);
   const auto before = links_.touched(links);

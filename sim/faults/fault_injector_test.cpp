@@ -49,7 +49,7 @@ struct Recorded final : ProcessControl, MemberControl, DataControl, LinkControl 
   bool saw_its_wall_clock(const std::string&) override { return clocks_are_seen; }
 
   int size() override { return 3; }
-  int primary() override { return 0; }
+  int primary_now() override { return 0; }
   bool is_primary(int member) override { return member == 0; }
   bool reachable(int) override { return true; }
   bool step_up(int, milliseconds) override { return true; }

@@ -13,16 +13,14 @@ constexpr std::int64_t kTryAgain = 200 * kNsPerMs;
 
 void LastingFaults::note(const FaultPlan& fault, const std::string& hit, Part part,
                          std::int64_t amount, std::int64_t at_ns, const std::string& lock_id) {
-  model::Event e;
-  e.at_ns = at_ns;
-  e.kind = model::Kind::fault;
-  e.fault = to_string(fault.kind);
-  e.victim = hit;
-  e.begins = part == Part::begins;
-  e.ends = part == Part::ends;
-  e.amount = amount;
-  e.lock_id = lock_id;
-  cluster_.emit(std::move(e));
+  cluster_.emit({.at_ns = at_ns,
+                 .kind = model::Kind::fault,
+                 .victim = hit,
+                 .lock_id = lock_id,
+                 .fault = to_string(fault.kind),
+                 .begins = part == Part::begins,
+                 .ends = part == Part::ends,
+                 .amount = amount});
 }
 
 void LastingFaults::for_a_while(const FaultPlan& fault, std::vector<std::string> hit,

@@ -118,9 +118,9 @@ TEST(LiveFlowDeep, ServersThatStopForFifteenSecondsCostNoLock) {
   Caller caller(set.uri(), options_for_many());
   std::jthread stopper([&] {
     std::this_thread::sleep_for(seconds(5));
-    for (int member = 0; member < set.size(); ++member) set.stop(member);
+    for (int member = 0; member < set.size(); ++member) set.stop({member});
     std::this_thread::sleep_for(seconds(15));
-    for (int member = 0; member < set.size(); ++member) set.resume(member);
+    for (int member = 0; member < set.size(); ++member) set.resume({member});
   });
   granted_per_s(caller, locks());
   stopper.join();

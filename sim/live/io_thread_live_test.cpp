@@ -216,13 +216,13 @@ TEST(LiveIoThread, HandlesThatItDestroysWhileThePrimaryHangsNeverBlockIt) {
   EXPECT_GT((*seen)->left, seconds(0));
   EXPECT_LE((*seen)->token_at_least, handles[7].fencing_token());
   const int primary = shared_set().primary();
-  shared_set().stop(primary);
+  shared_set().stop({primary});
   boost::asio::post(thread.io, [&] {
     for (auto& handle : handles) thread.measure([&] { handle = LockHandle(); });
   });
   thread.io.restart();
   thread.run();
-  shared_set().resume(primary);
+  shared_set().resume({primary});
   thread.expect_never_blocked();
   EXPECT_TRUE(eventually([&] { return documents_in(database) == 0; }, seconds(30)));
   EXPECT_FALSE(p.provider.inspect("n7").value().has_value());

@@ -165,7 +165,7 @@ TEST(LivePause, AHandleIsLostByItsDeadlineWhileTheExtensionHangs) {
   auto notified = lost.get_future();
   const std::stop_callback on_lost(handle->lost(), [&] { lost.set_value(handle->held()); });
   const auto remaining = handle->remaining();
-  set.stop(primary);
+  set.stop({primary});
   const Stopwatch watch;
   ASSERT_EQ(notified.wait_for(remaining + milliseconds(400)), std::future_status::ready);
   EXPECT_FALSE(notified.get());
@@ -177,7 +177,7 @@ TEST(LivePause, AHandleIsLostByItsDeadlineWhileTheExtensionHangs) {
   const Stopwatch provider_watch;
   p.reset();  // and a second to stop its threads
   EXPECT_LE(provider_watch.elapsed(), milliseconds(2'000));
-  set.resume(primary);
+  set.resume({primary});
   (void)set.primary();
 }
 

@@ -68,7 +68,7 @@ milliseconds worst_of_an_outage() {
     const auto lock = provider.lock("lock-" + std::to_string(i), kLease);
     users.push_back(std::make_unique<SlowUser>(lock.try_acquire(seconds(5)).value()));
   }
-  for (int i = 0; i < set.size(); ++i) set.stop(i);
+  for (int i = 0; i < set.size(); ++i) set.stop({i});
   // An extension that was answered just before may still have to reach its handle.
   std::this_thread::sleep_for(milliseconds(200));
   for (const auto& user : users) user->note_deadline();
@@ -79,7 +79,7 @@ milliseconds worst_of_an_outage() {
   EXPECT_TRUE(eventually(all_told, 2 * kLease));
   milliseconds worst(0);
   for (const auto& user : users) worst = std::max(worst, user->late());
-  for (int i = 0; i < set.size(); ++i) set.resume(i);
+  for (int i = 0; i < set.size(); ++i) set.resume({i});
   return worst;
 }
 

@@ -133,12 +133,12 @@ TEST_F(Transport, AServerThatStandsStillKeepsNobody) {
   const auto connection = transport->connect();
   const int primary = set.primary();
   ASSERT_EQ(connection->execute(removal()).outcome, Outcome::done);
-  set.stop(primary);
+  set.stop({primary});
   auto hung = run(*connection, removal());
   EXPECT_EQ(hung.wait_for(milliseconds(300)), std::future_status::timeout);
   connection->interrupt(last_id_);
   const bool cut = hung.wait_for(seconds(10)) == std::future_status::ready;
-  set.resume(primary);
+  set.resume({primary});
   set.primary();
   EXPECT_TRUE(cut) << "within ten seconds";
   EXPECT_EQ(hung.get().outcome, Outcome::unknown);

@@ -94,19 +94,40 @@ std::string LockTruth::holder_in(std::string_view lock_id) {
 }
 
 /// Each lockId names one execution of one command. If the holder's part stays and what follows it
-/// changes, an owner only joined or left the queue.
-LockTruth::Became LockTruth::written(const std::string& id, const std::string& lock_id, bool free) {
+/// changes, an owner only joined or left the queue. A lock with a queue is free while its document
+/// stays: without a holder, expired in 1970.
+LockTruth::Became LockTruth::became(const std::string& id, const LockDocument* document) {
+  if (document == nullptr) {
+    const auto lock = locks_.extract(id);
+    return !lock.empty() && lock.mapped().free ? Became::nothing : Became::free;
+  }
+  if (document->of_nobody) return Became::free;
+  const auto& lock_id = document->lock_id;
   Lock& lock = locks_[id];
   const bool was_free = lock.free;
   const bool only_queue = lock.lock_id != lock_id && holder_in(lock.lock_id) == holder_in(lock_id);
-  lock = {lock_id, free};
+  lock = {lock_id, document->expires_at_ms == 0};
   if (lock.free) return was_free ? Became::nothing : Became::free;
   return only_queue && !was_free ? Became::nothing : Became::held;
 }
 
-LockTruth::Became LockTruth::deleted(const std::string& id) {
-  const auto lock = locks_.extract(id);
-  return !lock.empty() && lock.mapped().free ? Became::nothing : Became::free;
+model::History LockTruth::written(const std::string& id, const std::string& name,
+                                  const LockDocument* document, std::int64_t order) {
+  auto events = queued(id, name, document == nullptr ? "" : document->lock_id, order);
+  const auto now = became(id, document);
+  if (now == Became::nothing) return events;
+  model::Event& e = events.emplace_back();
+  e.kind = now == Became::held ? model::Kind::put : model::Kind::gone;
+  e.name = name;
+  e.order = order;
+  if (now == Became::free) return events;
+  e.lock_id = document->command;
+  if (!e.lock_id.empty()) return events;  // dates of other fields, or of another meaning
+  e.lock_id = holder_in(document->lock_id);
+  e.acquired_at_ms = document->acquired_at_ms;
+  e.expires_at_ms = document->expires_at_ms.value_or(0);
+  e.stored_token = document->stored_token;
+  return events;
 }
 
 }  // namespace leasehold::sim

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,24 +14,36 @@
 /// in the document, some writes mean nothing for it, and free locks have documents.
 namespace leasehold::sim {
 
+/// A document of a lock after a write, in whichever form a world has it.
+struct LockDocument {
+  std::string lock_id = {};   ///< as it stands; empty: it has none
+  bool of_nobody = false;     ///< an entity whose LockId is null, so it is free ("document-level")
+  std::string command = {};   ///< that wrote it, if a published lock did: its documents name none
+  std::int64_t acquired_at_ms = 0;
+  /// 0: in force since 1970 no more, as a release leaves it that offers the lock, or finds no owner
+  /// waiting.
+  std::optional<std::int64_t> expires_at_ms = {};
+  std::int64_t stored_token = 0;
+};
+
 class LockTruth {
  public:
-  enum class Became { held, free, nothing };
-
-  /// By `_id`. The lockId as it stands; `free`: the document is in force since 1970 no more, as a
-  /// release leaves it that offers the lock, or finds no owner waiting.
-  [[nodiscard]] Became written(const std::string& id, const std::string& lock_id, bool free);
-  [[nodiscard]] Became deleted(const std::string& id);
-
-  /// Owners that join and leave the lock's queue by a write; the lockId as it stands, empty:
-  /// deleted. `place` events without a time; entries are the same if their owners are.
-  [[nodiscard]] model::History queued(const std::string& id, const std::string& name,
-                                      std::string_view lock_id, std::int64_t order);
+  /// What a write of the document with this `_id` did, as events without a time: `place` for each
+  /// owner that joined or left the lock's queue, then `put` or `gone`. Null: it was deleted. All
+  /// writes have to come, in their order.
+  [[nodiscard]] model::History written(const std::string& id, const std::string& name,
+                                       const LockDocument* document, std::int64_t order);
 
   /// The holder's part, without the queue behind it.
   [[nodiscard]] static std::string holder_in(std::string_view lock_id);
 
  private:
+  enum class Became { held, free, nothing };
+  [[nodiscard]] Became became(const std::string& id, const LockDocument* document);
+  /// Entries are the same if their owners are.
+  [[nodiscard]] model::History queued(const std::string& id, const std::string& name,
+                                      std::string_view lock_id, std::int64_t order);
+
   struct Lock {
     std::string lock_id;
     bool free = false;  ///< although there is a document

@@ -23,11 +23,7 @@ constexpr std::int64_t kWaitsEvery = 16;
 }  // namespace
 
 model::Event Caller::event(model::Kind kind) const {
-  model::Event e;
-  e.at_ns = home_->queue.now();
-  e.kind = kind;
-  e.process = home_->process;
-  return e;
+  return {.at_ns = home_->queue.now(), .kind = kind, .process = home_->process};
 }
 
 Holding* Caller::holding_of(std::int64_t session) {

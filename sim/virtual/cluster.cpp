@@ -43,13 +43,11 @@ Process& SimulatedProcesses::named(const std::string& name) {
 
 void SimulatedProcesses::note(const Process& process, model::Kind kind, bool suspends,
                               std::int64_t kept_since_ns) {
-  model::Event e;
-  e.at_ns = queue_.now();
-  e.kind = kind;
-  e.process = process.name();
-  e.suspended = suspends;
-  e.from_ns = kept_since_ns;
-  emit_(std::move(e));
+  emit_({.at_ns = queue_.now(),
+         .kind = kind,
+         .process = process.name(),
+         .from_ns = kept_since_ns,
+         .suspended = suspends});
 }
 
 /// First the process, then the event: what it says at its death comes before it.
@@ -89,65 +87,65 @@ void SimulatedProcesses::set_wall_clock(const std::string& name, std::int64_t of
 }
 
 /// As a client sees it that reaches this member alone: after a split two may say that they are.
-bool SimulatedMembers::is_primary(int member) {
+bool SimulatedServers::is_primary(int member) {
   PerMember<bool> alone{};
   alone[member] = true;
   return servers_.primary_for(alone) == member;
 }
 
 /// The election is over when this returns, so the limit, which is for a real set, has no meaning.
-bool SimulatedMembers::step_up(int member, milliseconds) {
+bool SimulatedServers::step_up(int member, milliseconds) {
   const int before = servers_.primary();
   servers_.step_up(member);
   return servers_.primary() != before;
 }
 
 /// By the manual on replSetStepDown, by force: without a successor that has caught up.
-bool SimulatedMembers::step_down() {
+bool SimulatedServers::step_down() {
   const bool there = servers_.primary() >= 0;
   servers_.step_down_primary();
   return there;
 }
 
-void SimulatedMembers::kill(const std::vector<int>& members) {
+void SimulatedServers::kill(const std::vector<int>& members) {
   for (const int m : members) servers_.kill(m);
 }
 
-void SimulatedMembers::restart(const std::vector<int>& members) {
+void SimulatedServers::restart(const std::vector<int>& members) {
   for (const int m : members) servers_.restart(m);
 }
 
-void SimulatedMembers::stop(const std::vector<int>& members) {
+void SimulatedServers::stop(const std::vector<int>& members) {
   for (const int m : members) servers_.stop(m);
 }
 
-void SimulatedMembers::resume(const std::vector<int>& members) {
+void SimulatedServers::resume(const std::vector<int>& members) {
   for (const int m : members) servers_.go_on(m);
 }
 
-void SimulatedMembers::set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) {
+void SimulatedServers::set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) {
   servers_.set_clock(member, ahead_ms, rate_ppm);
 }
 
 /// Its drift so far is part of it.
-std::int64_t SimulatedMembers::clock_ahead_ms(int member) {
+std::int64_t SimulatedServers::clock_ahead_ms(int member) {
   return servers_.clock_ms(member) - ReplicaSet::Settings{}.epoch_ms - queue_.now() / kMs;
 }
 
 /// As the server parameter `ttlMonitorEnabled` on each of them.
-void SimulatedData::set_ttl_monitor(bool on) {
+void SimulatedServers::set_ttl_monitor(bool on) {
   for (int m = 0; m < ReplicaSet::kMembers; ++m) servers_.set_ttl_monitor(m, on);
 }
 
 /// Remembers the index that it saw first, for what is dropped cannot be asked any more.
-std::optional<std::int64_t> SimulatedData::ttl_seconds() {
+std::optional<std::int64_t> SimulatedServers::ttl_seconds() {
   const auto found = servers_.ttl_index();
   if (!ttl_index_) ttl_index_ = found;
   return found ? std::optional(found->after_s) : std::nullopt;
 }
 
 /// On the field of the index that was seen first: what was dropped comes back as it was.
-void SimulatedData::set_ttl_seconds(std::optional<std::int64_t> seconds) {
+void SimulatedServers::set_ttl_seconds(std::optional<std::int64_t> seconds) {
   auto index = ttl_index_;
   if (seconds) {
     index->after_s = *seconds;
@@ -157,7 +155,7 @@ void SimulatedData::set_ttl_seconds(std::optional<std::int64_t> seconds) {
   servers_.set_ttl_index(index);
 }
 
-void SimulatedData::ask(const core::Command& command, Answered answered) {
+void SimulatedServers::ask(const core::Command& command, Answered answered) {
   const int primary = servers_.primary();
   if (primary < 0) return;
   auto bytes = std::make_shared<const Object>(to_object(*mongo::build(command, kCollection).get()));
@@ -170,20 +168,20 @@ void SimulatedData::ask(const core::Command& command, Answered answered) {
 }
 
 /// As the fail point failCommand; how often it struck is counted from here.
-void SimulatedData::fail_next(std::int64_t count, int code, bool executed) {
+void SimulatedServers::fail_next(std::int64_t count, int code, bool executed) {
   errors_before_ = servers_.counts().injected_errors;
   servers_.fail_next(static_cast<int>(count), code, executed);
 }
 
-std::int64_t SimulatedData::stop_failing() {
+std::int64_t SimulatedServers::stop_failing() {
   servers_.fail_next(0, 0, false);
   return servers_.counts().injected_errors - errors_before_;
 }
 
 /// Several may hold one process's commands at a time; the longest wait counts.
-std::optional<DataControl::Inside> SimulatedData::hold_inside(const std::string& process,
-                                                              std::int64_t wait_ms,
-                                                              std::int64_t for_ms) {
+std::optional<DataControl::Inside> SimulatedServers::hold_inside(const std::string& process,
+                                                                 std::int64_t wait_ms,
+                                                                 std::int64_t for_ms) {
   auto& link = processes_.named(process).link();
   return Inside{process, for_ms, [&link, wait_ms] { link.inside_ms.insert(wait_ms); },
                 [&link, wait_ms, before = link.waited_inside] {
@@ -194,7 +192,7 @@ std::optional<DataControl::Inside> SimulatedData::hold_inside(const std::string&
 
 /// A peer that is no member is a process, and its network obeys the rule itself. Of members the
 /// link by which they replicate may be late or refuse, and the other may be down.
-void SimulatedLinks::set_link_rule(const Link& link, const LinkRule& rule) {
+void SimulatedServers::set_link_rule(const Link& link, const LinkRule& rule) {
   const int from = member_of(link.peer), to = link.member;
   if (from < 0) {
     processes_.named(link.peer).link().rules[at(to)] = rule;
@@ -209,7 +207,7 @@ void SimulatedLinks::set_link_rule(const Link& link, const LinkRule& rule) {
   }
 }
 
-std::int64_t SimulatedLinks::touched(const Link& link) {
+std::int64_t SimulatedServers::touched(const Link& link) {
   // Members beat all the time.
   // So a link that was down for longer than a beat was felt.
   if (member_of(link.peer) >= 0) return queue_.now() / kBeat;

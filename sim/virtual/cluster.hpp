@@ -52,14 +52,20 @@ class SimulatedProcesses final : public ProcessControl {
   std::set<std::string> suspended_;
 };
 
-/// All orders arrive at once, whatever state a member is in.
-/// INVARIANT: it keeps no state of its own, so its answers are true at this moment.
-class SimulatedMembers final : public MemberControl {
+/// The three sides of the simulated set. All orders arrive at once, whatever state a member is in,
+/// and commands of an administrator are answered before anything else happens.
+///
+/// A link of the set is up while neither direction is held: a heartbeat is a question and its
+/// answer. Of processes' links the rules are the network's, which loses and delays by them; of
+/// members' links the set knows only up, down and how late.
+class SimulatedServers final : public MemberControl, public DataControl, public LinkControl {
  public:
-  SimulatedMembers(EventQueue& queue, Shards& servers) : queue_(queue), servers_(servers) {}
+  SimulatedServers(EventQueue& queue, Shards& servers, SimulatedProcesses& processes)
+      : queue_(queue), servers_(servers), processes_(processes) {}
+  [[nodiscard]] ServerControl control() { return {*this, this, this}; }
 
   [[nodiscard]] int size() override { return ReplicaSet::kMembers; }
-  [[nodiscard]] int primary() override { return servers_.primary(); }
+  [[nodiscard]] int primary_now() override { return servers_.primary(); }
   [[nodiscard]] bool is_primary(int member) override;
   [[nodiscard]] bool reachable(int) override { return true; }
   bool step_up(int member, std::chrono::milliseconds limit) override;
@@ -74,18 +80,6 @@ class SimulatedMembers final : public MemberControl {
   [[nodiscard]] std::int64_t clock_ahead_ms(int member) override;
   [[nodiscard]] bool shows_its_clock(int) override { return true; }
   void settle() override {}  // there is time between the end of the faults and the healed phase
-
- private:
-  EventQueue& queue_;
-  Shards& servers_;
-};
-
-/// What an administrator and the fail points of a test would do. All of it happens at once, as if
-/// the command had been answered before anything else happened.
-class SimulatedData final : public DataControl {
- public:
-  SimulatedData(Shards& servers, SimulatedProcesses& processes)
-      : servers_(servers), processes_(processes) {}
 
   void set_ttl_monitor(bool on) override;
   [[nodiscard]] std::int64_t ttl_passes() override { return 0; }  // off is off, here
@@ -102,26 +96,8 @@ class SimulatedData final : public DataControl {
   [[nodiscard]] std::optional<Inside> hold_inside(const std::string& process, std::int64_t wait_ms,
                                                   std::int64_t for_ms) override;
 
- private:
-  Shards& servers_;
-  SimulatedProcesses& processes_;
-  std::optional<TtlIndex> ttl_index_;  ///< as it was first seen
-  // When the last fault of that kind began: it took the place of any before it.
-  std::int64_t errors_before_ = 0;
-};
-
-/// A link of the set is up while neither direction is held: a heartbeat is a question and its
-/// answer.
-/// The rules of processes' links are the network's, which loses and delays by them; the set knows
-/// of members' links only whether they are up, and how late.
-class SimulatedLinks final : public LinkControl {
- public:
-  SimulatedLinks(EventQueue& queue, Shards& servers, SimulatedProcesses& processes)
-      : queue_(queue), servers_(servers), processes_(processes) {}
-
-  void set_link_rule(const Link& link, const LinkRule& rule) override;
-  [[nodiscard]] int size() override { return ReplicaSet::kMembers; }
   [[nodiscard]] int sent_to() override { return std::max(servers_.primary(), 0); }
+  void set_link_rule(const Link& link, const LinkRule& rule) override;
   void reset_link(const Link&) override {}  // what is held never arrives, here
   [[nodiscard]] std::int64_t touched(const Link& link) override;
 
@@ -131,20 +107,10 @@ class SimulatedLinks final : public LinkControl {
   EventQueue& queue_;
   Shards& servers_;
   SimulatedProcesses& processes_;
+  std::optional<TtlIndex> ttl_index_;  ///< as it was first seen
+  // When the last fault of that kind began: it took the place of any before it.
+  std::int64_t errors_before_ = 0;
   PerMember<PerMember<bool>> held_{};  ///< by sender and receiver
-};
-
-/// The three sides of the simulated set.
-class SimulatedServers {
- public:
-  SimulatedServers(EventQueue& queue, Shards& servers, SimulatedProcesses& processes)
-      : members_(queue, servers), data_(servers, processes), links_(queue, servers, processes) {}
-  [[nodiscard]] ServerControl control() { return {links_, &members_, &data_}; }
-
- private:
-  SimulatedMembers members_;
-  SimulatedData data_;
-  SimulatedLinks links_;
 };
 
 }  // namespace leasehold::sim::simulated

@@ -237,13 +237,11 @@ void Network::note_slow(Underway& sent) {
   const bool waits = std::holds_alternative<core::StreamCommand>(sent.command.body);
   if (std::exchange(sent.arrived, true) || waits) return;
   if (world_.queue.now() - sent.sent_ns < kSlowFrom) return;
-  model::Event e;
-  e.at_ns = world_.queue.now();
-  e.kind = model::Kind::slow;
-  e.process = world_.process;
-  if (sent.member >= 0) e.victim = member_name(sent.member);
-  e.from_ns = sent.sent_ns;
-  world_.emit(std::move(e));
+  world_.emit({.at_ns = world_.queue.now(),
+               .kind = model::Kind::slow,
+               .process = world_.process,
+               .victim = sent.member >= 0 ? member_name(sent.member) : "",
+               .from_ns = sent.sent_ns});
 }
 
 /// In the order of their sending: that of the carriers differs from run to run.

@@ -86,14 +86,12 @@ std::shared_ptr<runtime::Driver> Process::make_driver() {
 
 /// The event says how its clock drifts: the checkers convert bounds with it.
 void Process::start() {
-  model::Event e;
-  e.at_ns = world_.queue.now();
-  e.kind = model::Kind::start;
-  e.process = name_;
-  e.clock_drift_ppm = plan_.drift_ppm;
-  e.workers = workers_of(plan_);
-  e.leads = plan_.leads;
-  world_.emit(std::move(e));
+  world_.emit({.at_ns = world_.queue.now(),
+               .kind = model::Kind::start,
+               .process = name_,
+               .leads = plan_.leads,
+               .clock_drift_ppm = plan_.drift_ppm,
+               .workers = workers_of(plan_)});
   for (Caller& caller : callers_) caller.happened(Workload::Started{});
 }
 

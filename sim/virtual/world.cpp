@@ -4,8 +4,8 @@
 
 #include "sim/faults/fault_injector.hpp"
 #include "sim/plan/lock_registry.hpp"
+#include "sim/record/lock_truth.hpp"
 #include "sim/virtual/cluster.hpp"
-#include "sim/virtual/written_locks.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -25,6 +25,26 @@ constexpr std::int64_t kMajorityLimit = 15'000 * kMs;
 /// Heartbeats until a primary is there again for certain.
 constexpr std::int64_t kBeatsToHeal = 15;
 constexpr std::size_t kUsualEvents = 8'192;       ///< of a history, so that few have to be moved
+
+/// A damaged document may have another type there; the checkers then see nothing.
+template <typename T>
+const T* field(const Object& document, const Key& key) {
+  const Value* value = document.find(key);
+  return value == nullptr ? nullptr : value->as<T>();
+}
+
+LockDocument lock_in(const Object& document, const std::string& command) {
+  LockDocument lock;
+  if (const auto* id = field<std::string>(document, "lockId"_key)) lock.lock_id = *id;
+  lock.of_nobody = field<Null>(document, "LockId"_key) != nullptr;
+  lock.command = command;
+  if (const auto* date = field<Date>(document, "acquiredAt"_key)) lock.acquired_at_ms = date->ms;
+  if (const auto* date = field<Date>(document, "expiresAt"_key)) lock.expires_at_ms = date->ms;
+  if (const auto* token = field<std::int64_t>(document, "fencingToken"_key)) {
+    lock.stored_token = *token;
+  }
+  return lock;
+}
 
 /// One run. REQUIRES: the plan outlives it.
 class World {
@@ -85,11 +105,7 @@ class World {
  private:
   /// It happens now, by the harness's clock, which is the queue's.
   Event event(Kind kind, const std::string& process = "") const {
-    Event e;
-    e.at_ns = queue_.now();
-    e.kind = kind;
-    e.process = process;
-    return e;
+    return {.at_ns = queue_.now(), .kind = kind, .process = process};
   }
   void emit(Event&& e) {
     const bool is_reply = e.kind == Kind::reply;
@@ -185,7 +201,7 @@ class World {
   /// In the oplog's order, which is that of the tokens. A write that is rolled back never was.
   void committed(const Entry& entry) {
     if (entry.change.id.empty()) return;  // a term's first entry
-    if (!entry.fenced) return written_.add(entry.change, entry.order(), entry.tag);
+    if (!entry.fenced) return committed_lock(entry);
     // A write of the fence is an event of its own kind, whatever the lock is.
     Event e = event(Kind::stored);
     e.name = entry.change.id;
@@ -196,6 +212,14 @@ class World {
     e.owner = entry.fenced->owner;
     e.token = entry.fenced->token;
     emit(std::move(e));
+  }
+  void committed_lock(const Entry& entry) {
+    const auto& [id, after] = entry.change;
+    const auto lock = after ? std::optional(lock_in(*after, entry.tag)) : std::nullopt;
+    for (Event& e : truth_.written(id, id, lock ? &*lock : nullptr, entry.order())) {
+      e.at_ns = queue_.now();
+      emit(std::move(e));
+    }
   }
 
   /// What was written since then had no majority before now.
@@ -284,10 +308,7 @@ class World {
   EventQueue queue_;
   Random random_;
   Shards servers_;
-  WrittenLocks written_{[this](Event&& e) {
-    e.at_ns = queue_.now();
-    emit(std::move(e));
-  }};
+  LockTruth truth_;
   std::vector<std::unique_ptr<Process>> processes_;
   SimulatedProcesses process_control_;
   SimulatedServers server_control_;

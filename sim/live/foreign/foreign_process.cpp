@@ -69,13 +69,11 @@ ForeignProcess::ForeignProcess(const ForeignSetting& setting, Now now_ns, Emit e
 std::int64_t ForeignProcess::stamp() const { return std::min(now_(), ended_ns_.load()); }
 
 Event ForeignProcess::event(Kind kind, std::int64_t session, const std::string& lock) const {
-  Event e;
-  e.at_ns = stamp();
-  e.kind = kind;
-  e.process = setting_.order.process;
-  e.session = session;
-  e.name = lock;
-  return e;
+  return {.at_ns = stamp(),
+          .kind = kind,
+          .process = setting_.order.process,
+          .session = session,
+          .name = lock};
 }
 
 bool ForeignProcess::running() {

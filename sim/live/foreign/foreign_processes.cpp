@@ -22,18 +22,6 @@ ForeignWorker::~ForeignWorker() {
 using model::Event;
 using model::Kind;
 
-ForeignProcesses::ForeignProcesses(const Plan& plan, const LiveRun& run, Store& store, Now now_ns,
-                                   Emit emit)
-    : plan_(plan), run_(run), store_(store), now_(std::move(now_ns)), emit_(std::move(emit)) {}
-
-Event ForeignProcesses::event(Kind kind, const std::string& process) const {
-  Event e;
-  e.at_ns = now_();
-  e.kind = kind;
-  e.process = process;
-  return e;
-}
-
 void ForeignProcesses::take(Event e) {
   const std::lock_guard guard(mutex_);
   taken_.push_back(std::move(e));
@@ -56,7 +44,7 @@ void ForeignProcesses::start_all(std::int64_t began_ns, int) {
 
 void ForeignProcesses::start(std::size_t i) {
   const ProcessPlan& process = plan_.processes[i];
-  const auto name = "p" + std::to_string(i) + "." + std::to_string(++lives_[i]);
+  const auto name = next_name(i);
   ForeignWorker::Setting setting;
   setting.command = run_.foreign->command;
   setting.order = {name, store_.uri_for(name), run_.database, process.expiry_ms};
@@ -68,15 +56,14 @@ void ForeignProcesses::start(std::size_t i) {
   setting.resource = [this, uri = setting.order.uri] { return store_.resource(uri); };
   setting.workload = {process, plan_.locks,
                       long_holding(process, options_of(process, "leasehold", 0))};
-  setting.seed = plan_.seed * 1'000'003 + ++seeds_;
+  setting.seed = next_seed();
   setting.promises = run_.foreign->promises;
   setting.folder = run_.folder;
   setting.began_ns = began_ns_;
   const bool named = std::any_of(plan_.faults.begin(), plan_.faults.end(),
                                  [](const FaultPlan& fault) { return fault.member >= 0; });
   setting.clock_margin_ms = named ? 0 : clock_margin_ms(plan_, run_);
-  std::copy_if(plan_.steps.begin(), plan_.steps.end(), std::back_inserter(setting.steps),
-               [i](const StepPlan& s) { return s.process == static_cast<std::int64_t>(i); });
+  setting.steps = steps_of(i);
   if (workers_[i]) killed_.push_back(std::move(workers_[i]));
   workers_[i] =
       std::make_unique<ForeignWorker>(setting, now_, [this](Event e) { take(std::move(e)); });

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "model/history/history.hpp"
@@ -59,11 +58,9 @@ class ForeignWorker {
 /// scenarios/WORKERS.md. A worker that breaks these rules is ended, and has no successor.
 class ForeignProcesses final : public RunProcesses {
  public:
-  using Now = ForeignWorker::Now;
-  using Emit = ForeignWorker::Emit;
-
   /// REQUIRES: plan, run and store outlive it, and the run has a foreign lock.
-  ForeignProcesses(const Plan& plan, const LiveRun& run, Store& store, Now now_ns, Emit emit);
+  ForeignProcesses(const Plan& plan, const LiveRun& run, Store& store, Now now_ns, Emit emit)
+      : RunProcesses(plan, run, std::move(now_ns), std::move(emit)), store_(store) {}
 
   void start_all(std::int64_t began_ns, int doomed) override;
   void listen_ms(int limit_ms) override;
@@ -85,20 +82,12 @@ class ForeignProcesses final : public RunProcesses {
   void start(std::size_t i);
   void take(model::Event e);
   void hand_over();
-  [[nodiscard]] model::Event event(model::Kind kind, const std::string& process) const;
   bool end(ForeignWorker& worker);
   [[nodiscard]] ForeignWorker* named(const std::string& name) const;
 
-  const Plan& plan_;
-  const LiveRun& run_;
   Store& store_;
-  const Now now_;
-  const Emit emit_;
   std::mutex mutex_;
   std::vector<model::Event> taken_;  ///< from the workers' threads, protected by mutex_
-  std::map<std::size_t, int> lives_;
-  std::int64_t began_ns_ = 0;
-  std::uint64_t seeds_ = 0;
   std::vector<std::unique_ptr<ForeignWorker>> workers_;  ///< by their places in the plan
   std::vector<std::unique_ptr<ForeignWorker>> killed_;   ///< replaced by another
 };

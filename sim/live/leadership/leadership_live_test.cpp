@@ -158,11 +158,11 @@ void fail_over(int n, Candidates& candidates) {
     candidates.kill(leader);
     candidates.watch_for(kWithin);
   } else {
-    shared_set().stop(primary);
+    shared_set().stop({primary});
     candidates.send(leader, SIGSTOP);
     candidates.watch_for(kWithin);
     candidates.send(leader, SIGCONT);
-    shared_set().resume(primary);
+    shared_set().resume({primary});
     candidates.watch_for(milliseconds(300));
   }
 }

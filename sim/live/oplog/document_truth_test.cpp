@@ -33,27 +33,28 @@ class Documents : public testing::Test {
  protected:
   /// "put A", "gone" or "".
   std::string read(const Json& one) {
-    last_ = truth_.read(one, one);
-    if (!last_) return "";
-    EXPECT_EQ(last_->name, "lock-0");
-    return last_->kind == Kind::put ? "put " + last_->owner : std::string(to_string(last_->kind));
+    const auto events = truth_.read(one, one);
+    if (events.empty()) return "";
+    last_ = events.back();
+    EXPECT_EQ(last_.name, "lock-0");
+    return last_.kind == Kind::put ? "put " + last_.owner : std::string(to_string(last_.kind));
   }
 
   DocumentTruth truth_{{"locks", "_id", "lockedBy", "until"}};
-  std::optional<Event> last_;
+  Event last_;
 };
 
 TEST_F(Documents, ALifeOfALockIsItsWritesByTheMappedFields) {
   EXPECT_EQ(read(inserted(10, {{"_id", "lock-0"}, {"lockedBy", "A"}, {"until", date("20.250")}})),
             "put A");
-  EXPECT_EQ(last_->expires_at_ms - last_->wall_ms, 9'750);
-  EXPECT_EQ(last_->order, std::int64_t{10} << 32 | 1);
+  EXPECT_EQ(last_.expires_at_ms - last_.wall_ms, 9'750);
+  EXPECT_EQ(last_.order, std::int64_t{10} << 32 | 1);
   EXPECT_EQ(read(changed(12, R"({"u":{"until":{"$date":"2026-11-24T20:00:30Z"}}})")), "put A");
   EXPECT_EQ(read(changed(13, R"({"i":{"visits":1}})")), "") << "of no field that is mapped";
   EXPECT_EQ(read(changed(31, R"({"u":{"lockedBy":"B","until":{"$date":"2026-11-24T20:00:41Z"}}})")),
             "put B");
   EXPECT_EQ(read(removed(32)), "gone");
-  EXPECT_EQ(last_->owner, "");
+  EXPECT_EQ(last_.owner, "");
   EXPECT_EQ(read(removed(33)), "") << "it was gone";
 }
 
@@ -65,7 +66,7 @@ TEST_F(Documents, ALockIsFreeOnceItNamesNobodyOrItsDateHasPassed) {
   EXPECT_EQ(read(changed(13, R"({"d":{"lockedBy":false}})")), "");
   EXPECT_EQ(read(changed(14, taken)), "put A");
   EXPECT_EQ(read(changed(15, R"({"u":{"until":{"$date":"2026-11-24T20:00:15.500Z"}}})")), "gone");
-  EXPECT_EQ(last_->owner, "A") << "as ShedLock does";
+  EXPECT_EQ(last_.owner, "A") << "as ShedLock does";
   EXPECT_EQ(read(removed(16)), "");
 }
 
@@ -73,12 +74,12 @@ TEST_F(Documents, AReplacementIsAWriteAndATransactionsTimeIsThatOfAllItsWrites) 
   const auto whole = entry(10, R"("op":"u","o2":{"_id":"lock-0"},)"
                                R"("o":{"_id":"lock-0","lockedBy":"A"})");
   EXPECT_EQ(read(whole), "put A");
-  EXPECT_EQ(last_->expires_at_ms, 0) << "no date";
+  EXPECT_EQ(last_.expires_at_ms, 0) << "no date";
   const auto inner = Json::parse(R"({"op":"u","o2":{"_id":"lock-0"},)"
                                  R"("o":{"$v":2,"diff":{"u":{"lockedBy":"B"}}}})");
   const auto put = truth_.read(inner, entry(12, R"("op":"c")"));
-  ASSERT_TRUE(put.has_value());
-  EXPECT_EQ(put->order, std::int64_t{12} << 32 | 1);
+  ASSERT_EQ(put.size(), 1u);
+  EXPECT_EQ(put[0].order, std::int64_t{12} << 32 | 1);
 }
 
 /// As MongoDB before 5.0 writes it: the document stays, and what is not named in it.
@@ -109,14 +110,41 @@ TEST(DocumentsOfOtherForms, FieldsMayLieDeepAndBeNoText) {
       10, {{"_id", 7},
            {"key", "lock-0"},
            {"lock", {{"by", {{"$oid", "65a"}}}, {"until", {{"$date", {{"$numberLong", "9"}}}}}}}});
-  EXPECT_FALSE(truth.read(first, first)) << "it has expired";
+  EXPECT_TRUE(truth.read(first, first).empty()) << "it has expired";
   const auto second = entry(11, R"("op":"u","o2":{"_id":7},"o":{"diff":{"slock":{"u":)"
                                 R"({"until":{"$numberLong":"4000000000000"}},"i":{"n":1}}}})");
   const auto put = truth.read(second, second);
-  ASSERT_TRUE(put.has_value());
-  EXPECT_EQ(put->name, "lock-0");
-  EXPECT_EQ(put->owner, R"({"$oid":"65a"})");
-  EXPECT_EQ(put->expires_at_ms, 4'000'000'000'000);
+  ASSERT_EQ(put.size(), 1u);
+  EXPECT_EQ(put[0].name, "lock-0");
+  EXPECT_EQ(put[0].owner, R"({"$oid":"65a"})");
+  EXPECT_EQ(put[0].expires_at_ms, 4'000'000'000'000);
+}
+
+TEST(DocumentsOfOurs, AreReadWithTheirQueuesAndThoseOfPublishedLocksByTheirOwnFields) {
+  DocumentTruth truth;
+  const auto read = [&truth](const Json& one) {
+    std::string said;
+    for (const Event& e : truth.read(one, one)) {
+      said += std::string(to_string(e.kind)) + " " + e.name + " " + e.lock_id + " " +
+              std::to_string(e.expires_at_ms % 60'000 / 1'000) + "; ";
+    }
+    return said;
+  };
+  const auto ours = inserted(10, {{"_id", "lock-0"},
+                                  {"lockId", "a.1.1~7000.1.2.b.1.1"},
+                                  {"expiresAt", date("20")},
+                                  {"fencingToken", 5}});
+  EXPECT_EQ(read(ours), "place lock-0 b.1.1 7; put lock-0 a.1.1 20; ");
+  EXPECT_EQ(read(changed(11, R"({"u":{"lockId":"a.1.1"}})")), "place lock-0 b.1.1 7; ");
+  const auto freed = R"({"u":{"lockId":"","expiresAt":{"$date":"1970-01-01T00:00:00Z"}}})";
+  EXPECT_EQ(read(changed(12, freed)), "gone lock-0  0; ");
+  EXPECT_EQ(read(removed(13)), "") << "it was free";
+  EXPECT_EQ(read(inserted(14, {{"_id", 7}, {"resourceId", "lock-1"}})), "put lock-1  0; ");
+  EXPECT_EQ(read(inserted(15, {{"_id", "lock-0"}, {"LockId", nullptr}})), "gone lock-0  0; ");
+  const auto all = truth.drop(entry(16, R"("op":"c","o":{"drop":"locks"})"));
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].name, "lock-0");
+  EXPECT_EQ(all[1].name, "lock-1");
 }
 
 TEST(DocumentsOfOtherForms, DifferencesOfListsAreFollowed) {

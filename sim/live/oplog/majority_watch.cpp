@@ -47,11 +47,8 @@ model::History MajorityWatch::events() const {
   const std::lock_guard lock(mutex_);
   model::History all;
   for (const auto& span : commit_point_.spans(now_ns_())) {
-    model::Event e;
-    e.kind = model::Kind::no_majority;
-    e.from_ns = span.from_ns;
-    e.at_ns = span.to_ns;
-    all.push_back(std::move(e));
+    all.push_back(
+        {.at_ns = span.to_ns, .kind = model::Kind::no_majority, .from_ns = span.from_ns});
   }
   return all;
 }

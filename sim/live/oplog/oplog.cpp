@@ -15,19 +15,6 @@ constexpr std::chrono::milliseconds kPause{50};
 constexpr int kBatch = 2'000;
 constexpr int kMarkTimeout_ms = 500;
 
-const Json k1970{{"$date", "1970-01-01T00:00:00Z"}};
-
-const char* lock_id_field(const Json& document) {
-  return document.contains("LockId") ? "LockId" : "lockId";
-}
-
-/// The dates of a document of ours; those of the published locks have other fields.
-void add_dates(model::Event& put, const Json& document) {
-  if (document.contains("acquiredAt")) put.acquired_at_ms = mongo::date_ms(document["acquiredAt"]);
-  if (document.contains("expiresAt")) put.expires_at_ms = mongo::date_ms(document["expiresAt"]);
-  if (document.contains("fencingToken")) put.stored_token = integer(document["fencingToken"]);
-}
-
 std::string name_of(const Json& entry) {
   const Json& id = id_in(entry);
   return id.is_string() ? id.get<std::string>() : "";
@@ -38,11 +25,7 @@ SeenEntry seen_in(const Json& entry) {
 }
 
 model::Event reread_event(std::int64_t at_ns, const char* outcome) {
-  model::Event e;
-  e.at_ns = at_ns;
-  e.kind = model::Kind::reread;
-  e.outcome = outcome;
-  return e;
+  return {.at_ns = at_ns, .kind = model::Kind::reread, .outcome = outcome};
 }
 
 }  // namespace
@@ -128,7 +111,7 @@ std::int64_t OplogReader::oldest_entry() {
 void OplogReader::follow() {
   while (!stopped_) {
     try {
-      if (documents_) mark();
+      if (documents_.of_another_lock()) mark();
       while (read_batch()) {
       }
       ++rounds_;
@@ -182,7 +165,7 @@ bool OplogReader::read_batch() {
   const Json batch = entries_after(last_);
   for (const Json& entry : batch) {
     if (entry["o"].contains("drop")) {
-      read_drop(entry);
+      for (auto& event : documents_.drop(entry)) emit(std::move(event));
     } else if (text_in(entry, "op") == "c") {
       for (const Json& inner : entry["o"]["applyOps"]) read_entry(inner, entry);
     } else {
@@ -200,65 +183,12 @@ void OplogReader::read_entry(const Json& entry, const Json& when) {
   if (op != "i" && op != "u" && op != "d") return;
   const auto order = packed_timestamp(when["ts"]);
   if (text_in(entry, "ns") == lock_namespace_) {
-    if (documents_) {
-      read_document(entry, when);
-    } else {
-      read_lock(entry, order);
+    for (auto& event : documents_.read(entry, when)) {
+      event.from_ns = marked_before(order);
+      emit(std::move(event));
     }
   }
   if (text_in(entry, "ns") == resource_namespace_) read_resource(entry, order);
-}
-
-LockTruth::Became OplogReader::became_of(const std::string& id, const Json* document) {
-  if (document == nullptr) return truth_.deleted(id);
-  if (document->contains("LockId") && (*document)["LockId"].is_null()) {
-    return LockTruth::Became::free;
-  }
-  const bool free = document->contains("expiresAt") && (*document)["expiresAt"] == k1970;
-  return truth_.written(id, text_in(*document, lock_id_field(*document)), free);
-}
-
-/// A lock is named by the document's `_id`, or by `resourceId` ("insert-unique"). An entity with a
-/// null LockId is free ("document-level").
-void OplogReader::read_lock(const Json& entry, std::int64_t order) {
-  model::Event event;
-  event.order = order;
-  const auto id = id_in(entry).dump();
-  const Json before = locks_.contains(id) ? locks_[id] : Json();
-  const Json* document = apply(locks_, entry, id);
-  const Json& known = document == nullptr ? before : *document;
-  event.name = known.contains("resourceId") ? text_in(known, "resourceId") : name_of(entry);
-  const auto lock_id = document == nullptr ? "" : text_in(*document, lock_id_field(*document));
-  for (auto& place : truth_.queued(id, event.name, lock_id, order)) emit(std::move(place));
-  const auto became = became_of(id, document);
-  if (became == LockTruth::Became::nothing) return;
-  const bool held = became == LockTruth::Became::held;
-  event.kind = held ? model::Kind::put : model::Kind::gone;
-  if (held) {
-    event.lock_id = LockTruth::holder_in(text_in(*document, lock_id_field(*document)));
-    add_dates(event, *document);
-  }
-  emit(std::move(event));
-}
-
-void OplogReader::read_document(const Json& entry, const Json& when) {
-  auto event = documents_->read(entry, when);
-  if (!event) return;
-  event->from_ns = marked_before(event->order);
-  emit(std::move(*event));
-}
-
-/// All documents that were there are gone.
-void OplogReader::read_drop(const Json& when) {
-  if (documents_) {
-    for (auto& event : documents_->drop(when)) emit(std::move(event));
-    return;
-  }
-  for (const auto& [id, document] : std::exchange(locks_, {})) {
-    const Json deletion{{"op", "d"}, {"o", {{"_id", document["_id"]}}}};
-    locks_[id] = document;
-    read_lock(deletion, packed_timestamp(when["ts"]));
-  }
 }
 
 void OplogReader::read_resource(const Json& entry, std::int64_t order) {

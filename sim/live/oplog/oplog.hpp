@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,7 +11,6 @@
 #include "model/history/history.hpp"
 #include "sim/live/oplog/document_truth.hpp"
 #include "sim/live/system/mongo_client.hpp"
-#include "sim/record/lock_truth.hpp"
 
 namespace leasehold::sim::live {
 
@@ -42,9 +40,9 @@ class OplogReader {
     std::string database;
     std::string lock_collection;
     std::string resource_collection;
-    /// For a lock that is not ours: how to read its documents. Then it also makes heartbeat writes
+    /// How to read its documents. For a lock that is not ours it also makes heartbeat writes
     /// to the database, which show of each later write that it was made after them.
-    std::optional<DocumentTruth> documents = {};
+    DocumentTruth documents = {};
   };
   /// Follows the database from now on. `now_ns` is the harness's clock.
   OplogReader(Source source, std::function<std::int64_t()> now_ns);
@@ -69,11 +67,7 @@ class OplogReader {
   bool read_batch();
   void mark();
   [[nodiscard]] std::int64_t marked_before(std::int64_t order) const;
-  void read_document(const Json& entry, const Json& when);
   void read_entry(const Json& entry, const Json& when);
-  void read_drop(const Json& when);
-  void read_lock(const Json& entry, std::int64_t order);
-  LockTruth::Became became_of(const std::string& id, const Json* document);
   void read_resource(const Json& entry, std::int64_t order);
   void emit(model::Event event);
 
@@ -84,9 +78,7 @@ class OplogReader {
   MongoClient client_;
   Json first_, last_;            ///< timestamps: where reading began, and of the last entry read
   std::vector<SeenEntry> seen_;  ///< of the following thread, while it runs
-  std::map<std::string, Json> locks_;  ///< documents as the entries left them
-  LockTruth truth_;
-  std::optional<DocumentTruth> documents_;
+  DocumentTruth documents_;
   std::map<std::int64_t, std::int64_t> marks_;  ///< times of heartbeat writes, by order
   std::map<std::string, Json> resources_;
 

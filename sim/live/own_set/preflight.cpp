@@ -14,16 +14,10 @@ using std::chrono::milliseconds;
 constexpr const char* kPatience = "serverSelectionTimeoutMS=5000&socketTimeoutMS=10000";
 constexpr const char* kCollection = "preflight";
 constexpr std::int64_t kMajorityLimit_ms = 5'000;
-constexpr std::int64_t kOldestMajor = 5, kOldestMinor = 1;
 
 bool is_ok(const Json& reply) { return reply.contains("ok") && integer(reply["ok"]) == 1; }
 
 std::string complaint(const Json& reply) { return reply.value("errmsg", "it failed"); }
-
-milliseconds wall_now() {
-  return std::chrono::duration_cast<milliseconds>(
-      std::chrono::system_clock::now().time_since_epoch());
-}
 
 class Look {
  public:
@@ -180,10 +174,11 @@ class Look {
   std::optional<Read> clock_of(const MongoClient::Member& member) {
     try {
       (void)client_.run_on(member.id, "admin", {{"ping", 1}});  // the connection stands then
-      const auto before = wall_now();
+      const auto before = real_time();
       const auto reply = client_.run_on(member.id, "admin", {{"hello", 1}});
-      const auto after = wall_now();
-      return Read{date(reply.at("localTime")) - (before + after) / 2, (after - before) / 2};
+      const auto after = real_time();
+      const auto shown = milliseconds(date_ms(reply.at("localTime")));
+      return Read{shown - (before + after) / 2, (after - before) / 2};
     } catch (const std::exception&) {
       note(member.host + " does not answer from here: its clock was not compared");
       return std::nullopt;

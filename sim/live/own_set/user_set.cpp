@@ -40,7 +40,7 @@ UserSet::UserSet(const std::string& uri) {
   uri_ = with_hosts(uri, proxies);
 }
 
-bool UserSet::answers(int index) {
+bool UserSet::reachable(int index) {
   try {
     return integer(member(index).run("admin", {{"ping", 1}})["ok"]) == 1;
   } catch (const NoReply&) {

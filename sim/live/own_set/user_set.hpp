@@ -32,9 +32,9 @@ class UserSet final : public MemberSet {
   /// A URI of this member alone, past its proxy.
   [[nodiscard]] const std::string& member_uri(int index) const { return at(index).uri; }
 
-  [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }
+  [[nodiscard]] int size() override { return static_cast<int>(members_.size()); }
   [[nodiscard]] MongoClient& member(int index) override { return *at(index).client; }
-  [[nodiscard]] bool answers(int index) override;
+  [[nodiscard]] bool reachable(int index) override;
   [[nodiscard]] FaultProxy& proxy() override { return proxy_; }
 
   /// Clients of these names that a member hears of from elsewhere than the proxies, so that no

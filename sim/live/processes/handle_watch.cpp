@@ -28,13 +28,11 @@ void HandleWatch::run(const std::stop_token& stop) {
 }
 
 void HandleWatch::notified(std::int64_t session, const std::string& name) const {
-  model::Event e;
-  e.at_ns = clock_->true_ns();
-  e.kind = model::Kind::notified;
-  e.process = process_;
-  e.session = session;
-  e.name = name;
-  emit_(std::move(e));
+  emit_({.at_ns = clock_->true_ns(),
+         .kind = model::Kind::notified,
+         .process = process_,
+         .session = session,
+         .name = name});
 }
 
 HandleWatch::Watched::Watched(HandleWatch& watch, Handle handle, bool silent)

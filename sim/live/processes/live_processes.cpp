@@ -79,22 +79,8 @@ void tell_ending(Event& e, int status, const std::string& words_file) {
 }
 
 Event exit_of_member(std::int64_t at_ns, int member, int status, const std::string& log_file) {
-  Event e;
-  e.at_ns = at_ns;
-  e.kind = Kind::exit;
-  e.victim = member_name(member);
+  Event e{.at_ns = at_ns, .kind = Kind::exit, .victim = member_name(member)};
   tell_ending(e, status, log_file);
-  return e;
-}
-
-LiveProcesses::LiveProcesses(const Plan& plan, const LiveRun& run, Now now_ns, Emit emit)
-    : plan_(plan), run_(run), now_(std::move(now_ns)), emit_(std::move(emit)) {}
-
-Event LiveProcesses::event(Kind kind, const std::string& process) const {
-  Event e;
-  e.at_ns = now_();
-  e.kind = kind;
-  e.process = process;
   return e;
 }
 
@@ -166,16 +152,14 @@ WorkerConfig LiveProcesses::order_for(const std::string& name, const ProcessPlan
   order.lock = plan_.lock;
   order.locks = plan_.locks;
   order.clock_margin_ms = plan_.clock_margin_ms;
-  order.seed = plan_.seed * 1'000'003 + ++seeds_;
+  order.seed = next_seed();
   order.plan = plan;
   return order;
 }
 
 void LiveProcesses::start(std::size_t i) {
-  const auto name = "p" + std::to_string(i) + "." + std::to_string(++lives_[i]);
-  auto order = order_for(name, plan_.processes[i]);
-  std::copy_if(plan_.steps.begin(), plan_.steps.end(), std::back_inserter(order.steps),
-               [i](const StepPlan& s) { return s.process == static_cast<std::int64_t>(i); });
+  auto order = order_for(next_name(i), plan_.processes[i]);
+  order.steps = steps_of(i);
   order.began_ns = began_ns_;
   actors_[i] = spawn(order);
 }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,11 +27,7 @@ void tell_ending(model::Event& e, int status, const std::string& words_file);
 /// what faults ask for. A process that ends unasked is an `exit` event.
 class LiveProcesses final : public RunProcesses {
  public:
-  using Now = std::function<std::int64_t()>;
-  using Emit = std::function<void(model::Event)>;
-
-  /// REQUIRES: plan and run outlive it.
-  LiveProcesses(const Plan& plan, const LiveRun& run, Now now_ns, Emit emit);
+  using RunProcesses::RunProcesses;
 
   void start_all(std::int64_t began_ns, int doomed) override;
   void listen_ms(int limit_ms) override;
@@ -67,7 +61,6 @@ class LiveProcesses final : public RunProcesses {
     [[nodiscard]] bool is_doomed() const { return name.starts_with("grave"); }
   };
 
-  [[nodiscard]] model::Event event(model::Kind kind, const std::string& process) const;
   Actor spawn(WorkerConfig order);
   WorkerConfig order_for(const std::string& name, const ProcessPlan& plan);
   void start(std::size_t i);
@@ -80,15 +73,8 @@ class LiveProcesses final : public RunProcesses {
   bool crash(Actor& actor);
   void end_by_force(Actor& actor);
 
-  const Plan& plan_;
-  const LiveRun& run_;
-  const Now now_;
-  const Emit emit_;
-  std::int64_t began_ns_ = 0;
   std::vector<Actor> actors_;  ///< by their places in the plan
   std::vector<Actor> doomed_;
-  std::map<std::size_t, int> lives_;
-  std::uint64_t seeds_ = 0;
   bool healed_ = false;
   bool somebody_died_ = false;
 };

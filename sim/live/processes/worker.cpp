@@ -174,11 +174,7 @@ class Worker {
   }
 
   Event event(Kind kind) const {
-    Event e;
-    e.at_ns = clock_->true_ns();
-    e.kind = kind;
-    e.process = order_.name;
-    return e;
+    return {.at_ns = clock_->true_ns(), .kind = kind, .process = order_.name};
   }
 
   /// The recorder sees this process's own clock; a history has the harness's.

@@ -129,11 +129,7 @@ class Harness {
   std::int64_t now() const { return clock_->now().time_since_epoch().count(); }
 
   Event event(Kind kind, const std::string& process = "") const {
-    Event e;
-    e.at_ns = now();
-    e.kind = kind;
-    e.process = process;
-    return e;
+    return {.at_ns = now(), .kind = kind, .process = process};
   }
 
   void keep(Event e) {

@@ -6,6 +6,8 @@
 
 #include <cstring>
 
+#include "sim/live/system/child_process.hpp"
+
 namespace leasehold::sim::live {
 namespace {
 
@@ -25,21 +27,15 @@ void HarnessOrders::wait(std::chrono::nanoseconds time) {
 }
 
 void HarnessOrders::read_orders(const std::stop_token& stop) {
-  char buffer[64];
-  std::string heard;
+  LineReader lines;
   for (int turn = 0; !stop.stop_requested(); ++turn) {
     // Then resident memory is memory in use, because the soak looks for growth. Not in the
     // watchdog, which would take the time for a stall.
     if (turn % kTrimEvery == 0) malloc_trim(0);
     pollfd input{STDIN_FILENO, POLLIN, 0};
     if (poll(&input, 1, kLookEvery_ms) <= 0) continue;
-    const auto n = read(STDIN_FILENO, buffer, sizeof buffer);
-    if (n <= 0) _exit(1);
-    heard.append(buffer, static_cast<std::size_t>(n));
-    for (auto end = heard.find('\n'); end != std::string::npos; end = heard.find('\n')) {
-      obey(heard.substr(0, end));
-      heard.erase(0, end + 1);
-    }
+    if (!lines.read_from(STDIN_FILENO)) _exit(1);
+    while (const auto line = lines.next()) obey(*line);
   }
 }
 

@@ -47,16 +47,14 @@ std::string MemoryResource::write(const Write& w) {
   auto& fence = fences_[w.name];
   if (w.token < fence) return "refused";
   fence = w.token;
-  model::Event e;
-  e.at_ns = now_ns_();
-  e.kind = model::Kind::stored;
-  e.name = w.name;
-  e.process = w.process;
-  e.write_number = w.number;
-  e.owner = w.owner;
-  e.token = w.token.value();
-  e.order = ++accepted_;
-  stored_.push_back(std::move(e));
+  stored_.push_back({.at_ns = now_ns_(),
+                     .kind = model::Kind::stored,
+                     .process = w.process,
+                     .write_number = w.number,
+                     .name = w.name,
+                     .owner = w.owner,
+                     .token = w.token.value(),
+                     .order = ++accepted_});
   return "accepted";
 }
 

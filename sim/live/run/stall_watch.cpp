@@ -93,13 +93,11 @@ void StallWatch::watch_member(const std::stop_token& stop, const Member& member)
 }
 
 void StallWatch::note(const std::string& victim, const Standstills::Span& span) {
-  model::Event e;
-  e.kind = model::Kind::stall;
-  e.victim = victim;
-  e.from_ns = span.from_ns;
-  e.at_ns = span.to_ns;
   const std::lock_guard lock(mutex_);
-  stalls_.push_back(std::move(e));
+  stalls_.push_back({.at_ns = span.to_ns,
+                     .kind = model::Kind::stall,
+                     .victim = victim,
+                     .from_ns = span.from_ns});
 }
 
 namespace {

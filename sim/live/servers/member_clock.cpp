@@ -21,6 +21,10 @@ std::int64_t real_ns() {
 
 }  // namespace
 
+std::chrono::milliseconds real_time() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(real_ns()));
+}
+
 void MemberClock::set(std::chrono::nanoseconds ahead) {
   const auto now = real_ns();
   write(now, now + ahead.count(), kMillion);

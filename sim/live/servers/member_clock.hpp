@@ -8,6 +8,9 @@
 
 namespace leasehold::sim::live {
 
+/// This machine's, since 1970.
+[[nodiscard]] std::chrono::milliseconds real_time();
+
 /// The wall clock of one mongod, which runs with the clock shim (clock_shim.c): moved from here
 /// while it runs. A change acts at once. Not thread-safe.
 ///

@@ -3,9 +3,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 #include <stdexcept>
+#include <thread>
 
 #include "sim/live/servers/mongod.hpp"
 
@@ -14,6 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
+
+constexpr milliseconds kResolution{1};
+constexpr int kClockTries = 20;
+constexpr milliseconds kConfirmation{4'000};  ///< below a client's 5 s
+constexpr milliseconds kCatchUp{2'000};
 
 /// A member that meets a full disk in the middle of a run only dies.
 void require_room(const std::string& folder, int members) {
@@ -32,17 +37,6 @@ void require_room(const std::string& folder, int members) {
 }
 
 }  // namespace
-
-milliseconds date(const Json& value) {
-  const Json& d = value.at("$date");
-  if (!d.is_string()) return milliseconds(integer(d));
-  std::tm parts{};
-  int ms = 0;
-  const auto text = d.get<std::string>();
-  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  if (rest != nullptr && *rest == '.') ms = std::atoi(rest + 1);
-  return milliseconds(static_cast<std::int64_t>(timegm(&parts)) * 1'000 + ms);
-}
 
 ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(std::move(options)) {
   init_driver();
@@ -92,7 +86,7 @@ Json ReplicaSet::config() const {
 
 /// Those that confirm a write as soon as they can.
 int ReplicaSet::prompt_members() const {
-  return size() - static_cast<int>(std::count_if(
+  return options_.members - static_cast<int>(std::count_if(
                       options_.fields.begin(), options_.fields.end(), [](const Json& member) {
                         return member.contains("arbiterOnly") ||
                                member.contains("secondaryDelaySecs");
@@ -122,6 +116,133 @@ std::vector<std::string> ReplicaSet::log_files() const {
   std::vector<std::string> files;
   for (const auto& m : members_) files.push_back(m.log_file());
   return files;
+}
+
+bool ReplicaSet::is_primary(int index) {
+  if (!reachable(index)) return false;
+  try {
+    return member(index).run("admin", {{"hello", 1}}).value("isWritablePrimary", false);
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+bool ReplicaSet::step_up(int index) {
+  if (is_primary(index)) return false;
+  until_true("step-up", [&] {
+    (void)member(index).run("admin", {{"replSetStepUp", 1}});
+    return is_primary(index);
+  });
+  return true;
+}
+
+bool ReplicaSet::step_up(int index, milliseconds limit) {
+  if (is_primary(index)) return false;
+  const auto until = std::chrono::steady_clock::now() + limit;
+  // Each failed election takes the primary from an overloaded set, so it asks less and less often.
+  for (auto pause = milliseconds(20);; pause *= 2) {
+    if (std::chrono::steady_clock::now() >= until || !reachable(index)) return false;
+    (void)member(index).run("admin", {{"replSetStepUp", 1}});
+    if (is_primary(index)) return true;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+bool ReplicaSet::step_down() {
+  const int primary = primary_now();
+  if (primary < 0) return false;
+  (void)member(primary).run(
+      "admin", {{"replSetStepDown", 2}, {"secondaryCatchUpPeriodSecs", 0}, {"force", true}});
+  return !is_primary(primary);
+}
+
+bool ReplicaSet::confirms(const Json& w, milliseconds limit) {
+  const int primary = primary_now();
+  if (primary < 0) return false;
+  const auto reply = member(primary).run(
+      "leasehold_start", {{"insert", "start"},
+                          {"documents", {{{"x", 1}}}},
+                          {"writeConcern", {{"w", w}, {"wtimeout", limit.count()}}}});
+  return integer(reply["ok"]) == 1 && !reply.contains("writeConcernError");
+}
+
+std::int64_t ReplicaSet::fail_point(int index, const std::string& name, const Json& mode,
+                                    const Json& data) {
+  Json command{{"configureFailPoint", name}, {"mode", mode}};
+  if (!data.is_null()) command["data"] = data;
+  return integer(member(index).must("admin", command)["count"]);
+}
+
+void ReplicaSet::set_ttl_monitor(bool on) {
+  for (int i = 0; i < size(); ++i) {
+    if (reachable(i)) member(i).must("admin", {{"setParameter", 1}, {"ttlMonitorEnabled", on}});
+  }
+}
+
+void ReplicaSet::kill(const std::vector<int>& members) {
+  for (const int m : members) mongod(m).begin_kill();
+  for (const int m : members) mongod(m).kill();
+}
+
+void ReplicaSet::restart(const std::vector<int>& members) {
+  for (const int m : members) mongod(m).begin_restart();
+  for (const int m : members) mongod(m).restart();
+}
+
+void ReplicaSet::stop(const std::vector<int>& members) {
+  for (const int m : members) mongod(m).stop();
+}
+
+void ReplicaSet::resume(const std::vector<int>& members) {
+  for (const int m : members) mongod(m).resume();
+}
+
+bool ReplicaSet::all_have_all_data() { return confirms(size(), kCatchUp); }
+
+void ReplicaSet::set_clock(int index, std::int64_t ahead_ms, std::int64_t rate_ppm) {
+  auto& clock = mongod(index).clock();
+  clock.set(milliseconds(ahead_ms));
+  if (rate_ppm != 0) clock.drift(rate_ppm);
+}
+
+std::int64_t ReplicaSet::clock_ahead_ms(int index) {
+  return std::chrono::round<milliseconds>(mongod(index).clock().ahead()).count();
+}
+
+/// True time lies between question and answer. A quick answer shows a small difference.
+bool ReplicaSet::shows_its_clock(int index) {
+  const bool ahead = clock_ahead_ms(index) > 0;
+  for (int i = 0; i < kClockTries; ++i) {
+    const auto before = real_time();
+    const auto hello = member(index).run("admin", {{"hello", 1}});
+    const auto shown = milliseconds(date_ms(hello.at("localTime"))), after = real_time();
+    if (ahead ? shown > after + kResolution : shown < before - kResolution) return true;
+  }
+  return false;
+}
+
+void ReplicaSet::settle() {
+  for (int i = 0; i < size(); ++i) set_clock(i, 0, 0);
+  until_true("starting the TTL monitors", [this] { return set_ttl_monitor(true), true; });
+  wait_for_writes("majority");
+  if (!all_have_all_data()) renew_secondaries();
+}
+
+void ReplicaSet::wait_for_writes(const Json& w) {
+  until_true("a write after the faults", [&] { return confirms(w, kConfirmation); });
+}
+
+/// A mongod may leave its connections alone for half a minute after its clock moved back; a new
+/// process has no such memory.
+void ReplicaSet::renew_secondaries() {
+  const int primary = this->primary();
+  for (int i = 0; i < size(); ++i) {
+    if (i == primary) continue;
+    mongod(i).kill();
+    mongod(i).restart();
+    wait_for_writes("majority");
+  }
+  wait_for_writes(size());
 }
 
 }  // namespace leasehold::sim::live

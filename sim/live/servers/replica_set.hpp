@@ -10,9 +10,6 @@
 
 namespace leasehold::sim::live {
 
-/// A date in extended JSON: text from 1970 to 9999, else a number.
-[[nodiscard]] std::chrono::milliseconds date(const Json& value);
-
 struct ReplicaSetOptions {
   int members = 3;
   int election_timeout_ms = 1'500;
@@ -27,29 +24,56 @@ struct ReplicaSetOptions {
 
 /// A real replica set on this machine: free ports, temporary data, gone when its owner is, even by
 /// SIGKILL. Not thread-safe; the processes it starts serve any client.
-class ReplicaSet final : public MemberSet {
+///
+/// Faults act by the kernel, the clock shim and commands of an administrator. Each change is asked
+/// for again at the servers. `settle` returns within minutes, all else of `MemberControl` within
+/// some seconds, whatever state the servers are in.
+class ReplicaSet final : public MemberSet, public MemberControl {
  public:
   /// Starts it and waits until a majority write succeeds. Throws NoMongod or std::runtime_error.
   explicit ReplicaSet(ReplicaSetOptions options = {});
 
   /// For clients; it leads through the proxies, if there are any.
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }
+  [[nodiscard]] int size() override { return static_cast<int>(members_.size()); }
   [[nodiscard]] const std::string& folder() const { return janitor_.folder(); }
   [[nodiscard]] std::vector<std::string> log_files() const;
   [[nodiscard]] int election_timeout_ms() const { return options_.election_timeout_ms; }
 
   [[nodiscard]] Mongod& mongod(int index) { return members_.at(static_cast<std::size_t>(index)); }
   [[nodiscard]] MongoClient& member(int index) override { return mongod(index).client(); }
-  [[nodiscard]] bool answers(int index) override { return mongod(index).answers(); }
+  [[nodiscard]] bool reachable(int index) override { return mongod(index).answers(); }
   /// REQUIRES: faulty.
   [[nodiscard]] FaultProxy& proxy() override { return *proxy_; }
 
-  /// SIGSTOP and SIGCONT of a member.
-  void stop(int index) { mongod(index).stop(); }
-  void resume(int index) { mongod(index).resume(); }
+  /// Makes this member primary, trying until it is. Returns whether it was not before.
+  bool step_up(int index);
+  /// `configureFailPoint` on a member. Returns how often the last one was entered while it was on.
+  std::int64_t fail_point(int index, const std::string& name, const Json& mode,
+                          const Json& data = {});
+  /// Sets it on the members that answer.
+  void set_ttl_monitor(bool on);
+
+  [[nodiscard]] int primary_now() override { return MemberSet::primary_now(); }
+  [[nodiscard]] bool is_primary(int index) override;
+  bool step_up(int index, std::chrono::milliseconds limit) override;
+  bool step_down() override;
+  void kill(const std::vector<int>& members) override;
+  void restart(const std::vector<int>& members) override;
+  void wipe(int index) override { mongod(index).wipe(); }
+  void stop(const std::vector<int>& members) override;
+  void resume(const std::vector<int>& members) override;
+  [[nodiscard]] bool all_have_all_data() override;
+  void set_clock(int index, std::int64_t ahead_ms, std::int64_t rate_ppm) override;
+  [[nodiscard]] std::int64_t clock_ahead_ms(int index) override;
+  [[nodiscard]] bool shows_its_clock(int index) override;
+  void settle() override;
 
  private:
+  /// Whether `w` members ("majority", or a number) confirm a write within the limit.
+  bool confirms(const Json& w, std::chrono::milliseconds limit);
+  void wait_for_writes(const Json& w);
+  void renew_secondaries();
   void initiate(bool prepared);
   [[nodiscard]] Json config() const;
   [[nodiscard]] int prompt_members() const;

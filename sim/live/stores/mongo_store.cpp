@@ -4,13 +4,12 @@
 #include "sim/live/oplog/oplog.hpp"
 #include "sim/live/own_set/user_set.hpp"
 #include "sim/live/processes/live_processes.hpp"
-#include "sim/live/servers/real_servers.hpp"
+#include "sim/live/servers/real_data.hpp"
 #include "sim/live/stores/store.hpp"
 
 namespace leasehold::sim::live {
 namespace {
 
-using model::Event;
 using model::History;
 using model::Kind;
 
@@ -25,7 +24,7 @@ FaultyCollections hit_by_faults(const StoreUse& use) {
 
 OplogReader::Source source_of(const std::string& uri, const StoreUse& use) {
   OplogReader::Source source{uri, use.database, locks_of(use), MongoResource::kCollection};
-  if (use.document) source.documents.emplace(*use.document);
+  if (use.document) source.documents = DocumentTruth(*use.document);
   return source;
 }
 
@@ -58,12 +57,10 @@ class MongoStore : public Store {
     auto again = oplog_.read_again();
     auto all = truth();
     if (!read) {
-      Event e;
-      e.at_ns = now_ns_();
-      e.kind = Kind::reread;
-      e.outcome = "unread";
-      e.message = "no primary showed its oplog within 30 s of the end";
-      again.push_back(std::move(e));
+      again.push_back({.at_ns = now_ns_(),
+                       .kind = Kind::reread,
+                       .outcome = "unread",
+                       .message = "no primary showed its oplog within 30 s of the end"});
     }
     all.insert(all.end(), std::make_move_iterator(again.begin()),
                std::make_move_iterator(again.end()));
@@ -86,13 +83,11 @@ class MongoStore : public Store {
 /// With those of a set's proxy. When it is late itself, all links stand still.
 History with_those_of(FaultProxy& proxy, History spans) {
   for (const auto& one : proxy.take_slow()) {
-    Event e;
-    e.kind = Kind::slow;
-    e.process = one.link.peer;
-    e.victim = member_name(one.link.member);
-    e.from_ns = one.from_ns;
-    e.at_ns = one.to_ns;
-    spans.push_back(std::move(e));
+    spans.push_back({.at_ns = one.to_ns,
+                     .kind = Kind::slow,
+                     .process = one.link.peer,
+                     .victim = member_name(one.link.member),
+                     .from_ns = one.from_ns});
   }
   for (const auto& span : proxy.take_standstills()) {
     Event e;
@@ -116,16 +111,14 @@ class OwnStore final : public MongoStore {
   OwnStore(ReplicaSet& servers, const StoreUse& use)
       : MongoStore(servers.uri(), uris_of(servers), use),
         servers_(servers),
-        members_(servers, use.database),
-        data_(servers, hit_by_faults(use)),
-        links_(servers) {
+        data_(servers, hit_by_faults(use)) {
     if (use.first_leads) servers.step_up(0);
   }
 
   /// One election timeout to notice that the primary is gone, another for an election that fails.
   std::int64_t fault_echo_ms() const override { return 2 * servers_.election_timeout_ms(); }
   std::optional<ServerControl> control() override {
-    return ServerControl{links_, &members_, &data_};
+    return ServerControl{servers_, &servers_, &data_};
   }
 
   std::vector<StallWatch::Member> watched_members() override {
@@ -156,12 +149,10 @@ class OwnStore final : public MongoStore {
 
  private:
   ReplicaSet& servers_;
-  RealMembers members_;
   RealData data_;
-  ProxiedLinks links_;
 };
 
-std::vector<std::string> uris_of(const UserSet& servers) {
+std::vector<std::string> uris_of(UserSet& servers) {
   std::vector<std::string> uris;
   for (int i = 0; i < servers.size(); ++i) uris.push_back(servers.member_uri(i));
   return uris;
@@ -170,10 +161,10 @@ std::vector<std::string> uris_of(const UserSet& servers) {
 class UsersStore final : public MongoStore {
  public:
   UsersStore(UserSet& servers, const StoreUse& use)
-      : MongoStore(servers.uri(), uris_of(servers), use), servers_(servers), links_(servers) {}
+      : MongoStore(servers.uri(), uris_of(servers), use), servers_(servers) {}
 
   std::optional<ServerControl> control() override {
-    return ServerControl{links_, nullptr, nullptr};
+    return ServerControl{servers_, nullptr, nullptr};
   }
   History take_spans() override {
     return with_those_of(servers_.proxy(), MongoStore::take_spans());
@@ -184,7 +175,6 @@ class UsersStore final : public MongoStore {
 
  private:
   UserSet& servers_;
-  ProxiedLinks links_;
 };
 
 }  // namespace

@@ -157,7 +157,7 @@ void ScriptedServers::restart_dead() {
   wait_until_ready("starting " + about().name + " again");
 }
 
-int ScriptedServers::primary() {
+int ScriptedServers::primary_now() {
   if (size() == 1) return reachable(0) ? 0 : -1;
   return script_->leader(layout_);
 }

@@ -54,8 +54,8 @@ class ScriptedServers final : public MemberControl, public LinkControl {
   void restart_dead();
 
   [[nodiscard]] int size() override { return static_cast<int>(members_.size()); }
-  [[nodiscard]] int primary() override;
-  [[nodiscard]] bool is_primary(int member) override { return primary() == member; }
+  [[nodiscard]] int primary_now() override;
+  [[nodiscard]] bool is_primary(int member) override { return primary_now() == member; }
   [[nodiscard]] bool reachable(int member) override;
   bool step_up(int member, std::chrono::milliseconds limit) override;
   bool step_down() override;

@@ -177,52 +177,8 @@ std::string Shards::delete_lock(std::int64_t pick) {
   return moving_ ? "" : serving().delete_lock(pick);
 }
 
-void Shards::stop(int member) {
-  for (auto& set : sets_) set.stop(member);
-}
-
-void Shards::go_on(int member) {
-  for (auto& set : sets_) set.go_on(member);
-}
-
-void Shards::kill(int member) {
-  for (auto& set : sets_) set.kill(member);
-}
-
-void Shards::restart(int member) {
-  for (auto& set : sets_) set.restart(member);
-}
-
-void Shards::wipe(int member) {
-  for (auto& set : sets_) set.wipe(member);
-}
-
 bool Shards::copies() const {
   return std::any_of(sets_.begin(), sets_.end(), [](const auto& set) { return set.copies(); });
-}
-
-void Shards::set_link(int a, int b, bool up) {
-  for (auto& set : sets_) set.set_link(a, b, up);
-}
-
-void Shards::fail_fetch(int member, int source) {
-  for (auto& set : sets_) set.fail_fetch(member, source);
-}
-
-void Shards::set_replication_delay(int member, std::int64_t delay_ns) {
-  for (auto& set : sets_) set.set_replication_delay(member, delay_ns);
-}
-
-void Shards::set_fetching(int member, bool on) {
-  for (auto& set : sets_) set.set_fetching(member, on);
-}
-
-void Shards::set_clock(int member, std::int64_t offset_ms, std::int64_t rate_ppm) {
-  for (auto& set : sets_) set.set_clock(member, offset_ms, rate_ppm);
-}
-
-void Shards::set_ttl_monitor(int member, bool on) {
-  for (auto& set : sets_) set.set_ttl_monitor(member, on);
 }
 
 ReplicaSet::Counts Shards::counts() const {

@@ -62,19 +62,23 @@ class Shards {
   std::string delete_lock(std::int64_t pick);
 
   // A machine runs a member of each shard: see `ReplicaSet`.
-  void stop(int member);
-  void go_on(int member);
-  void kill(int member);
-  void restart(int member);
-  void wipe(int member);
+  void stop(int member) { all(&ReplicaSet::stop, member); }
+  void go_on(int member) { all(&ReplicaSet::go_on, member); }
+  void kill(int member) { all(&ReplicaSet::kill, member); }
+  void restart(int member) { all(&ReplicaSet::restart, member); }
+  void wipe(int member) { all(&ReplicaSet::wipe, member); }
   [[nodiscard]] bool copies() const;
-  void set_link(int a, int b, bool up);
-  void fail_fetch(int member, int source);
-  void set_replication_delay(int member, std::int64_t delay_ns);
-  void set_fetching(int member, bool on);
-  void set_clock(int member, std::int64_t offset_ms, std::int64_t rate_ppm);
+  void set_link(int a, int b, bool up) { all(&ReplicaSet::set_link, a, b, up); }
+  void fail_fetch(int member, int source) { all(&ReplicaSet::fail_fetch, member, source); }
+  void set_replication_delay(int member, std::int64_t delay_ns) {
+    all(&ReplicaSet::set_replication_delay, member, delay_ns);
+  }
+  void set_fetching(int member, bool on) { all(&ReplicaSet::set_fetching, member, on); }
+  void set_clock(int member, std::int64_t offset_ms, std::int64_t rate_ppm) {
+    all(&ReplicaSet::set_clock, member, offset_ms, rate_ppm);
+  }
   [[nodiscard]] std::int64_t clock_ms(int member) const { return serving().clock_ms(member); }
-  void set_ttl_monitor(int member, bool on);
+  void set_ttl_monitor(int member, bool on) { all(&ReplicaSet::set_ttl_monitor, member, on); }
 
   /// The sums over all shards.
   [[nodiscard]] ReplicaSet::Counts counts() const;
@@ -105,6 +109,10 @@ class Shards {
   [[nodiscard]] const ReplicaSet& serving() const { return sets_[owner_]; }
   [[nodiscard]] ReplicaSet& serving() { return sets_[owner_]; }
   [[nodiscard]] ReplicaSet& other() { return sets_[1 - owner_]; }
+  template <typename... Of>
+  void all(void (ReplicaSet::*act)(Of...), Of... of) {
+    for (auto& set : sets_) (set.*act)(of...);
+  }
   [[nodiscard]] bool may_move() const;
   [[nodiscard]] int primary_by(int router, std::size_t shard, int member) const;
   void hear(Router& router, Timestamp time) { router.heard = std::max(router.heard, time); }

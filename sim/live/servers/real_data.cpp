@@ -1,6 +1,4 @@
-#include "sim/live/servers/real_servers.hpp"
-
-#include <algorithm>
+#include "sim/live/servers/real_data.hpp"
 
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
@@ -8,96 +6,16 @@
 namespace leasehold::sim::live {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr milliseconds kResolution{1};
-constexpr int kClockTries = 20;
-constexpr milliseconds kConfirmation{4'000};  ///< below a client's 5 s
-constexpr milliseconds kCatchUp{2'000};
+constexpr int kConfirmation_ms = 2'000;
 constexpr const char* kFailing = "failCommand";
 constexpr const char* kHolding = "hangBeforeFindAndModifyPerformsUpdate";
 
-milliseconds real_time() {
-  return std::chrono::duration_cast<milliseconds>(
-      std::chrono::system_clock::now().time_since_epoch());
-}
-
 }  // namespace
-
-void RealMembers::kill(const std::vector<int>& members) {
-  for (const int m : members) servers_.mongod(m).begin_kill();
-  for (const int m : members) servers_.mongod(m).kill();
-}
-
-void RealMembers::restart(const std::vector<int>& members) {
-  for (const int m : members) servers_.mongod(m).begin_restart();
-  for (const int m : members) servers_.mongod(m).restart();
-}
-
-void RealMembers::stop(const std::vector<int>& members) {
-  for (const int m : members) servers_.mongod(m).stop();
-}
-
-void RealMembers::resume(const std::vector<int>& members) {
-  for (const int m : members) servers_.mongod(m).resume();
-}
-
-bool RealMembers::all_have_all_data() {
-  return servers_.confirms(servers_.size(), kCatchUp, database_);
-}
-
-void RealMembers::set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) {
-  auto& clock = servers_.mongod(member).clock();
-  clock.set(milliseconds(ahead_ms));
-  if (rate_ppm != 0) clock.drift(rate_ppm);
-}
-
-std::int64_t RealMembers::clock_ahead_ms(int member) {
-  return std::chrono::round<milliseconds>(servers_.mongod(member).clock().ahead()).count();
-}
-
-/// True time lies between question and answer. A quick answer shows a small difference.
-bool RealMembers::shows_its_clock(int member) {
-  const bool ahead = clock_ahead_ms(member) > 0;
-  for (int i = 0; i < kClockTries; ++i) {
-    const auto before = real_time();
-    const auto hello = servers_.member(member).run("admin", {{"hello", 1}});
-    const auto shown = date(hello.at("localTime")), after = real_time();
-    if (ahead ? shown > after + kResolution : shown < before - kResolution) return true;
-  }
-  return false;
-}
-
-void RealMembers::settle() {
-  for (int i = 0; i < servers_.size(); ++i) set_clock(i, 0, 0);
-  until_true("starting the TTL monitors",
-             [this] { return servers_.set_ttl_monitor(true), true; });
-  wait_for_writes("majority");
-  if (!all_have_all_data()) renew_secondaries();
-}
-
-void RealMembers::wait_for_writes(const Json& w) {
-  until_true("a write after the faults",
-             [&] { return servers_.confirms(w, kConfirmation, database_); });
-}
-
-/// A mongod may leave its connections alone for half a minute after its clock moved back; a new
-/// process has no such memory.
-void RealMembers::renew_secondaries() {
-  const int primary = servers_.primary();
-  for (int i = 0; i < servers_.size(); ++i) {
-    if (i == primary) continue;
-    servers_.mongod(i).kill();
-    servers_.mongod(i).restart();
-    wait_for_writes("majority");
-  }
-  wait_for_writes(servers_.size());
-}
 
 std::int64_t RealData::ttl_passes() {
   std::int64_t passes = 0;
   for (int i = 0; i < members_.size(); ++i) {
-    if (!members_.answers(i)) continue;
+    if (!members_.reachable(i)) continue;
     const auto status = members_.member(i).run("admin", {{"serverStatus", 1}});
     passes += integer(status.at("metrics").at("ttl").at("passes"));
   }
@@ -113,7 +31,7 @@ MongoClient& RealData::primary_client() {
 
 /// As an administrator: on the primary, for a majority.
 Json RealData::administer(Json command) {
-  command["writeConcern"] = {{"w", "majority"}, {"wtimeout", kCatchUp.count()}};
+  command["writeConcern"] = {{"w", "majority"}, {"wtimeout", kConfirmation_ms}};
   return primary_client().must(database(), command);
 }
 
@@ -187,7 +105,7 @@ void RealData::ask(const core::Command& command, Answered answered) {
 }
 
 std::int64_t RealData::end_fail_point(int member, const std::string& name) {
-  return members_.answers(member) ? members_.fail_point(member, name, "off") : 0;
+  return members_.reachable(member) ? members_.fail_point(member, name, "off") : 0;
 }
 
 void RealData::fail_next(std::int64_t count, int code, bool executed) {
@@ -219,20 +137,6 @@ std::optional<DataControl::Inside> RealData::hold_inside(const std::string&,
   return Inside{member_name(primary), wait_ms,
                 [this, primary] { members_.fail_point(primary, kHolding, "alwaysOn"); },
                 [this, primary] { return end_fail_point(primary, kHolding) > 0; }};
-}
-
-int ProxiedLinks::sent_to() { return std::max(members_.primary_now(), 0); }
-
-void ProxiedLinks::set_link_rule(const Link& link, const LinkRule& rule) {
-  members_.proxy().set(link.peer, link.member, rule);
-}
-
-void ProxiedLinks::reset_link(const Link& link) {
-  members_.proxy().reset(link.peer, link.member);
-}
-
-std::int64_t ProxiedLinks::touched(const Link& link) {
-  return members_.proxy().touched(link.peer, link.member);
 }
 
 }  // namespace leasehold::sim::live
