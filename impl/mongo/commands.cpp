@@ -1,10 +1,8 @@
 #include "mongo/commands.hpp"
 
 #include <algorithm>
-#include <limits>
 
-#include "mongo/expressions.hpp"
-#include "mongo/queue_expressions.hpp"
+#include "mongo/stages.hpp"
 
 namespace leasehold::mongo {
 namespace {
@@ -26,128 +24,17 @@ void append_limits(Bson& d, milliseconds timeout) {
   d.int32("maxTimeMS", limits.max_time_ms);
 }
 
-Bson type_is(std::string_view comparison, std::string_view field, std::string_view type) {
-  const Bson type_of = one_argument("$type", field);
-  return expression(comparison, nested(type_of), text(type));
-}
-
-void append_case(Bson& branches, std::string_view key, const Bson& condition, bool then) {
-  branches.doc(key, [&](Bson& b) { b.copy("case", condition).flag("then", then); });
-}
-
-/// Whether an upsert made the document just now: it has nothing but its name.
-Bson is_missing() {
-  Bson seed;
-  seed.text("_id", "$_id");
-  return expression("$eq", text("$$ROOT"), nested(seed));
-}
-
-Bson is_corrupt() {
-  const Bson odd_id = type_is("$ne", "$lockId", "string");
-  const Bson odd_expiry = type_is("$ne", "$expiresAt", "date");
-  return expression("$or", nested(odd_id), nested(odd_expiry));
-}
-
-/// Whether the lock may be taken.
-Bson free_for(const AcquireCommand& command) {
-  static const Bson missing = is_missing();
-  static const Bson corrupt = is_corrupt();
-  static const Bson expired = expression("$lte", text("$expiresAt"), text("$$NOW"));
-  Bson e;
-  e.doc("$switch", [&](Bson& s) {
-    s.array("branches", [&](Bson& branches) {
-      append_case(branches, "0", missing, true);
-      append_case(branches, "1", corrupt, false);
-      append_case(branches, "2", mine(command.owner), true);
-      if (command.observed) {
-        const Bson seen = literal(*command.observed);
-        const Bson holder = holders_lock_id();
-        append_case(branches, "3", expression("$eq", nested(holder), nested(seen)), true);
-      }
-    });
-    s.copy("default", expired);
-  });
-  return e;
-}
-
-/// When the server may give the lock to another: the margin is for clocks of other members.
-Bson until(milliseconds lease, milliseconds margin) {
-  return expression("$add", text("$$NOW"), number((lease + margin).count()));
-}
-
-/// A token below the one that this write will have, and above the stored one; always a change.
-Bson lower_bound() {
-  constexpr std::int64_t kWord = 4'294'967'296;
-  const Bson seconds = one_argument("$tsSecond", "$$CLUSTER_TIME");
-  const Bson since = expression("$subtract", nested(seconds), number(FencingToken::kEpochSeconds));
-  const Bson high = expression("$multiply", nested(since), number(kWord));
-  const Bson low = one_argument("$tsIncrement", "$$CLUSTER_TIME");
-  const Bson packed = expression("$add", nested(high), nested(low));
-  Bson stored;  // an odd fencingToken is healed: it counts as 0
-  stored.doc("$let", [](Bson& let) {
-    let.doc("vars", [](Bson& vars) {
-      vars.doc("t", [](Bson& t) {
-        t.doc("$convert", [](Bson& c) {
-          c.text("input", "$fencingToken").text("to", "long");
-          c.int64("onError", 0).int64("onNull", 0);
-        });
-      });
-    });
-    const Bson positive = expression("$gte", text("$$t"), number(0));
-    const Bson below_max =
-        expression("$lt", text("$$t"), number(std::numeric_limits<std::int64_t>::max()));
-    const Bson in_range = expression("$and", nested(positive), nested(below_max));
-    let.doc("in", [&](Bson& in) {
-      in.array("$cond", [&](Bson& c) { c.copy("0", in_range).text("1", "$$t").int64("2", 0); });
-    });
-  });
-  const Bson next = expression("$add", nested(stored), number(1));
-  return expression("$max", nested(next), nested(packed));
-}
-
-/// The document as this acquire or hand-over would leave it. A retry of the same owner keeps
-/// `acquiredAt` and never lowers `expiresAt`: $$NOW is read when a command starts, not when it
-/// executes.
-template <typename Command>
-Bson taken_document(const Command& command) {
-  static const Bson is_text = type_is("$eq", "$lockId", "string");
-  static const Bson token = lower_bound();
-  const Bson is_mine = mine(command.owner);
-  const Bson ours = expression("$and", nested(is_text), nested(is_mine));
-  const Bson expiry = until(command.lease, command.margin);
-  const Bson not_lower = expression("$max", text("$expiresAt"), nested(expiry));
-  Bson d;
-  d.text("_id", "$_id").copy("lockId", followed_by_queue(command.lock_id, command.owner));
-  d.doc("acquiredAt", [&](Bson& a) {
-    a.array("$cond",
-            [&](Bson& c) { c.copy("0", ours).text("1", "$acquiredAt").text("2", "$$NOW"); });
-  });
-  d.doc("expiresAt", [&](Bson& a) {
-    a.array("$cond", [&](Bson& c) { c.copy("0", ours).copy("1", not_lower).copy("2", expiry); });
-  });
-  d.copy("fencingToken", token);
-  return d;
+/// A pipeline of one stage.
+void append_pipeline(Bson& d, std::string_view key, const Bson& stage) {
+  d.array(key, [&](Bson& pipeline) { pipeline.copy("0", stage); });
 }
 
 Bson build_body(const AcquireCommand& command, const std::string& collection,
                 milliseconds timeout) {
-  const Bson condition = free_for(command);
-  const Bson taken = taken_document(command);
-  Bson refused;
-  if (command.queues_for) refused = queued_document(command);
   Bson d;
   d.text("findAndModify", collection);
   d.doc("query", [&](Bson& q) { q.text("_id", command.name); });
-  d.array("update", [&](Bson& pipeline) {
-    pipeline.doc("0", [&](Bson& stage) {
-      stage.doc("$replaceWith", [&](Bson& r) {
-        r.array("$cond", [&](Bson& c) {
-          c.copy("0", condition).copy("1", taken);
-          command.queues_for ? c.copy("2", refused) : c.text("2", "$$ROOT");
-        });
-      });
-    });
-  });
+  append_pipeline(d, "update", stage_of(command));
   d.flag("upsert", true).flag("new", true);
   append_limits(d, timeout);
   return d;
@@ -163,23 +50,13 @@ void append_owners(Bson& query, core::Owner one, core::Owner other, const std::s
 }
 
 void append_extension(Bson& updates, std::string_view key, const ExtendStatement& s) {
-  const Bson expiry = until(s.lease, s.margin);
   updates.doc(key, [&](Bson& update) {
     update.doc("q", [&](Bson& q) {
       q.text("_id", s.name);
       append_owner(q, s.owner);
       q.date("acquiredAt", s.acquired_at.since_1970_ms);
     });
-    update.array("u", [&](Bson& pipeline) {
-      pipeline.doc("0", [&](Bson& stage) {
-        stage.doc("$set", [&](Bson& set) {
-          set.copy("lockId", followed_by_same_queue(s.lock_id));
-          set.copy("expiresAt", expression("$max", text("$expiresAt"), nested(expiry)));
-          set.copy("fencingToken",
-                   expression("$max", text("$fencingToken"), number(s.token.value())));
-        });
-      });
-    });
+    append_pipeline(update, "u", stage_of(s));
   });
 }
 
@@ -257,16 +134,13 @@ Bson build_body(const DeleteCommand& command, const std::string& collection, mil
 
 Bson build_body(const HandOverCommand& command, const std::string& collection,
                 milliseconds timeout) {
-  const Bson taken = taken_document(command);
   Bson d;
   d.text("findAndModify", collection);
   d.doc("query", [&](Bson& q) {
     q.text("_id", command.name);
     append_owners(q, command.from, command.owner);
   });
-  d.array("update", [&](Bson& pipeline) {
-    pipeline.doc("0", [&](Bson& stage) { stage.copy("$replaceWith", taken); });
-  });
+  append_pipeline(d, "update", stage_of(command));
   d.flag("new", true);
   append_limits(d, timeout);
   return d;
@@ -274,14 +148,10 @@ Bson build_body(const HandOverCommand& command, const std::string& collection,
 
 /// It matches by name alone: the owner may hold the lock, or wait, or neither.
 Bson build_body(const PassOnCommand& command, const std::string& collection, milliseconds timeout) {
-  static const Bson token = lower_bound();
-  const Bson after = passed_on_document(command, token);
   Bson d;
   d.text("findAndModify", collection);
   d.doc("query", [&](Bson& q) { q.text("_id", command.name); });
-  d.array("update", [&](Bson& pipeline) {
-    pipeline.doc("0", [&](Bson& stage) { stage.copy("$replaceWith", after); });
-  });
+  append_pipeline(d, "update", stage_of(command));
   append_limits(d, timeout);
   return d;
 }

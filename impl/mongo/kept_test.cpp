@@ -38,6 +38,10 @@ Json commands() {
   const auto acquire = [](std::uint64_t beat) {
     return sent(core::AcquireCommand{1, "kept", kGiver, id(kGiver, beat), {}, kLease, kLease});
   };
+  const auto wait = [](std::optional<std::int64_t> ticket) {
+    return sent(core::AcquireCommand{1, "kept", kReceiver, id(kReceiver, 1), {}, kLease, kLease,
+                                     kTimeout, core::kMostInQueue, ticket});
+  };
   return {
       {"acquire", acquire(1)},
       {"acquire_again", acquire(2)},
@@ -47,6 +51,10 @@ Json commands() {
        sent(core::HandOverCommand{2, "kept", kGiver, kReceiver, id(kReceiver, 4), kLease, kLease})},
       {"release", sent(core::DeleteCommand{"kept", kGiver, {}})},
       {"release_of_receiver", sent(core::DeleteCommand{"kept", kReceiver, {}})},
+      {"wait", wait({})},
+      {"wait_with_ticket", wait(5)},
+      {"pass_on", sent(core::PassOnCommand{"kept", kGiver, {}, false})},
+      {"offer", sent(core::PassOnCommand{"kept", kGiver, kReceiver, true})},
   };
 }
 

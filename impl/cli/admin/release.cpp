@@ -2,7 +2,7 @@
 
 #include "cli/admin/admin.hpp"
 #include "cli/output.hpp"
-#include "mongo/queue_expressions.hpp"
+#include "mongo/stages.hpp"
 #include "runtime/force_release.hpp"
 #include "runtime/threads/os_entropy.hpp"
 

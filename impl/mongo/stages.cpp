@@ -1,0 +1,325 @@
+#include "mongo/stages.hpp"
+
+#include "core/document/lock_queue.hpp"
+#include "core/limits.hpp"
+#include "mongo/expression_texts.hpp"
+
+namespace leasehold::mongo {
+namespace {
+
+using std::chrono::milliseconds;
+
+static_assert(core::kQueueMark == '~' && core::kTicketsMark == "+.");
+
+constexpr ExpressionTexts::Text kTexts[] = {
+    {"@owner's", R"({"$eq": [{"$indexOfBytes": ["$lockId", {"$literal": "@owner."}]}, 0]})"},
+    {"@other's", R"({"$eq": [{"$indexOfBytes": ["$lockId", {"$literal": "@other."}]}, 0]})"},
+
+    // A token below the one that this write will have, and above the stored one; always a change.
+    // An odd fencingToken is healed: it counts as 0.
+    {"@token", R"({"$max": [
+      {"$add": [
+        {"$let": {
+          "vars": {"t": {"$convert": {
+            "input": "$fencingToken", "to": "long", "onError": 0, "onNull": 0}}},
+          "in": {"$cond": [
+            {"$and": [{"$gte": ["$$t", 0]}, {"$lt": ["$$t", 9223372036854775807]}]}, "$$t", 0]}}},
+        1]},
+      {"$add": [
+        {"$multiply": [{"$subtract": [{"$tsSecond": "$$CLUSTER_TIME"}, "@epoch"]}, 4294967296]},
+        {"$tsIncrement": "$$CLUSTER_TIME"}]}]})"},
+
+    // [holder, entry, entry, ...]; [""] of a document that is not there.
+    {"@parts", R"({"$split": [{"$ifNull": ["$lockId", ""]}, "~"]})"},
+    {"@holder", R"({"$arrayElemAt": ["@parts", 0]})"},
+    {"@last", R"({"$arrayElemAt": ["@parts", -1]})"},
+    {"@last is tickets", R"({"$eq": [{"$indexOfBytes": ["$$last", "+."]}, 0]})"},
+    // The tickets as they are, behind a mark.
+    {"@same tickets", R"({"$let": {"vars": {"last": "@last"}, "in":
+      {"$cond": ["@last is tickets", {"$concat": ["~", "$$last"]}, ""]}}})"},
+
+    // The entry $$e. Servers compare `until`, its first digits, as text.
+    {"@alive", R"({"$and": [
+      {"$gt": ["$$e", {"$toString": {"$toLong": {"$add": ["$$NOW", 0]}}}]},
+      {"$lt": ["$$e", {"$toString": {"$toLong": {"$add": ["$$NOW", "@longest entry"]}}}]}]})"},
+    {"@own at", R"({"$indexOfBytes": ["$$e", {"$literal": "@owner."}]})"},
+    {"@other at", R"({"$indexOfBytes": ["$$e", {"$literal": "@other."}]})"},
+    {"@entries", R"({"$slice": ["@parts", 1, "@most in queue"]})"},
+    {"@append", R"({"$concat": ["$$value", "~", "$$this"]})"},
+
+    // The lock, taken. A retry of the same owner keeps `acquiredAt` and never lowers `expiresAt`:
+    // $$NOW is read when a command starts, not when it executes. The owner waits no more.
+    {"@again", R"({"$and": [{"$eq": [{"$type": "$lockId"}, "string"]}, "@owner's"]})"},
+    {"@expiry", R"({"$add": ["$$NOW", "@in force"]})"},
+    {"@taken", R"({
+      "_id": "$_id",
+      "lockId": {"$concat": [
+        {"$reduce": {
+          "input": {"$filter": {"input": "@entries", "as": "e", "cond":
+            {"$and": ["@alive", {"$ne": ["@own at", "@lockId at"]}]}}},
+          "initialValue": {"$literal": "@lockId"},
+          "in": "@append"}},
+        "@same tickets"]},
+      "acquiredAt": {"$cond": ["@again", "$acquiredAt", "$$NOW"]},
+      "expiresAt": {"$cond": ["@again", {"$max": ["$expiresAt", "@expiry"]}, "@expiry"]},
+      "fencingToken": "@token"})"},
+    {"@receive", R"({"$replaceWith": "@taken"})"},
+
+    // An upsert makes a document that has nothing but its name, and one without a sound lockId or
+    // date is nobody's to take.
+    {"@observed", R"({
+      "case": {"$eq": ["@holder", {"$literal": "@observed lockId"}]}, "then": true})"},
+    {"@acquire", R"({"$replaceWith": {"$cond": [
+      {"$switch": {
+        "branches": [
+          {"case": {"$eq": ["$$ROOT", {"_id": "$_id"}]}, "then": true},
+          {"case": {"$or": [{"$ne": [{"$type": "$lockId"}, "string"]},
+                            {"$ne": [{"$type": "$expiresAt"}, "date"]}]}, "then": false},
+          {"case": "@owner's", "then": true},
+          "@if observed"],
+        "default": {"$lte": ["$expiresAt", "$$NOW"]}}},
+      "@taken",
+      "@refused"]}})"},
+
+    // A lockId of the .NET package has 32 bytes and no dot.
+    {"@our form", R"({"$and": [
+      {"$eq": [{"$type": "$lockId"}, "string"]},
+      {"$eq": [{"$indexOfBytes": ["$lockId", "."]}, "@owner digits"]}]})"},
+
+    // What becomes of the tickets when a call without a place finds room or none. While calls are
+    // outside, the second half of the places is for those whose turn is near. So a newcomer does
+    // not overtake them; and as calls that do not come back leave more than half of the places
+    // free, those hold up nothing.
+    {"@tickets", R"({"$split": [
+      {"$let": {"vars": {"last": "@last"}, "in":
+        {"$cond": ["@last is tickets", {"$concat": ["$$last"]}, "+.0.0"]}}},
+      "."]})"},
+    {"@taken tickets", R"({"$convert": {
+      "input": {"$arrayElemAt": ["$$tickets", 1]}, "to": "long", "onError": 0, "onNull": 0}})"},
+    {"@admitted", R"({"$convert": {
+      "input": {"$arrayElemAt": ["$$tickets", 2]}, "to": "long", "onError": 0, "onNull": 0}})"},
+    {"@outside", R"({"$gt": ["@taken tickets", "@admitted"]})"},
+    {"@early", R"({"$gt": ["@ticket", {"$add": ["@admitted", "@room"]}]})"},
+    {"@one more taken", R"({"$concat": [
+      "~+.", {"$toString": {"$add": ["@taken tickets", 1]}}, ".", {"$toString": "@admitted"}]})"},
+    {"@one more admitted", R"({"$concat": [
+      "~+.", {"$toString": "@taken tickets"}, ".", {"$toString": {"$add": ["@admitted", 1]}}]})"},
+
+    // until, stands, lasts, owner, lease, beat. A late command of an earlier beat does not take the
+    // place of a later one.
+    {"@entry", R"({"$concat": [
+      {"$toString": {"$toLong": {"$add": ["$$NOW", "@queues for"]}}},
+      {"$literal": "@behind until"}]})"},
+    {"@beat there", R"({"$convert": {
+      "input": {"$arrayElemAt": [{"$split": ["$$e", "."]}, 5]},
+      "to": "long", "onError": 0, "onNull": 0}})"},
+    {"@own entry again", R"({"$map": {
+      "input": {"$filter": {"input": "@entries", "as": "e", "cond": "@alive"}},
+      "as": "e",
+      "in": {"$cond": [
+        {"$and": [{"$eq": ["@own at", "@lockId at"]}, {"$lt": ["@beat there", "@beat"]}]},
+        "@entry",
+        "$$e"]}}})"},
+    {"@queued lockId", R"({"$cond": [
+      {"$gte": [{"$indexOfBytes": ["$$whole", {"$literal": "@.owner."}]}, 0]},
+      {"$concat": ["$$whole", "@same tickets"]},
+      {"$cond": [
+        {"$or": [
+          {"$gte": [{"$size": "$$queue"}, "@room"]},
+          {"$and": ["@outside", {"$gte": [{"$size": "$$queue"}, "@half"]}, "@if early"]}]},
+        {"$concat": ["$$whole", "@tickets if refused"]},
+        {"$concat": [
+          {"$concat": ["$$whole", "~", "@entry"]},
+          {"$cond": ["@outside", "@one more admitted", "@same tickets"]}]}]}]})"},
+    {"@queued", R"({"$cond": [
+      {"$eq": [{"$type": "$expiresAt"}, "date"]},
+      {"$cond": [
+        "@our form",
+        {"$mergeObjects": ["$$ROOT", {"lockId":
+          {"$let": {"vars": {"queue": "@own entry again"}, "in":
+            {"$let": {
+              "vars": {"whole":
+                {"$reduce": {"input": "$$queue", "initialValue": "@holder", "in": "@append"}}},
+              "in":
+                {"$let": {"vars": {"tickets": "@tickets"}, "in": "@queued lockId"}}}}}}}]},
+        "$$ROOT"]},
+      "$$ROOT"]})"},
+
+    // Cheaper than to go through the entries.
+    {"@extend", R"({"$set": {
+      "lockId": {"$concat": [
+        {"$literal": "@lockId"},
+        {"$let": {"vars": {"at": {"$indexOfBytes": ["$lockId", "~"]}}, "in":
+          {"$cond": [
+            {"$gte": ["$$at", 0]}, {"$substrBytes": ["$lockId", "$$at", -1]}, ""]}}}]},
+      "expiresAt": {"$max": ["$expiresAt", "@expiry"]},
+      "fencingToken": {"$max": ["$fencingToken", "@own token"]}}})"},
+
+    // Whether a release leaves the lock free for calls that poll: if the lock was given in another
+    // second than this one. After a longer holding most releases are in another second; then it is
+    // left free for a quarter of the owners in its queue alone. So at most about one release in
+    // four costs the gap, whatever the holdings, and the change of a leader usually has none. An
+    // owner ends in a random hexadecimal digit.
+    {"@given", R"({"$toString": {"$convert": {
+      "input": "$acquiredAt", "to": "long", "onError": 0, "onNull": 0}}})"},
+    {"@turn of all", R"({"$and": [
+      {"$ne": [
+        {"$substrBytes": [{"$toString": {"$toLong": {"$add": ["$$NOW", 0]}}}, 0, "@second"]},
+        {"$substrBytes": ["@given", 0, "@second"]}]},
+      {"$or": [
+        {"$gt": ["@given", {"$toString": {"$toLong": {"$add": ["$$NOW", -250]}}}]},
+        {"$lt": [{"$substrBytes": ["$$head", "@end of owner", 1]}, "4"]}]}]})"},
+
+    // A release may have begun before the attempt that left $$head was even sent, and executes
+    // after it all the same: $$NOW is of when a command began. A grant is dated no earlier than its
+    // entry, because its receiver counts from that attempt and would else rely on a lease that
+    // others see expired.
+    {"@until", R"({"$convert": {
+      "input": {"$substrBytes": ["$$head", 0, "@until digits"]},
+      "to": "long", "onError": 0, "onNull": 0}})"},
+    {"@stands", R"({"$convert": {
+      "input": {"$substrBytes": ["$$head", "@stands at", "@span digits"]},
+      "to": "long", "onError": 0, "onNull": 0}})"},
+    {"@lasts", R"({"$convert": {
+      "input": {"$substrBytes": ["$$head", "@lasts at", "@span digits"]},
+      "to": "long", "onError": 0, "onNull": 0}})"},
+    {"@granted at", R"({"$add": ["$$NOW", {"$max": [
+      0, {"$subtract": [{"$subtract": ["@until", "@stands"]}, {"$toLong": "$$NOW"}]}]}]})"},
+
+    // The queue is empty: as after a delete, because the lock has been free since 1970. The lockId
+    // has no owner, so no late extension revives it.
+    {"@freed", R"({
+      "_id": "$_id",
+      "lockId": "",
+      "acquiredAt": "$acquiredAt",
+      "expiresAt": {"$date": {"$numberLong": "0"}},
+      "fencingToken": "@token"})"},
+
+    // To $$queue's first, $$head: it gets the lock; or it is offered the lock, which is free then.
+    // An entry that is offered it stays the first in the queue, because another call may be
+    // quicker.
+    {"@head lockId", R"({"$substrBytes": ["$$head", "@lockId at", -1]})"},
+    {"@given to head", R"({
+      "_id": "$_id",
+      "lockId": {"$concat": [
+        {"$reduce": {
+          "input":
+            {"$cond": ["@turn of all", "$$queue", {"$slice": ["$$queue", 1, "@most in queue"]}]},
+          "initialValue": "@head lockId",
+          "in": "@append"}},
+        "@same tickets"]},
+      "acquiredAt": "@granted at",
+      "expiresAt": {"$cond": [
+        "@turn of all", {"$date": {"$numberLong": "0"}}, {"$add": ["@granted at", "@lasts"]}]},
+      "fencingToken": "@token"})"},
+    {"@offered to head", R"({
+      "_id": "$_id",
+      "lockId": {"$concat": [
+        {"$reduce": {"input": "$$queue", "initialValue": "@head lockId", "in": "@append"}},
+        "@same tickets"]},
+      "acquiredAt": "@granted at",
+      "expiresAt": {"$date": {"$numberLong": "0"}},
+      "fencingToken": "@token"})"},
+
+    {"@pass on", R"({"$replaceWith": {"$cond": [
+      "@our form",
+      {"$let": {
+        "vars": {"queue": {"$filter": {"input": "@entries", "as": "e", "cond":
+          {"$and": [
+            "@alive", {"$ne": ["@own at", "@lockId at"]}, {"$ne": ["@other at", "@lockId at"]}]}}}},
+        "in": {"$cond": [
+          {"$or": ["@owner's", "@other's"]},
+          {"$cond": [
+            {"$eq": [{"$size": "$$queue"}, 0]},
+            "@freed",
+            {"$let": {"vars": {"head": {"$arrayElemAt": ["$$queue", 0]}}, "in": "@to head"}}]},
+          {"$mergeObjects": ["$$ROOT", {"lockId":
+            {"$concat": [
+              {"$reduce": {"input": "$$queue", "initialValue": "@holder", "in": "@append"}},
+              "@same tickets"]}}]}]}}},
+      "$$ROOT"]}})"},
+};
+
+const ExpressionTexts& texts() {
+  constexpr std::int64_t kOwnerDigits = 32;
+  static const ExpressionTexts all({{"@epoch", FencingToken::kEpochSeconds},
+                                    {"@owner digits", kOwnerDigits},
+                                    {"@longest entry", milliseconds(core::kLongestEntry).count()},
+                                    {"@most in queue", std::int64_t{core::kMostInQueue}},
+                                    {"@until digits", core::kUntilDigits},
+                                    {"@second", core::kUntilDigits - 3},
+                                    {"@span digits", core::kSpanDigits},
+                                    {"@stands at", core::kStandsAt},
+                                    {"@lasts at", core::kLastsAt},
+                                    {"@lockId at", core::kEntryLockIdAt},
+                                    {"@end of owner", core::kEntryLockIdAt + kOwnerDigits - 1}},
+                                   kTexts);
+  return all;
+}
+
+/// When the server may give the lock to another: the margin is for clocks of other members.
+std::int64_t in_force(milliseconds lease, milliseconds margin) { return (lease + margin).count(); }
+
+Bson queued(const core::AcquireCommand& command) {
+  static const Bson same = texts().filled("@same tickets");
+  static const Bson one_more = texts().filled("@one more taken");
+  const auto room = static_cast<std::int64_t>(command.queue_room);
+  const auto parsed = core::parse_lock_id(command.lock_id);
+  const std::string own = to_hex(command.owner) + '.', own_part = '.' + own;
+  const auto entry = core::entry_without_until(*command.queues_for, command.lease + command.margin,
+                                               command.lock_id);
+  std::optional<Bson> early;
+  if (command.ticket) {
+    early = texts().filled("@early", {{"@ticket", *command.ticket}, {"@room", room}});
+  }
+  return texts().filled("@queued", {{"@owner.", own},
+                                    {"@.owner.", own_part},
+                                    {"@queues for", command.queues_for->count()},
+                                    {"@behind until", entry},
+                                    {"@beat", static_cast<std::int64_t>(parsed ? parsed->beat : 0)},
+                                    {"@room", room},
+                                    {"@half", (room + 1) / 2},
+                                    {"@if early", early ? &*early : nullptr},
+                                    {"@tickets if refused", command.ticket ? &same : &one_more}});
+}
+
+}  // namespace
+
+Bson stage_of(const core::AcquireCommand& command) {
+  std::optional<Bson> observed, refused;
+  if (command.observed) {
+    observed = texts().filled("@observed", {{"@observed lockId", *command.observed}});
+  }
+  if (command.queues_for) refused = queued(command);
+  return texts().filled("@acquire",
+                        {{"@owner.", to_hex(command.owner) + '.'},
+                         {"@lockId", command.lock_id},
+                         {"@in force", in_force(command.lease, command.margin)},
+                         {"@if observed", observed ? &*observed : nullptr},
+                         refused ? Hole{"@refused", &*refused} : Hole{"@refused", "$$ROOT"}});
+}
+
+Bson stage_of(const core::HandOverCommand& command) {
+  return texts().filled("@receive", {{"@owner.", to_hex(command.owner) + '.'},
+                                     {"@lockId", command.lock_id},
+                                     {"@in force", in_force(command.lease, command.margin)}});
+}
+
+Bson stage_of(const core::ExtendStatement& statement) {
+  return texts().filled("@extend", {{"@lockId", statement.lock_id},
+                                    {"@in force", in_force(statement.lease, statement.margin)},
+                                    {"@own token", statement.token.value()}});
+}
+
+Bson stage_of(const core::PassOnCommand& command) {
+  static const Bson given = texts().filled("@given to head");
+  static const Bson offered = texts().filled("@offered to head");
+  const core::Owner other = command.or_owner.value_or(command.owner);
+  return texts().filled("@pass on", {{"@owner.", to_hex(command.owner) + '.'},
+                                     {"@other.", to_hex(other) + '.'},
+                                     {"@to head", command.offers ? &offered : &given}});
+}
+
+Bson holders_lock_id() { return texts().filled("@holder"); }
+
+}  // namespace leasehold::mongo
