@@ -144,7 +144,7 @@ class Jain(unittest.TestCase):
 
 class Estimate(unittest.TestCase):
     def test_is_that_of_a_textbook(self):
-        # Of six, those at 3 and 5 leave unserved: 5/6, 4/6, then of three 2/3, then of one nothing.
+        # Those at 3 and 5 of six leave unserved: 5/6, 4/6, then of three 2/3, then of one nothing.
         left = numpy.array([1.0, 2, 3, 4, 5, 6])
         served = numpy.array([True, True, False, True, False, True])
         waits = stats.Waits(numpy.full(6, -1.0), left, served)

@@ -7,7 +7,7 @@ namespace leasehold::sim {
 namespace {
 
 constexpr char kQueueMark = '~';  // as the document has it; not asked of the lock under test
-/// Of an entry: its date, in two spans, and then the owner that waits.
+/// An entry has its date, in two spans, and then the owner that waits.
 constexpr int kPartsBeforeLockId = 3;
 
 std::string_view cut_off(std::string_view& rest, char at) {

@@ -7,12 +7,12 @@
 namespace leasehold::sim {
 namespace {
 
-model::History write(LockTruth& truth, const std::string& lock_id, bool free = false) {
+model::History wrote(LockTruth& truth, const std::string& lock_id, bool free = false) {
   const LockDocument document{.lock_id = lock_id,
                               .expires_at_ms = free ? std::optional<std::int64_t>(0) : 1'000};
   return truth.written("l", "l", &document, 7);
 }
-model::History remove(LockTruth& truth) { return truth.written("l", "l", nullptr, 8); }
+model::History deleted(LockTruth& truth) { return truth.written("l", "l", nullptr, 8); }
 
 /// "put", "gone" or "": what became of the lock, whoever queues.
 std::string became(const model::History& events) {
@@ -22,33 +22,33 @@ std::string became(const model::History& events) {
 
 TEST(LockTruth, WhoQueuesChangesNothing) {
   LockTruth truth;
-  EXPECT_EQ(became(write(truth, "a.1000.1")), "put");
-  EXPECT_EQ(became(write(truth, "a.1000.1~entry")), "");
-  EXPECT_EQ(became(write(truth, "a.1000.1")), "") << "and left again";
-  EXPECT_EQ(became(write(truth, "a.1000.2~entry")), "put") << "an extension";
-  EXPECT_EQ(became(remove(truth)), "gone");
+  EXPECT_EQ(became(wrote(truth, "a.1000.1")), "put");
+  EXPECT_EQ(became(wrote(truth, "a.1000.1~entry")), "");
+  EXPECT_EQ(became(wrote(truth, "a.1000.1")), "") << "and left again";
+  EXPECT_EQ(became(wrote(truth, "a.1000.2~entry")), "put") << "an extension";
+  EXPECT_EQ(became(deleted(truth)), "gone");
 }
 
 TEST(LockTruth, WhoIsOfferedALockHasItOnlyWhenItTakesIt) {
   LockTruth truth;
-  EXPECT_EQ(became(write(truth, "a.1000.1~entry")), "put");
-  EXPECT_EQ(became(write(truth, "b.1000.5", true)), "gone");
-  EXPECT_EQ(became(write(truth, "b.1000.5~entry", true)), "");
-  EXPECT_EQ(became(write(truth, "b.1000.6~entry")), "put");
+  EXPECT_EQ(became(wrote(truth, "a.1000.1~entry")), "put");
+  EXPECT_EQ(became(wrote(truth, "b.1000.5", true)), "gone");
+  EXPECT_EQ(became(wrote(truth, "b.1000.5~entry", true)), "");
+  EXPECT_EQ(became(wrote(truth, "b.1000.6~entry")), "put");
 }
 
 TEST(LockTruth, ADocumentOfAFreeLockIsRemovedUnnoticed) {
   LockTruth truth;
-  EXPECT_EQ(became(write(truth, "a.1000.1")), "put");
-  EXPECT_EQ(became(write(truth, "", true)), "gone");
-  EXPECT_EQ(became(remove(truth)), "");
-  EXPECT_EQ(became(write(truth, "b.1000.1")), "put");
+  EXPECT_EQ(became(wrote(truth, "a.1000.1")), "put");
+  EXPECT_EQ(became(wrote(truth, "", true)), "gone");
+  EXPECT_EQ(became(deleted(truth)), "");
+  EXPECT_EQ(became(wrote(truth, "b.1000.1")), "put");
 }
 
 TEST(LockTruth, ALockIdThatIsWrittenAgainIsAWrite) {
   LockTruth truth;
-  EXPECT_EQ(became(write(truth, "guid")), "put");
-  EXPECT_EQ(became(write(truth, "guid")), "put") << "an extension of a published lock";
+  EXPECT_EQ(became(wrote(truth, "guid")), "put");
+  EXPECT_EQ(became(wrote(truth, "guid")), "put") << "an extension of a published lock";
 }
 
 /// "joined at 2 of 2: b.1000.5 until 1700000000123"
@@ -71,7 +71,7 @@ std::string entry(const std::string& until, const std::string& lock_id) {
 TEST(LockTruth, SaysWhoJoinsTheQueueAndWhoLeavesIt) {
   LockTruth truth;
   const auto after = [&](const std::string& lock_id) {
-    return said(lock_id.empty() ? remove(truth) : write(truth, lock_id));
+    return said(lock_id.empty() ? deleted(truth) : wrote(truth, lock_id));
   };
   const auto b = entry("1700000000100", "b.1000.5"), c = entry("1700000000200", "c.1000.6.host");
   EXPECT_EQ(after("a.1000.1"), "");
@@ -95,7 +95,7 @@ TEST(LockTruth, AnOwnerThatIsListedTwiceJoinsAndLeavesTwice) {
   LockTruth truth;
   int standing = 0;
   for (const std::string queue : {"~7.1.2.b.1.1", "~7.1.2.b.1.1~7.1.2.b.1.1", "~7.1.2.b.1.1", ""}) {
-    for (const auto& e : write(truth, "a.1000.1" + queue)) {
+    for (const auto& e : wrote(truth, "a.1000.1" + queue)) {
       if (e.kind == model::Kind::place) standing += e.count > 0 ? 1 : -1;
     }
     EXPECT_EQ(standing, std::count(queue.begin(), queue.end(), '~')) << queue;

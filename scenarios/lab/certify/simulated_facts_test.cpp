@@ -94,7 +94,7 @@ class SimulatedServers {
     return said;
   }
 
-  /// Of what a majority has, as of the time that is asked for.
+  /// What a majority had at the time that is asked for.
   [[nodiscard]] Object read_truth(const Object& command) const {
     const auto* concern = command.find("readConcern"_key)->as<Object>();
     if (*concern->find("level"_key) == Value(std::string("linearizable"))) {

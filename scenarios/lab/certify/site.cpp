@@ -15,7 +15,7 @@ namespace {
 
 using core::Outcome;
 
-/// Of one command, and of one reply: a set that needs longer is in trouble.
+/// How long a command, and a reply, may take: a set that needs longer is in trouble.
 constexpr std::chrono::milliseconds kCommandTimeout{5'000}, kReplyTimeout{10'000};
 /// A stream waits for news for a third of it.
 constexpr std::chrono::milliseconds kStreamTimeout{1'200};

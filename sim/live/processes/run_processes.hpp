@@ -42,7 +42,7 @@ class RunProcesses : public ProcessControl {
   [[nodiscard]] model::Event event(model::Kind kind, const std::string& process) const {
     return {.at_ns = now_(), .kind = kind, .process = process};
   }
-  /// Of the process at this place of the plan, or of its successor.
+  /// The name of the process at this place of the plan, or of its successor.
   std::string next_name(std::size_t place) {
     return "p" + std::to_string(place) + "." + std::to_string(++lives_[place]);
   }
