@@ -7,7 +7,7 @@
 
 #include "cli/cli.hpp"
 #include "cli/output.hpp"
-#include "cli/uri.hpp"
+#include "mongo/client/uri.hpp"
 
 namespace leasehold::cli {
 namespace {
@@ -23,7 +23,7 @@ std::string uri_from_file(const std::string& file) {
   if (uri.starts_with(kMark)) uri.erase(0, kMark.size());
   struct stat status {};
   const bool for_all = stat(file.c_str(), &status) == 0 && (status.st_mode & S_IROTH) != 0;
-  if (const auto secret = secret_in(uri); for_all && !secret.empty()) {
+  if (const auto secret = mongo::secret_in(uri); for_all && !secret.empty()) {
     say("--uri-file '" + file + "' has " + secret +
         ", which all users of this machine can read: chmod o-r");
   }
@@ -34,7 +34,7 @@ std::string uri_of(const po::variables_map& values) {
   if (values.contains("uri-file")) return uri_from_file(values["uri-file"].as<std::string>());
   if (values.contains("uri")) {
     const auto uri = values["uri"].as<std::string>();
-    const auto secret = secret_in(uri);
+    const auto secret = mongo::secret_in(uri);
     if (secret.empty()) return uri;
     throw UsageError("--uri has " + secret +
                      ", which all users of this machine could read: use LEASEHOLD_URI or "

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace leasehold::mongo {
 namespace {
@@ -27,23 +29,34 @@ void append(bson_t& to, const char* key, int length, const Hole& hole) {
   }
 }
 
-/// In one piece: this runs for each command.
-void fill(bson_t& to, bson_iter_t at, Holes holes) {
+/// A part without one is copied as it is, because this runs for each command.
+bool has_hole(const bson_iter_t& at) {
+  std::uint32_t size = 0;
+  const std::uint8_t* bytes = nullptr;
+  if (BSON_ITER_HOLDS_ARRAY(&at)) {
+    bson_iter_array(&at, &size, &bytes);
+  } else {
+    bson_iter_document(&at, &size, &bytes);
+  }
+  return std::string_view(reinterpret_cast<const char*>(bytes), size).find('@') !=
+         std::string_view::npos;
+}
+
+/// `is_new`: its numbers are not yet of 64 bits.
+void fill(bson_t& to, bson_iter_t at, Holes holes, bool is_new) {
   while (bson_iter_next(&at)) {
     const char* key = bson_iter_key(&at);
     const auto length = static_cast<int>(bson_iter_key_len(&at));
-    bson_t part;
-    bson_iter_t inside;
-    if (BSON_ITER_HOLDS_DOCUMENT(&at)) {
+    const bool is_array = BSON_ITER_HOLDS_ARRAY(&at);
+    const bool is_part = is_array || BSON_ITER_HOLDS_DOCUMENT(&at);
+    if (is_part && (is_new || has_hole(at))) {
+      bson_t part;
+      bson_iter_t inside;
       bson_iter_recurse(&at, &inside);
-      bson_append_document_begin(&to, key, length, &part);
-      fill(part, inside, holes);
-      bson_append_document_end(&to, &part);
-    } else if (BSON_ITER_HOLDS_ARRAY(&at)) {
-      bson_iter_recurse(&at, &inside);
-      bson_append_array_begin(&to, key, length, &part);
-      fill(part, inside, holes);
-      bson_append_array_end(&to, &part);
+      is_array ? bson_append_array_begin(&to, key, length, &part)
+               : bson_append_document_begin(&to, key, length, &part);
+      fill(part, inside, holes, is_new);
+      is_array ? bson_append_array_end(&to, &part) : bson_append_document_end(&to, &part);
     } else if (BSON_ITER_HOLDS_INT32(&at)) {
       bson_append_int64(&to, key, length, bson_iter_int32(&at));
     } else if (const Hole* hole = hole_at(at, holes)) {
@@ -54,11 +67,11 @@ void fill(bson_t& to, bson_iter_t at, Holes holes) {
   }
 }
 
-Bson filled_with(const Bson& text, Holes holes) {
+Bson filled_with(const Bson& text, Holes holes, bool is_new) {
   bson_t* all = bson_sized_new(text.get()->len + 1'024);
   bson_iter_t at;
   bson_iter_init(&at, text.get());
-  fill(*all, at, holes);
+  fill(*all, at, holes, is_new);
   return Bson(all);
 }
 
@@ -71,13 +84,13 @@ ExpressionTexts::ExpressionTexts(std::initializer_list<Hole> known, std::span<co
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(json.data());
     const Bson parsed(bson_new_from_json(bytes, static_cast<ssize_t>(json.size()), &error));
     if (parsed.get() == nullptr) throw std::invalid_argument(std::string(name) + error.message);
-    const auto [at, fresh] = parsed_.emplace(name, filled_with(parsed, holes));
+    const auto [at, fresh] = parsed_.emplace(name, filled_with(parsed, holes, true));
     holes.push_back({name, &at->second});
   }
 }
 
 Bson ExpressionTexts::filled(std::string_view name, std::initializer_list<Hole> holes) const {
-  return filled_with(parsed_.at(name), {holes.begin(), holes.size()});
+  return filled_with(parsed_.at(name), {holes.begin(), holes.size()}, false);
 }
 
 }  // namespace leasehold::mongo

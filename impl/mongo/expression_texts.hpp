@@ -6,7 +6,6 @@
 #include <span>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "mongo/bson.hpp"
 

@@ -9,12 +9,12 @@
 
 #include "model/history/from_outside.hpp"
 #include "model/workers/worker_judge.hpp"
+#include "mongo/client/uri.hpp"
 #include "properties/campaigns/floors.hpp"
 #include "properties/campaigns/judgement.hpp"
 #include "properties/campaigns/simulate.hpp"
 #include "properties/campaigns/slices.hpp"
 #include "properties/generation/plan_generator.hpp"
-#include "sim/live/system/uri.hpp"
 #include "sim/plan/plan_fields.hpp"
 
 namespace leasehold::properties {
@@ -440,7 +440,7 @@ std::string repeat_command(const VerifyOptions& options, int number) {
   say("faults", groups.empty() ? "none" : groups,
       drawn && options.faults.size() != sim::fault_groups().size());
   if (options.set.script) say("store", quoted(options.set.script->program()));
-  say("uri", quoted(sim::live::without_password(options.set.uri)), !options.set.uri.empty());
+  say("uri", quoted(mongo::without_password(options.set.uri)), !options.set.uri.empty());
   say("floors", std::to_string(options.floor_percent),
       options.floor_percent != usual.floor_percent);
   return command;

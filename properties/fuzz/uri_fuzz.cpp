@@ -1,12 +1,12 @@
 #include <fuzzer/FuzzedDataProvider.h>
 
+#include "mongo/client/uri.hpp"
 #include "properties/fuzz/fuzz.hpp"
-#include "sim/live/system/uri.hpp"
 
 /// Connection strings, sound and damaged: no password is shown, and only hosts are replaced.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace leasehold;
-  using namespace leasehold::sim::live;
+  using namespace leasehold::mongo;
   FuzzedDataProvider input(bytes, size);
   const bool made = input.ConsumeBool();
   auto uri = input.ConsumeRandomLengthString(200);
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     uri = scheme + user + uri;
   }
   (void)host_and_port(uri);
-  (void)why_no_proxies(uri);
+  (void)secret_in(uri);
   (void)with_option(uri, "appName=x");
   const auto shown = without_password(uri);
   const auto password = uri.find(":s3cret@");

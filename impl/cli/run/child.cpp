@@ -17,7 +17,7 @@
 #include "cli/cli.hpp"
 #include "cli/inherited.hpp"
 #include "cli/run/signals.hpp"
-#include "cli/uri.hpp"
+#include "mongo/client/uri.hpp"
 
 namespace leasehold::cli {
 namespace {
@@ -32,7 +32,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 /// A password is not handed on, because a command may write down its environment or pass it on.
 bool is_handed_on(std::string_view setting) {
   constexpr std::string_view kUri = "LEASEHOLD_URI=";
-  return !setting.starts_with(kUri) || secret_in(std::string(setting.substr(kUri.size()))).empty();
+  return !setting.starts_with(kUri) || mongo::secret_in(setting.substr(kUri.size())).empty();
 }
 
 /// Our environment and these settings, which go before what it has of the same names.

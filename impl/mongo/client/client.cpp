@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "mongo/client/handles.hpp"
+#include "mongo/client/uri.hpp"
 
 namespace leasehold::mongo {
 namespace {
@@ -123,11 +124,8 @@ void name_encryption(const mongoc_client_t* client, bson_error_t& error) {
 
 UriHandle parse_uri(const std::string& given, bson_error_t& error) {
   const std::string uri(trimmed(given));
-  const auto scheme = uri.find("://");
-  const auto begin = scheme == std::string::npos ? 0 : scheme + 3;
-  const auto end = uri.find_first_of("/?", begin);
-  const auto authority = std::string_view(uri).substr(begin, end - begin);
-  if (std::count(authority.begin(), authority.end(), '@') > 1) {
+  const auto login = parts_of(uri).login;
+  if (std::count(login.begin(), login.end(), '@') > 1) {
     bson_set_error(&error, MONGOC_ERROR_COMMAND, MONGOC_ERROR_COMMAND_INVALID_ARG,
                    "it has more than one @: in a user name or password it is written %%40");
     return nullptr;

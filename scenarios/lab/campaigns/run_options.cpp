@@ -11,7 +11,6 @@
 
 #include "scenarios/lab/progress.hpp"
 #include "sim/live/own_set/preflight.hpp"
-#include "sim/live/system/uri.hpp"
 
 namespace leasehold::lab {
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "mongo/client/handles.hpp"
 #include "sim/live/servers/replica_set.hpp"
 
 namespace leasehold::sim::live {
@@ -12,6 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr const char* kPatience = "serverSelectionTimeoutMS=5000&socketTimeoutMS=10000";
+constexpr const char* kRemedy = "or leave the faults of links out with --faults process";
 constexpr const char* kCollection = "preflight";
 constexpr std::int64_t kMajorityLimit_ms = 5'000;
 
@@ -194,6 +196,29 @@ class Look {
 };
 
 }  // namespace
+
+std::string why_no_proxies(const std::string& uri) {
+  init_driver();  // and silence: an odd option is no error here
+  bson_error_t error;
+  const mongo::UriHandle parsed(mongoc_uri_new_with_error(uri.c_str(), &error));
+  if (!parsed) return "";
+  const auto refused = [](const std::string& what, const std::string& why) {
+    return "--uri " + what + ": " + why + ", " + kRemedy;
+  };
+  if (mongoc_uri_get_tls(parsed.get())) {
+    return refused("has TLS", "a proxy cannot see who speaks; name a set without TLS");
+  }
+  if (uri.starts_with("mongodb+srv:")) {
+    return refused("is 'mongodb+srv:'", "name the members themselves, with 'mongodb:'");
+  }
+  if (mongoc_uri_get_option_as_bool(parsed.get(), MONGOC_URI_DIRECTCONNECTION, false)) {
+    return refused("has directConnection", "links of a whole set are disturbed; leave it out");
+  }
+  if (mongoc_uri_get_appname(parsed.get()) != nullptr) {
+    return refused("has appName", "processes are known by it; leave it out");
+  }
+  return "";
+}
 
 Preflight look_before_running(const std::string& uri, const std::string& database,
                               std::int64_t clock_margin_ms) {

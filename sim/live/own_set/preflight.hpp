@@ -14,6 +14,10 @@ struct Preflight {
   std::int64_t ttl_period_ms = 60'000;
 };
 
+/// The reason why no proxies can stand before the members that this URI names, as a sentence with
+/// its remedy; empty: there is none, or it is no URI.
+[[nodiscard]] std::string why_no_proxies(const std::string& uri);
+
 /// Looks at rights, version, TTL monitor, write concern and clocks, all at once. Writes to
 /// `database`, and drops it. `clock_margin_ms`: the least of the plans that are to run.
 [[nodiscard]] Preflight look_before_running(const std::string& uri, const std::string& database,

@@ -70,7 +70,7 @@ std::set<std::string> UserSet::past_proxies(const std::vector<std::string>& name
     const auto ours = proxy_.ports_used();
     std::set<std::string> proxied, others;
     for (const Json& each : reply.at("cursor").at("firstBatch")) {
-      const auto [host, port] = host_and_port(each.value("client", ""));
+      const auto [host, port] = mongo::host_and_port(each.value("client", ""));
       if (host.empty()) continue;
       const bool is_ours = ours.contains(std::atoi(port.c_str()));
       (is_ours ? proxied : others).insert(each.value("appName", ""));

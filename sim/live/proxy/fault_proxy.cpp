@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "mongo/client/uri.hpp"
 #include "sim/live/proxy/proxied_connection.hpp"
-#include "sim/live/system/uri.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -75,7 +75,7 @@ class FaultProxy::Inside {
 
   /// A member with a name that is not known here is one that refuses connections.
   int add_member(const std::string& address) {
-    const auto [host, port] = host_and_port(address);
+    const auto [host, port] = mongo::host_and_port(address);
     error_code unknown;
     Endpoints found;
     for (const auto& each : tcp::resolver(context_).resolve(host, port, unknown)) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "mongo/client/json_client.hpp"
-#include "sim/live/system/uri.hpp"
+#include "mongo/client/uri.hpp"
 
 namespace leasehold::sim::live {
 
@@ -12,5 +12,8 @@ using mongo::init_driver;
 using mongo::integer;
 using mongo::NoReply;
 using mongo::packed_timestamp;
+using mongo::with_hosts;
+using mongo::with_option;
+using mongo::without_password;
 
 }  // namespace leasehold::sim::live

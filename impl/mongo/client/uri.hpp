@@ -1,11 +1,22 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 /// Connection strings, as text: what the user wrote into one stays as it is.
-namespace leasehold::sim::live {
+namespace leasehold::mongo {
+
+/// A URI in four: scheme and login end in "://" and "@", or are empty.
+struct UriParts {
+  std::string_view scheme, login, hosts, after;
+};
+[[nodiscard]] UriParts parts_of(std::string_view uri);
+
+/// What stands in the URI that others must not read: "a password", or the option that is secret.
+/// Empty: nothing. A URI that is badly written counts as one with a password where it may be one.
+[[nodiscard]] std::string secret_in(std::string_view uri);
 
 /// A URI with one more `key=value`.
 [[nodiscard]] std::string with_option(const std::string& uri, const std::string& option);
@@ -19,8 +30,4 @@ namespace leasehold::sim::live {
 /// "db1:27017" in two, "[::1]:27017" too. Without a port it is MongoDB's own.
 [[nodiscard]] std::pair<std::string, std::string> host_and_port(const std::string& address);
 
-/// The reason why no proxies can stand before the members that this URI names, as a sentence with
-/// its remedy; empty: there is none, or it is no URI.
-[[nodiscard]] std::string why_no_proxies(const std::string& uri);
-
-}  // namespace leasehold::sim::live
+}  // namespace leasehold::mongo
