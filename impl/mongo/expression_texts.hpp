@@ -25,7 +25,7 @@ class ExpressionTexts {
   struct Text {
     std::string_view name, json;
   };
-  /// `known` fills holes in all texts, and each text those of the texts below it.
+  /// `known` fills holes in all of them, and each one fills holes of those below it.
   ExpressionTexts(std::initializer_list<Hole> known, std::span<const Text> texts);
 
   /// What comes in by a hole is not looked through for holes. Text from outside belongs into a

@@ -10,9 +10,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "mongo/client/uri.hpp"
 #include "sim/live/foreign/worker_protocol.hpp"
 #include "sim/live/system/child_process.hpp"
+#include "sim/live/system/mongo_client.hpp"
 
 namespace leasehold::sim::live {
 
@@ -40,7 +40,7 @@ class WorkerProcess {
                 const std::string& database, std::int64_t lease_ms)
       : child_({"sh", "-c", "exec " + command}, ChildProcess::Io::pipes) {
     dialogue_.started(now_ns());
-    child_.say(start_line({name, mongo::with_option(uri, "appName=" + name), database, lease_ms}));
+    child_.say(start_line({name, with_option(uri, "appName=" + name), database, lease_ms}));
     EXPECT_EQ(answer(0), Answer::Is::ready);
   }
 

@@ -7,7 +7,7 @@ import { leaseFrom, limits, nowNs, once, pause, serve } from './serve.js';
 
 const SCAN_MS = 100;
 const READY_MS = 1500;
-// Of a job: all who process it have to name the same. No generated plan has a longer lease.
+// All who process a job have to name the same. No generated plan has a longer lease.
 const LIFETIME_MS = 3000;
 
 /// After an error of its first command agenda is never ready: then another one is made.
