@@ -43,7 +43,7 @@ bool has_hole(const bson_iter_t& at) {
 }
 
 /// `is_new`: its numbers are not yet of 64 bits.
-void fill(bson_t& to, bson_iter_t at, Holes holes, bool is_new) {
+void fill(bson_t& to, bson_iter_t& at, Holes holes, bool is_new) {
   while (bson_iter_next(&at)) {
     const char* key = bson_iter_key(&at);
     const auto length = static_cast<int>(bson_iter_key_len(&at));

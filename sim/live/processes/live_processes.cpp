@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sim/live/processes/worker_clock.hpp"
+#include "sim/live/servers/mongod.hpp"
 
 namespace leasehold::sim::live {
 namespace {
