@@ -11,7 +11,7 @@ using model::Kind;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-constexpr std::int64_t kNsPerMs = 1'000'000;
+constexpr std::int64_t kMs_ns = 1'000'000;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr milliseconds kAskEvery{5};
 
@@ -65,10 +65,10 @@ void ForeignCaller::work() {
 /// Each step at its time. One that comes while an acquire is under way does not fit, and an acquire
 /// cannot be cancelled: both are left out. A holder answers what its user asks until its release.
 void ForeignCaller::follow_script() {
-  constexpr std::int64_t kLate_ns = 50 * kNsPerMs;
+  constexpr std::int64_t kLate_ns = 50 * kMs_ns;
   for (const StepPlan& step : home_.setting.steps) {
     if (step.caller != number_ || step.action == StepPlan::Action::cancel) continue;
-    const auto at = home_.setting.began_ns + step.at_ms * kNsPerMs;
+    const auto at = home_.setting.began_ns + step.at_ms * kMs_ns;
     if (home_.process.now() > at + kLate_ns) continue;
     if (!hold_until(at, true)) break;
     const bool holds = answers_ != nullptr;
@@ -108,7 +108,7 @@ Workload::Event ForeignCaller::perform(const Workload::Acquire& acquire) {
   const auto timeout_ms = std::min(acquire.timeout.count(), longest_wait_ms(home_.setting));
   Event asked = event(Kind::ask);
   asked.single_attempt = timeout_ms == 0;
-  if (timeout_ms > 0) asked.give_up_ns = asked.at_ns + timeout_ms * kNsPerMs;
+  if (timeout_ms > 0) asked.give_up_ns = asked.at_ns + timeout_ms * kMs_ns;
   asked.expiry_ms = home_.setting.order.lease_ms;
   asked.clock_margin_ms = home_.setting.clock_margin_ms;
   asked.healed = knows_of_end_;
@@ -130,7 +130,7 @@ void ForeignCaller::emit_granted(const ForeignProcess::Heard& heard) {
   Event e = event_at(Kind::granted, heard);
   e.token = token_ = heard.answer.token.value_or(0);
   if (heard.answer.remaining_ms) {
-    e.deadline_ns = heard.answer.at_ns.value_or(heard.asked_ns) + *heard.answer.remaining_ms * kNsPerMs;
+    e.deadline_ns = heard.answer.at_ns.value_or(heard.asked_ns) + *heard.answer.remaining_ms * kMs_ns;
   }
   home_.process.emit(std::move(e));
   answers_ = std::make_unique<HeldAnswers>(home_.setting.order.process, id_, name_);
