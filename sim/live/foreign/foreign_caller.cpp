@@ -130,7 +130,8 @@ void ForeignCaller::emit_granted(const ForeignProcess::Heard& heard) {
   Event e = event_at(Kind::granted, heard);
   e.token = token_ = heard.answer.token.value_or(0);
   if (heard.answer.remaining_ms) {
-    e.deadline_ns = heard.answer.at_ns.value_or(heard.asked_ns) + *heard.answer.remaining_ms * kMs_ns;
+    e.deadline_ns =
+        heard.answer.at_ns.value_or(heard.asked_ns) + *heard.answer.remaining_ms * kMs_ns;
   }
   home_.process.emit(std::move(e));
   answers_ = std::make_unique<HeldAnswers>(home_.setting.order.process, id_, name_);
