@@ -19,11 +19,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using proxy::Connection;
 using proxy::Endpoints;
-using proxy::now_ns;
 using proxy::Rules;
-
-constexpr std::chrono::milliseconds kTick{10};
-constexpr std::int64_t kTick_ns = std::chrono::nanoseconds(kTick).count();
 
 tcp::endpoint loopback(int port) {
   return {asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)};
@@ -37,10 +33,7 @@ class FaultProxy::Inside {
   explicit Inside(Sender sender = {})
       : sender_(std::move(sender)),
         work_(asio::make_work_guard(context_)),
-        thread_([this] {
-          watch_itself();
-          context_.run();
-        }) {}
+        thread_([this] { context_.run(); }) {}
 
   /// Runs it on the proxy's thread, and waits.
   template <typename Work>
@@ -57,7 +50,6 @@ class FaultProxy::Inside {
       for (const auto& c : connections_) c->reset();
       connections_.clear();
       listeners_.clear();
-      tick_.cancel();
       return 0;
     });
     work_.reset();
@@ -111,8 +103,6 @@ class FaultProxy::Inside {
     return std::exchange(rules_.slow, {});
   }
 
-  std::vector<Standstills::Span> take_standstills() { return std::exchange(late_, {}); }
-
   int connections(const Link& link) {
     int count = 0;
     for_each(link, [&count](Connection&) { ++count; });
@@ -146,6 +136,7 @@ class FaultProxy::Inside {
   int listen_for(int member, Endpoints address, bool rewrites) {
     auto& listener = listeners_.emplace_back(
         Listener{tcp::acceptor(context_, loopback(0)), member, std::move(address)});
+    listener.acceptor.non_blocking(true);
     const int port = listener.acceptor.local_endpoint().port();
     if (rewrites) listener.rewritten_to = "127.0.0.1:" + std::to_string(port);
     accept(listener);
@@ -160,11 +151,15 @@ class FaultProxy::Inside {
     }
   }
 
+  /// All that wait, each time: on a busy machine one a turn would not suffice.
   void accept(Listener& listener) {
-    listener.acceptor.async_accept([this, &listener](error_code error, tcp::socket client) {
-      // A connection may have been accepted just before the end, and then its listener is gone.
+    listener.acceptor.async_wait(tcp::acceptor::wait_read, [this, &listener](error_code error) {
+      // A connection may have arrived just before the end, and then its listener is gone.
       if (error == asio::error::operation_aborted || ends_) return;
-      if (!error) connect(std::move(client), listener);
+      while (!error) {
+        tcp::socket client(context_);
+        if (!listener.acceptor.accept(client, error)) connect(std::move(client), listener);
+      }
       accept(listener);
     });
   }
@@ -185,21 +180,8 @@ class FaultProxy::Inside {
     connections_.back()->start(listener.address);
   }
 
-  /// Who wakes late handles bytes late that had arrived before.
-  void watch_itself() {
-    tick_.expires_after(kTick);
-    tick_.async_wait([this, due_ns = now_ns() + kTick_ns](error_code error) {
-      if (error || ends_) return;
-      for (const auto& span : standstills_.add({due_ns, now_ns()})) late_.push_back(span);
-      watch_itself();
-    });
-  }
-
   const Sender sender_;
   asio::io_context context_{1};
-  asio::steady_timer tick_{context_};
-  Standstills standstills_;
-  std::vector<Standstills::Span> late_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   Rules rules_;
   std::map<int, int> ports_;  ///< member by its own port
@@ -234,9 +216,6 @@ std::int64_t FaultProxy::touched(const std::string& peer, int member) const {
 }
 std::vector<SlowAnswer> FaultProxy::take_slow() {
   return inside_->on_thread([&] { return inside_->take_slow(); });
-}
-std::vector<Standstills::Span> FaultProxy::take_standstills() {
-  return inside_->on_thread([&] { return inside_->take_standstills(); });
 }
 int FaultProxy::connections(const std::string& peer, int member) const {
   return inside_->on_thread([&] { return inside_->connections({peer, member}); });

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "sim/faults/link_rules.hpp"
-#include "sim/live/run/stall_watch.hpp"
 
 namespace leasehold::sim::live {
 
@@ -66,10 +65,6 @@ class FaultProxy {
   /// The waits of 100 ms or more since the last call, those that go on included, of clients that
   /// said who they are.
   [[nodiscard]] std::vector<SlowAnswer> take_slow();
-  /// The times since the last call in which the proxy itself was late, by the clock of histories:
-  /// all links stood still then, because one thread carries them, and an overloaded machine may let
-  /// it run too little.
-  [[nodiscard]] std::vector<Standstills::Span> take_standstills();
   /// How many connections of this peer to this member are open.
   [[nodiscard]] int connections(const std::string& peer, int member) const;
   /// What was passed on so far between this peer and this member.

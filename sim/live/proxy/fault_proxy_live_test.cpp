@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -19,12 +20,14 @@ ReplicaSet& faulty_set() {
 /// A client that says who it is, past nothing but the proxy of the primary.
 class Speaker {
  public:
-  explicit Speaker(const std::string& name) : name_(name), client_(uri(name)) {}
+  explicit Speaker(const std::string& name, int timeout_ms = 700)
+      : name_(name), client_(uri(name, timeout_ms)) {}
 
-  /// Inserts a document. Whether a reply came in time.
-  bool insert(int number) {
+  /// Inserts a document of at least this size. Whether a reply came in time.
+  bool insert(int number, std::size_t bytes = 0) {
     try {
-      client_.must("proxy_test", {{"insert", name_}, {"documents", {{{"_id", number}}}}});
+      const Json document = {{"_id", number}, {"padding", std::string(bytes, ' ')}};
+      client_.must("proxy_test", {{"insert", name_}, {"documents", {document}}});
       return true;
     } catch (const NoReply&) {
       return false;
@@ -32,9 +35,9 @@ class Speaker {
   }
 
  private:
-  static std::string uri(const std::string& name) {
-    const auto& all = faulty_set().uri();
-    return all + "&appName=" + name + "&socketTimeoutMS=700&connectTimeoutMS=700";
+  static std::string uri(const std::string& name, int timeout_ms) {
+    const auto limit = "TimeoutMS=" + std::to_string(timeout_ms);
+    return faulty_set().uri() + "&appName=" + name + "&socket" + limit + "&connect" + limit;
   }
   std::string name_;
   MongoClient client_;
@@ -123,6 +126,23 @@ TEST(FaultProxy, TellsForHowLongAClientWaitedForAnAnswer) {
   EXPECT_GE(waits[1], 690);
   EXPECT_LT(waits[1], 5'000) << "nobody waits after that";
   set_all("waiting", {});
+}
+
+/// Else an overloaded machine's delay before the proxy's thread would be nobody's.
+TEST(FaultProxy, ARequestWaitsFromItsArrivalAndNotFromWhenItIsRead) {
+  Speaker large("large", 30'000);
+  ASSERT_TRUE(large.insert(1));
+  waits_ms("large");
+  set_all("large", {.hold_requests = true});
+  constexpr std::size_t kMoreThanAProxyReads = (1 << 23) + (1 << 16);
+  auto inserted = std::async([&] { return large.insert(2, kMoreThanAProxyReads); });
+  std::this_thread::sleep_for(milliseconds(1'500));
+  EXPECT_EQ(waits_ms("large"), std::vector<std::int64_t>()) << "the end of it was not read";
+  set_all("large", {});
+  ASSERT_TRUE(inserted.get());
+  const auto waits = waits_ms("large");
+  ASSERT_FALSE(waits.empty());
+  EXPECT_GE(waits.back(), 1'000);
 }
 
 /// Else a lock that keeps a dead connection would be excused by it.

@@ -1,5 +1,9 @@
 #include "sim/live/proxy/proxied_connection.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -20,16 +24,26 @@ constexpr std::size_t kMostWaiting = 1 << 23;
 /// How long a member may go on with what a client left behind.
 constexpr std::chrono::seconds kLeftBehind{3};
 
+/// By the clock of histories.
+std::int64_t now_ns() {
+  static const auto clock = runtime::boottime_clock();
+  return clock->now().time_since_epoch().count();
+}
+
+/// When the last bytes that this socket has received arrived: a proxy that many keep busy reads
+/// them later. The kernel counts in steps of a few ms.
+std::int64_t arrival_ns(tcp::socket& socket) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  const bool known = getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
+  return now_ns() - (known ? std::int64_t{1'000'000} * info.tcpi_last_data_recv : 0);
+}
+
 bool is_of_a_client(const std::string& peer) {
   return !peer.empty() && !peer.starts_with("member-");
 }
 
 }  // namespace
-
-std::int64_t now_ns() {
-  static const auto clock = runtime::boottime_clock();
-  return clock->now().time_since_epoch().count();
-}
 
 Connection::Connection(tcp::socket client, int member, Rules& rules,
                        const std::map<int, int>& ports,
@@ -133,7 +147,7 @@ void Connection::read(Direction& d) {
 }
 
 void Connection::arrived(Direction& d, std::string bytes) {
-  if (&d == &requests_ && !passes_ends_) watch_.asked(bytes, now_ns());
+  if (&d == &requests_ && !passes_ends_) watch_.asked(bytes, arrival_ns(client_));
   if (&d == &requests_ && !known_) identify(bytes);
   if (&d == &replies_ && rewriter_) bytes = rewriter_->pass(bytes);
   if (bytes.empty()) return;

@@ -27,9 +27,6 @@ namespace leasehold::sim::live::proxy {
 
 using Endpoints = std::vector<boost::asio::ip::tcp::endpoint>;
 
-/// By the clock of histories.
-[[nodiscard]] std::int64_t now_ns();
-
 /// What rules say, what they did, and what was passed on.
 struct Rules {
   std::map<Link, LinkRule> in_force;

@@ -80,7 +80,7 @@ class MongoStore : public Store {
   MajorityWatch majority_;
 };
 
-/// With those of a set's proxy. When it is late itself, all links stand still.
+/// With those of a set's proxy.
 History with_those_of(FaultProxy& proxy, History spans) {
   for (const auto& one : proxy.take_slow()) {
     spans.push_back({.at_ns = one.to_ns,
@@ -88,14 +88,6 @@ History with_those_of(FaultProxy& proxy, History spans) {
                      .process = one.link.peer,
                      .victim = member_name(one.link.member),
                      .from_ns = one.from_ns});
-  }
-  for (const auto& span : proxy.take_standstills()) {
-    Event e;
-    e.kind = Kind::stall;
-    e.victim = model::kMachine;
-    e.from_ns = span.from_ns;
-    e.at_ns = span.to_ns;
-    spans.push_back(std::move(e));
   }
   return spans;
 }
