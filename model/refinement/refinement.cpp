@@ -8,6 +8,7 @@
 #include "model/verdict/finding.hpp"
 
 namespace leasehold::model {
+namespace {
 
 /// One state that a lock's document may be in: its oplog says which versions of it there will be,
 /// but not when each was written. `version` versions were written, by `spent` of the unanswered
@@ -68,8 +69,6 @@ std::int64_t LockStates::grow(const VersionRules& rules, Moment now) {
 void LockStates::keep_from(Version v) {
   if (v > lowest()) all_.erase(all_.begin(), all_.begin() + (v - lowest()));
 }
-
-namespace {
 
 constexpr const char* kItsOwnersAllTheTime = "the document was its owner's all the time";
 

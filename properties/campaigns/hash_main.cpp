@@ -12,7 +12,8 @@ int main(int count, char** words) {
   std::uint64_t hash = 0;
   const auto last = std::strtoull(words[2], nullptr, 10);
   for (auto seed = std::strtoull(words[1], nullptr, 10); seed <= last; ++seed) {
-    hash += properties::seeds_hash(seed, sim::simulated::run(properties::draw_plan(seed, {})));
+    const auto plan = properties::plan_from(properties::numbers_of(seed), {});
+    hash += properties::seeds_hash(seed, sim::simulated::run(plan));
   }
   std::cout << "hash " << std::hex << std::setfill('0') << std::setw(16) << hash << '\n';
 }

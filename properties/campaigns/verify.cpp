@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "model/history/from_outside.hpp"
@@ -129,11 +130,14 @@ class Run {
     }
   }
 
-  /// Nothing if the harness failed. The report has what the cases before showed.
+  /// Nothing if the harness failed. The report has what the cases before showed. What this machine
+  /// lacks (servers, threads, space) goes on, because the command has the words for it.
   std::optional<sim::RunResult> try_plan(const VerifyCase& one) {
     try {
       return run_plan(one);
     } catch (const sim::live::NoServers&) {
+      throw;
+    } catch (const std::system_error&) {
       throw;
     } catch (const std::exception& error) {
       report_.harness_failure = error.what();

@@ -7,6 +7,9 @@
 
 namespace leasehold::sim::live {
 
+using model::Event;
+using model::Kind;
+
 ForeignWorker::ForeignWorker(Setting setting, Now now_ns, Emit emit)
     : setting_(std::move(setting)), process_(setting_, std::move(now_ns), std::move(emit)) {
   for (int i = 0; i < setting_.workload.process.callers; ++i) {
@@ -18,9 +21,6 @@ ForeignWorker::~ForeignWorker() {
   process_.kill();
   callers_.clear();
 }
-
-using model::Event;
-using model::Kind;
 
 void ForeignProcesses::take(Event e) {
   const std::lock_guard guard(mutex_);

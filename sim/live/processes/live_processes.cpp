@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sim/live/processes/worker_clock.hpp"
+#include "sim/live/run/stall_watch.hpp"
 #include "sim/live/servers/mongod.hpp"
 
 namespace leasehold::sim::live {
@@ -251,12 +252,10 @@ void LiveProcesses::set_wall_clock(const std::string& name, std::int64_t offset_
 bool LiveProcesses::crash(Actor& actor) {
   constexpr std::int64_t kSlowDeath_ns = 500'000'000;
   actor.killed = actor.child.running();  // else the harness did not kill it
-  Event stall = event(Kind::stall, "");
-  stall.victim = model::kMachine;
-  stall.from_ns = stall.at_ns;
+  const auto from_ns = now_();
   actor.child.kill();
-  stall.at_ns = now_();
-  if (stall.at_ns - stall.from_ns > kSlowDeath_ns) emit_(std::move(stall));
+  const auto to_ns = now_();
+  if (to_ns - from_ns > kSlowDeath_ns) emit_(stall_of(model::kMachine, {from_ns, to_ns}));
   read_rest(actor);
   if (!actor.killed) return false;
   emit_(event(Kind::crash, actor.name));

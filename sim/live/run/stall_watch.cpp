@@ -39,6 +39,13 @@ std::vector<Standstills::Span> Standstills::add(const Span& span) {
   return count;
 }
 
+model::Event stall_of(const std::string& victim, const Standstills::Span& span) {
+  return {.at_ns = span.to_ns,
+          .kind = model::Kind::stall,
+          .victim = victim,
+          .from_ns = span.from_ns};
+}
+
 /// A thread that sleeps for a moment and wakes much later was not let run; nor were others.
 StandstillWatch::StandstillWatch(const std::function<std::int64_t()>& now_ns,
                                  const std::function<void(const Standstills::Span&)>& note) {
@@ -94,10 +101,7 @@ void StallWatch::watch_member(const std::stop_token& stop, const Member& member)
 
 void StallWatch::note(const std::string& victim, const Standstills::Span& span) {
   const std::lock_guard lock(mutex_);
-  stalls_.push_back({.at_ns = span.to_ns,
-                     .kind = model::Kind::stall,
-                     .victim = victim,
-                     .from_ns = span.from_ns});
+  stalls_.push_back(stall_of(victim, span));
 }
 
 namespace {

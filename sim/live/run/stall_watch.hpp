@@ -35,6 +35,9 @@ class Standstills {
   std::deque<Standstill> last_;  ///< of the last second
 };
 
+/// The `stall` event of this standstill, of no process.
+[[nodiscard]] model::Event stall_of(const std::string& victim, const Standstills::Span& span);
+
 /// Says as soon as they count when threads of this process that should run every few ms did not.
 /// It has two, because the kernel may let one processor of a container run while another is out of
 /// time. So the same standstill may be said twice.

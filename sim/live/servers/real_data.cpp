@@ -6,7 +6,7 @@
 namespace leasehold::sim::live {
 namespace {
 
-constexpr int kConfirmation_ms = 2'000;
+constexpr int kWriteTimeout_ms = 2'000;
 constexpr const char* kFailing = "failCommand";
 constexpr const char* kHolding = "hangBeforeFindAndModifyPerformsUpdate";
 
@@ -31,7 +31,7 @@ MongoClient& RealData::primary_client() {
 
 /// As an administrator: on the primary, for a majority.
 Json RealData::administer(Json command) {
-  command["writeConcern"] = {{"w", "majority"}, {"wtimeout", kConfirmation_ms}};
+  command["writeConcern"] = {{"w", "majority"}, {"wtimeout", kWriteTimeout_ms}};
   return primary_client().must(database(), command);
 }
 

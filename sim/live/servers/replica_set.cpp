@@ -86,11 +86,11 @@ Json ReplicaSet::config() const {
 
 /// Those that confirm a write as soon as they can.
 int ReplicaSet::prompt_members() const {
-  return options_.members - static_cast<int>(std::count_if(
-                      options_.fields.begin(), options_.fields.end(), [](const Json& member) {
-                        return member.contains("arbiterOnly") ||
-                               member.contains("secondaryDelaySecs");
-                      }));
+  const auto others =
+      std::count_if(options_.fields.begin(), options_.fields.end(), [](const Json& member) {
+        return member.contains("arbiterOnly") || member.contains("secondaryDelaySecs");
+      });
+  return options_.members - static_cast<int>(others);
 }
 
 void ReplicaSet::initiate(bool prepared) {
