@@ -189,15 +189,18 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     if (counts) processes_[send.process].under_way += change;
   }
 
-  /// If a process says that all its workers are taken, none is idle for longer than a step.
+  /// If a process says that all its workers are taken, none is idle for longer than a step. Who is
+  /// killed within a step may have said half of it.
   void check_congestion(Index i, const Fact& e) {
     ProcessLife& life = processes_[e.process];
-    if (e.at_ns > life.idle_ns) {
+    const bool over = e.kind == Kind::crash || e.kind == Kind::exit;
+    if (e.at_ns > life.idle_ns && !over) {
       violate(f_.grounded, d_.process_name(e.process) + ": it waited for a worker, and none worked",
               {life.congested, i});
       life.congested = kNone;
     }
     if (e.kind == Kind::congestion) life.congested = d_.at(i).begins ? i : kNone;
+    if (over) life.congested = kNone;
     const bool idle = life.congested != kNone && life.under_way == 0;
     life.idle_ns = idle ? std::min(life.idle_ns, e.at_ns) : kNever;
   }

@@ -167,6 +167,19 @@ TEST(CheckForm, WhoWaitsForAWorkerWhileNoneWorksIsViolated) {
   EXPECT_EQ(with(21, 35), 1);
 }
 
+TEST(CheckForm, WhoIsKilledWithinAStepNeedNotSayThatAWorkerIsFree) {
+  const auto killed = [](bool asks_again) {
+    HistoryBuilder s;
+    s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).congestion(11, 12, "a");
+    if (asks_again) s.ask(21, "a", 2);
+    auto history = s.crash(22, "a").end(9'000);
+    std::erase_if(history, [](const Event& e) { return e.kind == Kind::congestion && e.ends; });
+    return grounds_of(history).violations;
+  };
+  EXPECT_EQ(killed(false), 0);
+  EXPECT_EQ(killed(true), 1) << "it went on to the next step";
+}
+
 TEST(CheckForm, WhatIsNotWholeIsUnknown) {
   const auto whole = good().end(9'000);
   ASSERT_EQ(overall_tested(judge(whole, {})), Verdict::holds);
