@@ -62,7 +62,7 @@ class FaultProxy {
   void reset(const std::string& peer, int member);
   /// How often rules held, delayed or reset something of this peer to this member.
   [[nodiscard]] std::int64_t touched(const std::string& peer, int member) const;
-  /// The waits of 100 ms or more since the last call, those that go on included, of clients that
+  /// The waits of 25 ms or more since the last call, those that go on included, of clients that
   /// said who they are.
   [[nodiscard]] std::vector<SlowAnswer> take_slow();
   /// How many connections of this peer to this member are open.

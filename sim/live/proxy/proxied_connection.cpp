@@ -80,11 +80,14 @@ void Connection::start(const Endpoints& member) {
     error_code ignored;
     self->connected_ = true;
     self->rules_.ports_used.insert(self->server_.local_endpoint(ignored).port());
+    self->server_.non_blocking(true, ignored);
     self->client_.set_option(tcp::no_delay(true), ignored);
     self->server_.set_option(tcp::no_delay(true), ignored);
     self->write(self->requests_);
     self->read(self->replies_);
   });
+  error_code ignored;
+  client_.non_blocking(true, ignored);
   // What it asks counts from now on, whenever the member takes the connection.
   read(requests_);
 }
@@ -129,17 +132,17 @@ std::chrono::milliseconds Connection::delay(const Direction& d) const {
 void Connection::read(Direction& d) {
   if (over_ || d.reading || d.ended || d.bytes > kMostWaiting) return;
   d.reading = true;
-  auto buffer = std::make_shared<std::string>(kChunk, '\0');
-  d.from.async_read_some(asio::buffer(*buffer), [self = shared_from_this(), &d, buffer](
-                                                    error_code error, std::size_t size) {
+  d.from.async_wait(tcp::socket::wait_read, [self = shared_from_this(), &d](error_code error) {
     d.reading = false;
-    if (error) {
+    std::string& chunk = self->rules_.chunk;
+    chunk.resize(kChunk);  // once
+    const auto size = error ? 0 : d.from.read_some(asio::buffer(chunk), error);
+    if (size > 0) {
+      self->arrived(d, chunk.substr(0, size));
+    } else if (error != asio::error::would_block) {
       d.ended = true;
       if (&d == &self->requests_) self->watch_.ended(now_ns());
       if (self->passes_ends_) self->wait_for_its_turn(d, "");
-    } else {
-      buffer->resize(size);
-      self->arrived(d, std::move(*buffer));
     }
     self->write(d);
     self->read(d);

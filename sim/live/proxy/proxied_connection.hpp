@@ -34,6 +34,7 @@ struct Rules {
   std::map<Link, Traffic> passed_on;
   std::vector<SlowAnswer> slow;  ///< of clients that said who they are
   std::set<int> ports_used;
+  std::string chunk;  ///< for what is read at once
 
   [[nodiscard]] const LinkRule& of(const Link& link) const {
     static const LinkRule none;

@@ -13,10 +13,11 @@ namespace leasehold::sim::live {
 /// Pure; times are in ns of any one clock.
 class RequestWatch {
  public:
-  /// Waits that are shorter are not reported ...
-  static constexpr std::int64_t kSlowFrom_ns = 100'000'000;
-  /// ... but for those that end without an answer. The shortest operation timeout is 100 ms, and on
-  /// a busy machine a request may need most of that until it arrives here.
+  /// Waits that are shorter are not reported. The shortest operation timeout is 100 ms, and an
+  /// attempt with a new connection waits for three answers ...
+  static constexpr std::int64_t kSlowFrom_ns = 25'000'000;
+  /// ... but for those that end without an answer, because on a busy machine a request may need
+  /// most of that timeout until it arrives here.
   static constexpr std::int64_t kGivenUpFrom_ns = 10'000'000;
   /// Then the driver sends nothing for so long: after an error it asks a server no sooner whether
   /// it is there (Server Discovery and Monitoring, minHeartbeatFrequencyMS).

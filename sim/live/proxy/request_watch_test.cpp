@@ -48,12 +48,12 @@ using Slow = std::vector<std::pair<std::int64_t, std::int64_t>>;
 TEST(RequestWatch, ReportsALateAnswerAndNotAQuickOne) {
   Watched w;
   w.watch.asked(request(1, ping()), 10 * kMillisecond);
-  w.watch.answered(answer_to(1), 109 * kMillisecond);
+  w.watch.answered(answer_to(1), 34 * kMillisecond);
   EXPECT_EQ(w.slow_ms, Slow());
   w.watch.asked(request(2, ping()), 200 * kMillisecond);
-  w.watch.answered(answer_to(2), 300 * kMillisecond);
+  w.watch.answered(answer_to(2), 225 * kMillisecond);
   w.watch.ended(900 * kMillisecond);
-  EXPECT_EQ(w.slow_ms, (Slow{{200, 300}}));
+  EXPECT_EQ(w.slow_ms, (Slow{{200, 225}}));
 }
 
 TEST(RequestWatch, FindsMessagesWhereverTheirBytesAreDivided) {
@@ -76,7 +76,7 @@ TEST(RequestWatch, ReportsWhatHasNoAnswerYetAndGoesOn) {
   Watched w;
   w.watch.asked(request(1, ping()), 0);
   w.watch.report_open(400 * kMillisecond);
-  w.watch.report_open(450 * kMillisecond);
+  w.watch.report_open(420 * kMillisecond);
   w.watch.answered(answer_to(1), 600 * kMillisecond);
   EXPECT_EQ(w.slow_ms, (Slow{{0, 400}, {400, 600}}));
 }
@@ -102,7 +102,7 @@ TEST(RequestWatch, AWaitByDesignCountsFromItsEnd) {
        {Case(&news, 500), Case(&usual, 1'000), Case(&hello, 10'000), Case(&reads, 0)}) {
     Watched w;
     w.watch.asked(request(1, *command), 0);
-    w.watch.answered(answer_to(1), (waits_ms + 99) * kMillisecond);
+    w.watch.answered(answer_to(1), (waits_ms + 24) * kMillisecond);
     w.watch.asked(request(2, *command), 0);
     w.watch.answered(answer_to(2), (waits_ms + 200) * kMillisecond);
     EXPECT_EQ(w.slow_ms, (Slow{{waits_ms, waits_ms + 200}}));
