@@ -498,7 +498,7 @@ std::vector<sim::Waiting> drawn_waitings() {
 PlanLimits live_limits() {
   PlanLimits limits;
   limits.manner = Manner::live;
-  limits.processes = {4, 32};
+  limits.processes = {4, 16};
   limits.locks = {2, 8};
   limits.faulty_ms = 8'000;
   return limits;

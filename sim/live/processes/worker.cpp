@@ -38,7 +38,8 @@ using model::Event;
 using model::Kind;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLookAtDisksEvery{50};
+constexpr milliseconds kLookAtThreadsEvery{50};
+constexpr int kLooksUntilDisks = 4;
 constexpr std::chrono::hours kForEver{24};
 
 /// A driver forgets a primary after an injected error that says it shuts down, and hears from it
@@ -94,7 +95,7 @@ class Worker {
                                         note_stall({clock_->true_ns_of(span.from_ns),
                                                     clock_->true_ns_of(span.to_ns)});
                                       });
-    const std::jthread disks([this](const std::stop_token& stop) { watch_disks(stop); });
+    const std::jthread waits([this](const std::stop_token& stop) { watch_threads(stop); });
     {
       LockProvider provider = detail::Access::provider(start_driver());
       std::vector<std::jthread> threads;
@@ -421,14 +422,14 @@ class Worker {
   }
 
   /// On a busy machine that a thread of this process did not run is no fault of the lock.
-  void watch_disks(const std::stop_token& stop) {
-    DiskWaits disk;
+  void watch_threads(const std::stop_token& stop) {
+    ThreadWaits threads;
     Standstills waits;
-    while (!stop.stop_requested()) {
-      std::this_thread::sleep_for(kLookAtDisksEvery);
-      const auto waited = disk.look(clock_->true_ns());
+    for (int looks = 1; !stop.stop_requested(); ++looks) {
+      std::this_thread::sleep_for(kLookAtThreadsEvery);
+      const auto waited = threads.look(clock_->true_ns(), looks % kLooksUntilDisks == 0);
       if (!waited) continue;
-      for (const auto& span : waits.add({waited->from_ns, waited->to_ns})) note_stall(span);
+      for (const auto& span : waits.add(*waited)) note_stall(span);
     }
   }
 

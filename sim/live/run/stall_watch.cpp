@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "sim/live/servers/mongod.hpp"
@@ -120,25 +121,36 @@ bool waits_for_a_disk(const std::string& stat) {
 
 }  // namespace
 
-std::optional<DiskWaits::Wait> DiskWaits::look(std::int64_t now_ns) {
-  std::map<std::string, Waiting> still;
+std::optional<Standstills::Span> ThreadWaits::look(std::int64_t now_ns, bool disks) {
+  std::optional<Standstills::Span> longest;
+  const auto waited_since = [&](std::int64_t from_ns) {
+    if (!longest || from_ns < longest->from_ns) longest = {from_ns, now_ns};
+  };
+  std::map<std::string, Thread> seen;
   std::error_code gone;  // a thread may end at any time
   for (const auto& thread : std::filesystem::directory_iterator(tasks_, gone)) {
-    if (!waits_for_a_disk(first_line(thread.path() / "stat"))) continue;
+    const auto ran = first_line(thread.path() / "schedstat");
+    std::int64_t ran_ns = 0, waited_ns = 0;
+    std::istringstream(ran) >> ran_ns >> waited_ns;
     const auto id = thread.path().filename().string();
-    Waiting now{now_ns, first_line(thread.path() / "schedstat")};
-    const auto before = waiting_.find(id);
-    const bool same = before != waiting_.end() && before->second.ran == now.ran;
-    still[id] = same ? before->second : std::move(now);
+    const auto before = threads_.extract(id);
+    Thread one = before.empty() ? Thread{.waited_ns = waited_ns} : before.mapped();
+    if (waited_ns > one.waited_ns) waited_since(now_ns - (waited_ns - one.waited_ns));
+    one.waited_ns = waited_ns;
+    if (disks) {
+      const bool waits = waits_for_a_disk(first_line(thread.path() / "stat"));
+      const bool ended = one.disk_ns != 0 && (!waits || one.ran != ran);
+      if (ended) waited_since(one.disk_ns);
+      if (ended) one.disk_ns = 0;
+      if (waits && one.disk_ns == 0) one.disk_ns = now_ns;
+      one.ran = ran;
+    }
+    seen.emplace(id, std::move(one));
   }
-  std::optional<Wait> longest;
-  for (const auto& [id, wait] : waiting_) {
-    const auto found = still.find(id);
-    const bool ended = found == still.end() || found->second.since_ns != wait.since_ns;
-    if (!ended || (longest && longest->from_ns <= wait.since_ns)) continue;
-    longest = Wait{wait.since_ns, now_ns};
+  for (const auto& [id, ended] : threads_) {
+    if (ended.disk_ns != 0) waited_since(ended.disk_ns);
   }
-  waiting_ = std::move(still);
+  threads_ = std::move(seen);
   return longest;
 }
 

@@ -81,27 +81,27 @@ class StallWatch {
   std::vector<std::jthread> threads_;
 };
 
-/// Whether a thread of a process stands still because a disk is busy: a page of the program that
-/// was dropped from memory, or swap, has to come back. Its other threads run on, so no other watch
-/// notices. Linux says it in /proc/PID/task/TID (proc(5): `stat`, `schedstat`). Not thread-safe.
-class DiskWaits {
+/// For how long a thread of a process stood still because it waited for a processor, or for a disk:
+/// a page of the program that was dropped from memory, or swap, has to come back. Its other threads
+/// run on, and those that only tick are let run at once, so no other watch notices. Linux says it in
+/// /proc/PID/task/TID (proc(5): `stat`, `schedstat`). Not thread-safe.
+class ThreadWaits {
  public:
-  explicit DiskWaits(std::string tasks = "/proc/self/task") : tasks_(std::move(tasks)) {}
+  explicit ThreadWaits(std::string tasks = "/proc/self/task") : tasks_(std::move(tasks)) {}
 
-  struct Wait {
-    std::int64_t from_ns = 0, to_ns = 0;
-  };
-  /// Looks once. The longest wait that has ended since the last look, from when it was first seen.
-  [[nodiscard]] std::optional<Wait> look(std::int64_t now_ns);
+  /// Looks once. The longest wait that has ended since the last look. A wait for a disk begins when
+  /// it is first seen; `disks`: whether to look for these too, which costs more.
+  [[nodiscard]] std::optional<Standstills::Span> look(std::int64_t now_ns, bool disks);
 
  private:
-  struct Waiting {
-    std::int64_t since_ns = 0;
-    std::string ran;  ///< what it had run by then: the same, as long as it waits
+  struct Thread {
+    std::int64_t waited_ns = 0;  ///< for a processor, so far
+    std::int64_t disk_ns = 0;    ///< it waits for a disk since then; 0: it does not
+    std::string ran;             ///< by then, as `schedstat` has it: the same as long as it waits
   };
 
   const std::string tasks_;
-  std::map<std::string, Waiting> waiting_;  ///< by thread
+  std::map<std::string, Thread> threads_;
 };
 
 }  // namespace leasehold::sim::live
