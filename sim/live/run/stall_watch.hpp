@@ -83,8 +83,8 @@ class StallWatch {
 
 /// For how long a thread of a process stood still because it waited for a processor, or for a disk:
 /// a page of the program that was dropped from memory, or swap, has to come back. Its other threads
-/// run on, and those that only tick are let run at once, so no other watch notices. Linux says it in
-/// /proc/PID/task/TID (proc(5): `stat`, `schedstat`). Not thread-safe.
+/// run on, and those that only tick are let run at once, so no other watch notices. Linux says it
+/// in /proc/PID/task/TID (proc(5): `stat`, `schedstat`). Not thread-safe.
 class ThreadWaits {
  public:
   explicit ThreadWaits(std::string tasks = "/proc/self/task") : tasks_(std::move(tasks)) {}
