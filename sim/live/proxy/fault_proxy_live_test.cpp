@@ -177,5 +177,20 @@ TEST(FaultProxy, WhoConnectsToAStoppedMemberWaitsToo) {
   EXPECT_GE(waits.front(), 500);
 }
 
+/// Else a fault that ends meanwhile would last.
+TEST(StoppedMember, GetsWhatItMissedWhenItGoesOn) {
+  auto& set = faulty_set();
+  const int secondary = (set.primary() + 1) % set.size();
+  const auto deletes_expired = [&] {
+    const Json asked{{"getParameter", 1}, {"ttlMonitorEnabled", 1}};
+    return set.member(secondary).must("admin", asked)["ttlMonitorEnabled"].get<bool>();
+  };
+  set.set_ttl_monitor(false);
+  set.stop({secondary});
+  set.set_ttl_monitor(true);
+  set.resume({secondary});
+  EXPECT_TRUE(deletes_expired());
+}
+
 }  // namespace
 }  // namespace leasehold::sim::live

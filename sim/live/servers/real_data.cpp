@@ -105,7 +105,11 @@ void RealData::ask(const core::Command& command, Answered answered) {
 }
 
 std::int64_t RealData::end_fail_point(int member, const std::string& name) {
-  return members_.reachable(member) ? members_.fail_point(member, name, "off") : 0;
+  if (members_.reachable(member)) return members_.fail_point(member, name, "off");
+  members_.when_reachable(member, [&members = members_, member, name] {
+    members.fail_point(member, name, "off");
+  });
+  return 0;
 }
 
 void RealData::fail_next(std::int64_t count, int code, bool executed) {

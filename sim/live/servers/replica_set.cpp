@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "sim/live/servers/mongod.hpp"
 
@@ -175,7 +176,20 @@ std::int64_t ReplicaSet::fail_point(int index, const std::string& name, const Js
 
 void ReplicaSet::set_ttl_monitor(bool on) {
   for (int i = 0; i < size(); ++i) {
-    if (reachable(i)) member(i).must("admin", {{"setParameter", 1}, {"ttlMonitorEnabled", on}});
+    when_reachable(i, [this, i, on] {
+      member(i).must("admin", {{"setParameter", 1}, {"ttlMonitorEnabled", on}});
+    });
+  }
+}
+
+void ReplicaSet::when_reachable(int index, std::function<void()> act) {
+  if (reachable(index)) return act();
+  later_[index].push_back(std::move(act));
+}
+
+void ReplicaSet::make_up_for(int index) {
+  for (const auto& act : std::exchange(later_[index], {})) {
+    until_true("what a member missed", [&act] { return act(), true; });
   }
 }
 
@@ -187,6 +201,7 @@ void ReplicaSet::kill(const std::vector<int>& members) {
 void ReplicaSet::restart(const std::vector<int>& members) {
   for (const int m : members) mongod(m).begin_restart();
   for (const int m : members) mongod(m).restart();
+  for (const int m : members) make_up_for(m);
 }
 
 void ReplicaSet::stop(const std::vector<int>& members) {
@@ -195,6 +210,7 @@ void ReplicaSet::stop(const std::vector<int>& members) {
 
 void ReplicaSet::resume(const std::vector<int>& members) {
   for (const int m : members) mongod(m).resume();
+  for (const int m : members) make_up_for(m);
 }
 
 bool ReplicaSet::all_have_all_data() { return confirms(size(), kCatchUp); }
@@ -222,7 +238,10 @@ bool ReplicaSet::shows_its_clock(int index) {
 }
 
 void ReplicaSet::settle() {
-  for (int i = 0; i < size(); ++i) set_clock(i, 0, 0);
+  for (int i = 0; i < size(); ++i) {
+    set_clock(i, 0, 0);
+    make_up_for(i);
+  }
   until_true("starting the TTL monitors", [this] { return set_ttl_monitor(true), true; });
   wait_for_writes("majority");
   if (!all_have_all_data()) renew_secondaries();

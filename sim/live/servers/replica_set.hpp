@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,6 +55,9 @@ class ReplicaSet final : public MemberSet, public MemberControl {
                           const Json& data = {});
   /// Sets it on the members that answer.
   void set_ttl_monitor(bool on);
+  /// Does it to this member at once, or when it goes on, if it stands still or is down: else a
+  /// fault that ended meanwhile would last.
+  void when_reachable(int index, std::function<void()> act);
 
   [[nodiscard]] int primary_now() override { return MemberSet::primary_now(); }
   [[nodiscard]] bool is_primary(int index) override;
@@ -74,6 +79,7 @@ class ReplicaSet final : public MemberSet, public MemberControl {
   bool confirms(const Json& w, std::chrono::milliseconds limit);
   void wait_for_writes(const Json& w);
   void renew_secondaries();
+  void make_up_for(int index);
   void initiate(bool prepared);
   [[nodiscard]] Json config() const;
   [[nodiscard]] int prompt_members() const;
@@ -82,6 +88,7 @@ class ReplicaSet final : public MemberSet, public MemberControl {
   Janitor janitor_;
   std::vector<Mongod> members_;
   std::unique_ptr<FaultProxy> proxy_;
+  std::map<int, std::vector<std::function<void()>>> later_;  ///< by member, in their order
   std::vector<int> advertised_;  ///< ports, as the configuration has them
   std::string uri_;
 };
