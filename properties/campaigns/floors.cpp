@@ -115,7 +115,7 @@ Totals by_group(const std::map<std::string, std::int64_t>& faults) {
 Times times_of(const VerifyOptions& options) {
   const int all = std::max(1, options.seconds / kCaseSeconds);
   const double case_s = static_cast<double>(options.seconds) / all;
-  if (options.set.ttl_period_ms <= kOwnTtlPeriod_ms) return {all, case_s, false};
+  if (!has_slow_ttl(options)) return {all, case_s, false};
   const std::int64_t rest =
       options.seconds - (options.set.ttl_period_ms + kLongestDeath_ms) / 1'000;
   if (rest < kCaseSeconds) return {all, case_s, false};
@@ -132,9 +132,8 @@ model::Floors floors_for(const VerifyOptions& options) {
                            {Check::G7, 200}, {Check::G8, 2},   {Check::G9, 10}};
   for (const Check rule : checks_of(model::CheckKind::rule)) per_minute[rule] = 200;
   model::Floors floors;
-  const bool slow = options.set.ttl_period_ms > kOwnTtlPeriod_ms;
   for (const auto& [check, count] : per_minute) {
-    const bool once = options.plan || (slow && check == Check::G8);
+    const bool once = options.plan || (has_slow_ttl(options) && check == Check::G8);
     // That floor ends at a minute's, so that a longer run reaches it.
     const bool by_documents = options.foreign && model::kByDocuments.contains(check);
     const auto least = by_documents ? std::min<std::int64_t>(count, kMostDocuments) : count;
@@ -250,16 +249,12 @@ bool below_floor(const Finding& finding) {
   return finding.never_tested() || finding.is_open(Open::too_seldom);
 }
 
-Verdict verdict_of(const std::vector<Finding>& findings, bool complete) {
-  const auto found = model::overall(findings);
-  const bool whole = complete && !findings.empty();
-  return found == Verdict::holds && !whole ? Verdict::unknown : found;
-}
-
-std::string advice(const std::vector<Finding>& findings, const Hindrances& h) {
-  const bool whole = !h.nobody_ready && !h.interrupted && !h.stood_still && h.too_seldom.empty();
-  const auto verdict = verdict_of(findings, whole);
-  if (verdict != Verdict::unknown && h.harness_failure.empty()) return "";
+Answer answer(const std::vector<Finding>& findings, const Hindrances& h) {
+  const bool whole = !h.nobody_ready && !h.interrupted && !h.stood_still && h.too_seldom.empty() &&
+                     !findings.empty();
+  auto verdict = model::overall(findings);
+  if (verdict == Verdict::holds && !whole) verdict = Verdict::unknown;
+  if (verdict != Verdict::unknown && h.harness_failure.empty()) return {verdict, ""};
   const auto add = [](std::string& to, const std::string& what, const char* between) {
     to += (to.empty() ? "" : between) + what;
   };
@@ -297,13 +292,13 @@ std::string advice(const std::vector<Finding>& findings, const Hindrances& h) {
   for (const auto& [is_one, what] : causes) {
     if (is_one) add(out, what, "; ");
   }
-  return out.empty() ? "run it again: nothing was checked" : out;
+  return {verdict, out.empty() ? "run it again: nothing was checked" : out};
 }
 
 std::vector<Shortfall> idle(const VerifyReport& so_far) {
   auto seen = so_far.totals;
-  add(seen, so_far.faults);
-  add(seen, by_group(so_far.faults));
+  add(seen, so_far.took_effect);
+  add(seen, by_group(so_far.took_effect));
   std::vector<Shortfall> all;
   for (const auto& [what, floor] : activity_floors(so_far.options)) {
     if (seen[what] < floor) all.push_back({what, seen[what], floor});

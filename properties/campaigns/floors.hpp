@@ -57,9 +57,6 @@ void conclude(std::vector<model::Finding>& findings, const Demands& demands);
 /// Whether that made it unknown because it was checked too seldom.
 [[nodiscard]] bool below_floor(const model::Finding& finding);
 
-/// The verdict of concluded findings. What is not complete does not hold.
-[[nodiscard]] model::Verdict verdict_of(const std::vector<model::Finding>& findings, bool complete);
-
 /// What, besides its findings, keeps a run from an answer.
 struct Hindrances {
   std::string harness_failure = {};
@@ -69,9 +66,10 @@ struct Hindrances {
   std::string too_seldom = {};  ///< events: "acquisitions 532 of 600"
   std::string see_more = {};    ///< "run with more seconds, as --seconds 360"; empty: nothing helps
 };
-/// What to do about a run that is no answer, one clause for each cause; empty for one that is.
-[[nodiscard]] std::string advice(const std::vector<model::Finding>& findings,
-                                 const Hindrances& hindrances);
+/// The verdict of concluded findings: what is hindered does not hold. With it what to do about one
+/// that is no answer, one clause for each cause.
+[[nodiscard]] Answer answer(const std::vector<model::Finding>& findings,
+                            const Hindrances& hindrances);
 
 /// The guarantee's shortfall, if only too few checks, or a stall, keep it from *holds*.
 [[nodiscard]] std::optional<Shortfall> shortfall(const model::Finding& finding,

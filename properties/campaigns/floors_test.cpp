@@ -21,7 +21,7 @@ TEST(Advice, IsGivenForEveryCauseOfAnUnknown) {
   const auto said_of = [](const Finding& f, const Hindrances& hindrances = {}) {
     std::vector<Finding> all{checked(Check::G1, 9), f};
     conclude(all, {.floors = {{Check::G2, 5}}});
-    return advice(all, hindrances);
+    return answer(all, hindrances).advice;
   };
   const auto unknown = [](model::Open by) {
     Finding f = checked(Check::G2, 9);
@@ -56,7 +56,7 @@ TEST(Advice, IsGivenForEveryCauseOfAnUnknown) {
        "look at the last words of what died, and at memory and disk, and run it again"},
       {said_of(unknown(model::Open::other)),
        "the lines of G2 say what is missing; scenarios/guide/verdict.md says what to do"},
-      {advice({}, {}), "run it again: nothing was checked"}};
+      {answer({}, {}).advice, "run it again: nothing was checked"}};
   for (const auto& [said, expected] : all) EXPECT_EQ(said, expected);
   auto violated = checked(Check::G2, 9);
   violated.verdict = Verdict::violated;

@@ -24,6 +24,11 @@ void add(Totals& to, const Totals& from) {
   for (const auto& [key, count] : from) to[key] += count;
 }
 
+std::int64_t count_of(const Totals& totals, const std::string& what) {
+  const auto found = totals.find(what);
+  return found == totals.end() ? 0 : found->second;
+}
+
 namespace {
 
 /// Adds them up, except for values that are the largest of all runs.
@@ -250,14 +255,8 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     }
   }
   for (const auto& f : findings) {
-    if (f.check == Check::G1 && f.counts.contains("takeovers")) {
-      totals["takeovers"] += f.counts.at("takeovers");
-    }
-    if (f.check == Check::G1 && f.counts.contains("hand_overs")) {
-      totals["hand_overs"] += f.counts.at("hand_overs");
-    }
-    if (f.check == Check::G1 && f.counts.contains("passed_on")) {
-      totals["passed_on"] += f.counts.at("passed_on");
+    for (const char* key : {"takeovers", "hand_overs", "passed_on"}) {
+      if (f.check == Check::G1 && f.counts.contains(key)) totals[key] += f.counts.at(key);
     }
     for (const char* key :
          {"stale_writes", "stale_writes_refused", "bounded_takeovers", "late_wins", "queue_turns",
@@ -275,6 +274,19 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
   }
   add_beacons(history, totals);
   return totals;
+}
+
+Sums::Sums(const sim::RunResult& run, const Judgement& judgement)
+    : totals(totals_of(run.history, judgement.findings)),
+      took_effect(run.took_effect),
+      findings(judgement.findings),
+      arrows(judgement.arrows) {}
+
+void Sums::add(const Sums& other) {
+  properties::add(totals, other.totals);
+  properties::add(took_effect, other.took_effect);
+  merge(findings, other.findings);
+  sim::add(arrows, other.arrows);
 }
 
 namespace fs = std::filesystem;

@@ -10,6 +10,7 @@
 #include "model/workers/promises.hpp"
 #include "sim/conformance/conformance.hpp"
 #include "sim/plan/plan.hpp"
+#include "sim/world.hpp"
 
 /// What is checked in a run, in either world, and the sums over many runs.
 namespace leasehold::properties {
@@ -63,11 +64,31 @@ using Totals = std::map<std::string, std::int64_t>;
                                const std::vector<model::Finding>& findings);
 
 void add(Totals& to, const Totals& from);
+/// 0 for what is not in them.
+[[nodiscard]] std::int64_t count_of(const Totals& totals, const std::string& what);
 
 /// Adds one run's findings to those of the runs before; the worst verdict stays, with its reason. A
 /// run that did not exercise a guarantee says nothing of it; no more does one in which only a stall
 /// explains what was late, as soon as another run is certain.
 void merge(std::vector<model::Finding>& all, const std::vector<model::Finding>& one);
+
+/// What a command answers, and what to do about a verdict that is unknown.
+struct Answer {
+  model::Verdict verdict = model::Verdict::unknown;
+  std::string advice = {};
+};
+
+/// The sums over the runs of a campaign, in either world.
+struct Sums {
+  Totals totals;                         ///< acquisitions, takeovers, extensions, ...
+  sim::FaultCounts took_effect;
+  std::vector<model::Finding> findings;  ///< one a guarantee, over all runs
+  sim::ArrowCounts arrows;               ///< of the diagrams, how often each was taken
+
+  Sums() = default;
+  Sums(const sim::RunResult& run, const Judgement& judgement);
+  void add(const Sums& other);
+};
 
 /// Keeps a run as a folder that `leasehold-lab check` reads: plan.scn, history.jsonl, verdict.txt,
 /// the members' `logs` and, of a worker of the user's lock, promises.json. Makes the folder; files

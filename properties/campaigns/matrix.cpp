@@ -8,7 +8,7 @@ namespace leasehold::properties {
 namespace {
 
 using sim::FaultPlan;
-using State = Cell::State;
+using model::Verdict;
 
 /// The number of checks of a guarantee that a cell needs to say that it holds.
 constexpr std::int64_t kFloor = 3;
@@ -28,30 +28,24 @@ void let_one_die(sim::Plan& plan, std::uint64_t seed) {
 bool is_well_formed(const Judgement& judgement) {
   const auto& all = judgement.findings;
   return std::none_of(all.begin(), all.end(), [](const model::Finding& f) {
-    return f.check == model::Check::form && f.verdict != model::Verdict::holds;
+    return f.check == model::Check::form && f.verdict != Verdict::holds;
   });
 }
 
 /// Adds what one run says of one guarantee.
 void add(Cell& cell, const model::Finding& f, bool counts, std::uint64_t seed) {
-  if (cell.state == State::not_promised) return;
+  if (!cell.verdict) return;
   if (counts) cell.checked += f.checked;
-  if (cell.state == State::violated || f.verdict != model::Verdict::violated) return;
-  cell.state = State::violated;
+  if (cell.verdict == Verdict::violated || f.verdict != Verdict::violated) return;
+  cell.verdict = Verdict::violated;
   cell.why = f.why;
   cell.seed = seed;
 }
 
 }  // namespace
 
-const char* to_string(Cell::State state) {
-  switch (state) {
-    case State::holds: return "holds";
-    case State::violated: return "violated";
-    case State::unknown: return "unknown";
-    case State::not_promised: return "not promised";
-  }
-  return "?";
+const char* to_string(const Cell& cell) {
+  return cell.verdict ? model::to_string(*cell.verdict) : "not promised";
 }
 
 std::vector<std::string> matrix_faults() {
@@ -92,7 +86,7 @@ std::map<model::Check, Cell> run_row(const std::string& lock, const std::string&
                                      std::uint64_t seeds, const RunPlan& run) {
   std::map<model::Check, Cell> row;
   for (const auto g : model::kPromised) {
-    if (sim::promise_of(lock, g).empty()) row[g].state = State::not_promised;
+    if (sim::promise_of(lock, g).empty()) row[g].verdict.reset();
   }
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const auto judgement = run(matrix_plan(lock, fault, seed));
@@ -102,7 +96,7 @@ std::map<model::Check, Cell> run_row(const std::string& lock, const std::string&
     }
   }
   for (auto& [g, cell] : row) {
-    if (cell.state == State::unknown && cell.checked >= kFloor) cell.state = State::holds;
+    if (cell.verdict == Verdict::unknown && cell.checked >= kFloor) cell.verdict = Verdict::holds;
   }
   return row;
 }
@@ -129,14 +123,6 @@ const std::vector<LiveDifference>& live_differences() {
        "slow without any fault"},
   };
   return all;
-}
-
-sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
-                        model::Check guarantee, std::uint64_t seed,
-                        const std::function<bool()>& stop) {
-  return minimise(matrix_plan(lock, fault, seed), [&](const sim::Plan& candidate) {
-    return !stop() && breaks(simulate(candidate).judgement, guarantee);
-  });
 }
 
 }  // namespace leasehold::properties

@@ -17,13 +17,13 @@ namespace leasehold::properties {
 [[nodiscard]] std::vector<std::string> matrix_locks();
 
 struct Cell {
-  enum class State { holds, violated, unknown, not_promised };
-  State state = State::unknown;
+  std::optional<model::Verdict> verdict = model::Verdict::unknown;  ///< nothing: not promised
   std::int64_t checked = 0;
   std::string why;         ///< of violated
   std::uint64_t seed = 0;  ///< of violated: the run that shows it
 };
-[[nodiscard]] const char* to_string(Cell::State state);
+/// "holds", "violated", "unknown" or "not promised".
+[[nodiscard]] const char* to_string(const Cell& cell);
 
 /// lock, fault and guarantee to what was found.
 using Matrix = std::map<std::string, std::map<std::string, std::map<model::Check, Cell>>>;
@@ -31,11 +31,6 @@ using Matrix = std::map<std::string, std::map<std::string, std::map<model::Check
 /// The plan of one run: this lock, this fault and no other, all leases equal.
 [[nodiscard]] sim::Plan matrix_plan(const std::string& lock, const std::string& fault,
                                     std::uint64_t seed);
-
-/// The plan of a violated cell's run, minimised until `stop`.
-[[nodiscard]] sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
-                                      model::Check guarantee, std::uint64_t seed,
-                                      const std::function<bool()>& stop);
 
 /// One lock under one fault: what `seeds` runs show of each guarantee. `run` is a world.
 using RunPlan = std::function<Judgement(const sim::Plan&)>;

@@ -38,11 +38,6 @@ Totals abilities_of(const Plan& plan) {
       {"moves", sim::simulated::has_moves(plan)}};
 }
 
-std::int64_t count_of(const Totals& totals, const char* what) {
-  const auto found = totals.find(what);
-  return found == totals.end() ? 0 : found->second;
-}
-
 constexpr std::int64_t kFewAcquisitions = 10;
 constexpr std::int64_t kRunsForAnIdleOne = 10'000;
 constexpr std::int64_t kRareRuns = 200;  ///< from here on what is rare has to happen, too
@@ -122,30 +117,23 @@ Simulated simulate(const Plan& plan, std::uint64_t seed) {
   return one;
 }
 
-void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& one, bool hashed) {
-  const auto of_run = totals_of(one.run.history, one.judgement.findings);
-  const std::int64_t acquisitions = of_run.at("acquisitions");
-  fewest_acquisitions = runs == 0 ? acquisitions : std::min(fewest_acquisitions, acquisitions);
-  if (acquisitions < kFewAcquisitions) ++idle_runs;
-  ++runs;
-  properties::add(with, abilities_of(plan));
-  scripted = is_scripted(plan);
-  virtual_s += static_cast<double>(one.run.elapsed_ns) * 1e-9;
-  events += one.run.events;
-  if (hashed) hash += seeds_hash(seed, one.run);
-  properties::add(totals, of_run);
-  properties::add(took_effect, one.run.took_effect);
-  std::set<std::string> kinds;
+SimulateReport::SimulateReport(std::uint64_t seed, const Plan& plan, const Simulated& one,
+                               bool hashed)
+    : Sums(one.run, one.judgement),
+      runs(1),
+      virtual_s(static_cast<double>(one.run.elapsed_ns) * 1e-9),
+      events(one.run.events),
+      hash(hashed ? seeds_hash(seed, one.run) : 0),
+      fewest_acquisitions(totals.at("acquisitions")),
+      idle_runs(fewest_acquisitions < kFewAcquisitions ? 1 : 0),
+      with(abilities_of(plan)),
+      scripted(is_scripted(plan)) {
   for (const FaultPlan& f : plan.faults) {
-    // One that waits for a command may wait in vain.
-    if (f.on == FaultPlan::Command::none) kinds.insert(to_string(f.kind));
+    const std::string kind = to_string(f.kind);
+    if (f.on != FaultPlan::Command::none) continue;  // it may wait in vain
+    enabled[kind] = 1;
+    if (took_effect.contains(kind)) bit[kind] = 1;
   }
-  for (const auto& kind : kinds) {
-    ++enabled[kind];
-    if (one.run.took_effect.contains(kind)) ++bit[kind];
-  }
-  merge(findings, one.judgement.findings);
-  sim::add(arrows, one.judgement.arrows);
   if (one.verdict() != model::Verdict::holds) failed.insert(seed);
 }
 
@@ -153,18 +141,16 @@ void SimulateReport::add(const SimulateReport& other) {
   if (other.runs == 0) return;
   fewest_acquisitions = runs == 0 ? other.fewest_acquisitions
                                   : std::min(fewest_acquisitions, other.fewest_acquisitions);
-  idle_runs += other.idle_runs;
+  Sums::add(other);
   runs += other.runs;
-  properties::add(with, other.with);
   virtual_s += other.virtual_s;
   events += other.events;
   hash += other.hash;
-  properties::add(totals, other.totals);
-  properties::add(took_effect, other.took_effect);
-  properties::add(enabled, other.enabled);
-  properties::add(bit, other.bit);
-  merge(findings, other.findings);
-  sim::add(arrows, other.arrows);
+  idle_runs += other.idle_runs;
+  scripted = other.scripted;
+  for (const auto part : {&SimulateReport::with, &SimulateReport::enabled, &SimulateReport::bit}) {
+    properties::add(this->*part, other.*part);
+  }
   failed.insert(other.failed.begin(), other.failed.end());
 }
 
@@ -238,8 +224,7 @@ std::string SimulateReport::faults_shortfall() const {
   for (const auto& [kind, count] : enabled) {
     const auto all = static_cast<double>(count);
     const auto floor = static_cast<std::int64_t>(0.5 * all - std::sqrt(all));
-    const auto found = bit.find(kind);
-    const std::int64_t felt = found == bit.end() ? 0 : found->second;
+    const auto felt = count_of(bit, kind);
     if (felt >= floor) continue;
     return "the fault " + kind + " took effect in " + std::to_string(felt) + " of the " +
            std::to_string(count) + " runs that had it, the floor is " + std::to_string(floor);
@@ -247,16 +232,12 @@ std::string SimulateReport::faults_shortfall() const {
   return "";
 }
 
-model::Verdict SimulateReport::verdict() const {
-  return verdict_of(findings, shortfall().empty() && !interrupted);
-}
-
-std::string SimulateReport::advice() const {
-  return properties::advice(findings, {.interrupted = interrupted,
-                                       .too_seldom = shortfall(),
-                                       .see_more = "run more seeds, as --seeds 1.." +
-                                                   std::to_string(10 * std::max<std::int64_t>(
-                                                                           runs, 10))});
+Answer SimulateReport::answer() const {
+  const auto more = 10 * std::max<std::int64_t>(runs, 10);
+  return properties::answer(findings,
+                            {.interrupted = interrupted,
+                             .too_seldom = shortfall(),
+                             .see_more = "run more seeds, as --seeds 1.." + std::to_string(more)});
 }
 
 }  // namespace leasehold::properties

@@ -33,29 +33,25 @@ struct Simulated {
 /// with the seeds that ran, on the standard output and as the exit code.
 void conclude_deaths();
 
-struct SimulateReport {
+struct SimulateReport : Sums {
   std::int64_t runs = 0;
   double virtual_s = 0;
   std::uint64_t events = 0;
   std::uint64_t hash = 0;  ///< of all histories, if it was asked for
-  Totals totals;
   std::int64_t fewest_acquisitions = 0;  ///< of any run
   std::int64_t idle_runs = 0;            ///< with too few of them to say much
   Totals with;  ///< runs in which something can happen: "queues", "permits", "leaders", ...
   bool interrupted = false;              ///< not all seeds ran
   bool scripted = false;                 ///< the last run's acquires were written by a person
-  sim::FaultCounts took_effect;
-  std::map<std::string, std::int64_t> enabled, bit;  ///< by fault kind: in how many runs
-  std::vector<model::Finding> findings;
-  sim::ArrowCounts arrows;
+  Totals enabled, bit;             ///< by fault kind: in how many runs
   std::set<std::uint64_t> failed;  ///< seeds of runs that did not hold
 
-  void add(std::uint64_t seed, const sim::Plan& plan, const Simulated& one, bool hashed);
+  SimulateReport() = default;
+  /// The report has one run.
+  SimulateReport(std::uint64_t seed, const sim::Plan& plan, const Simulated& one, bool hashed);
   void add(const SimulateReport& other);
   /// Holds only if each run acquired, and each fault kind had an effect.
-  [[nodiscard]] model::Verdict verdict() const;
-  /// What to do about a verdict that is unknown.
-  [[nodiscard]] std::string advice() const;
+  [[nodiscard]] Answer answer() const;
   /// What keeps it from `holds`, or empty.
   [[nodiscard]] std::string shortfall() const;
 

@@ -44,7 +44,7 @@ SimulateReport simulate_seeds(std::uint64_t from, std::uint64_t to, const PlanLi
   SimulateReport report;
   for (std::uint64_t seed = from; seed <= to; ++seed) {
     const auto plan = draw_plan(seed, limits);
-    report.add(seed, plan, simulate(plan), true);
+    report.add({seed, plan, simulate(plan), true});
   }
   return report;
 }
@@ -111,7 +111,7 @@ SimulateReport simulate_changed(std::uint64_t last, const std::string& lock, int
       process.leads = false;
       change(process);
     }
-    report.add(seed, plan, simulate(plan), false);
+    report.add({seed, plan, simulate(plan), false});
   }
   return report;
 }
@@ -351,12 +351,12 @@ TEST(Simulate, BelowItsFloorsARunIsUnknown) {
   idle.processes.resize(1);
   idle.processes[0].hold_ms = 2'000;
   idle.faulty_ms = 200;
-  report.add(1, idle, simulate(idle), false);
+  report.add({1, idle, simulate(idle), false});
   EXPECT_NE(report.shortfall().find("1 of 1 runs had fewer than 10 acquisitions"),
             std::string::npos);
   report.runs = 10'000;
   EXPECT_EQ(report.shortfall().find("acquisitions"), std::string::npos);
-  EXPECT_EQ(report.verdict(), Verdict::unknown);
+  EXPECT_EQ(report.answer().verdict, Verdict::unknown);
 }
 
 TEST(Simulate, AFaultHasAFloorThatLeavesAFewRunsToChance) {

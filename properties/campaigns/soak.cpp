@@ -136,12 +136,12 @@ class MemorySampler {
 
 }  // namespace
 
-sim::Plan soak_plan(const SoakOptions& options) {
+sim::Plan soak_plan(const VerifyOptions& options) {
   auto limits = live_limits();
-  limits.processes = {options.processes, options.processes};
-  limits.locks = {options.locks, options.locks};
+  limits.processes = {options.processes.value(), *options.processes};
+  limits.locks = {options.locks.value(), *options.locks};
   limits.foreign = options.foreign.has_value();
-  limits.faulty_ms = std::int64_t{options.minutes} * 60'000;
+  limits.faulty_ms = std::int64_t{options.seconds} * 1'000;
   auto plan = options.set.possible(draw_plan(options.seed, limits));
   for (auto& process : plan.processes) {
     process.hold_ms = kHold_ms;
@@ -154,7 +154,7 @@ sim::Plan soak_plan(const SoakOptions& options) {
   });
   for (auto& fault : plan.faults) {
     if (!sim::hits_process(fault.kind)) continue;
-    fault.process = fault.pick % (options.processes / 2) * 2 + 1;
+    fault.process = fault.pick % (*options.processes / 2) * 2 + 1;
   }
   return plan;
 }
@@ -204,38 +204,30 @@ Finding growth_finding(const Growth& growth, double elapsed_s, bool foreign) {
   return found;
 }
 
-SoakReport soak(
-    const SoakOptions& options,
-    const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress,
-    const std::function<bool()>& stop) {
+SoakReport soak(VerifyOptions options, const OnProgress& on_progress,
+                const std::function<bool()>& stop) {
   MemorySampler scales;
-  VerifyOptions once;
-  once.seed = options.seed;
-  once.seconds = 60 * options.minutes;
-  once.plan = soak_plan(options);
-  once.drawn = once.until_violated = true;
-  once.only_case = 0;
-  once.foreign = options.foreign;
-  once.set = options.set;
-  once.keep_folder = options.keep_folder;
-  once.on_start = [&](pid_t pid) { scales.started(pid); };
+  options.plan = soak_plan(options);
+  options.drawn = options.until_violated = true;
+  options.only_case = 0;
+  options.on_start = [&](pid_t pid) { scales.started(pid); };
   const auto weigh_and_tell = [&](const VerifyReport& so_far, const sim::live::Progress& now) {
     if (now.phase == "faults") scales.weigh_all(now.elapsed_s);
     on_progress(so_far, now);
   };
-  SoakReport report{verify(once, weigh_and_tell, stop), scales.sum_up()};
+  SoakReport report{verify(options, weigh_and_tell, stop), scales.sum_up()};
   auto& run = report.run;
   run.findings.push_back(
       growth_finding(report.growth, run.elapsed_s, options.foreign.has_value()));
   if (!run.kept.empty()) {
     run.repeat = "leasehold-lab soak --seed " + std::to_string(options.seed) + " --minutes " +
-                 std::to_string(options.minutes) + " --processes " +
-                 std::to_string(options.processes) + " --locks " + std::to_string(options.locks);
+                 std::to_string(options.seconds / 60) + " --processes " +
+                 std::to_string(*options.processes) + " --locks " + std::to_string(*options.locks);
   }
-  run.advice = advice(run.findings, {.harness_failure = run.harness_failure,
-                                     .interrupted = run.interrupted,
-                                     .stood_still = run.stalls.mostly(),
-                                     .see_more = "run with more --minutes"});
+  static_cast<Answer&>(run) = answer(run.findings, {.harness_failure = run.harness_failure,
+                                                    .interrupted = run.interrupted,
+                                                    .stood_still = run.stalls.mostly(),
+                                                    .see_more = "run with more --minutes"});
   return report;
 }
 

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "properties/campaigns/verify.hpp"
@@ -12,19 +9,10 @@
 /// guarantees hold, and whether the processes that run from start to end grow.
 namespace leasehold::properties {
 
-struct SoakOptions {
-  std::uint64_t seed = 0;
-  int minutes = 60;
-  int processes = 64;  ///< every other one is never killed; those are measured
-  int locks = 16;
-  std::string keep_folder = "leasehold-runs";  ///< where a run that broke a guarantee is kept
-  std::optional<sim::live::ForeignLock> foreign;  ///< a worker of the user's lock, instead of ours
-  sim::live::TheirSet set;  ///< where it runs, if it is not a set of our own
-};
-
-/// The plan for the options. Kills and pauses hit odd processes alone, and fewer of them; leases
-/// and holdings are longer than in a short run, so that the machine has time for an hour of it.
-[[nodiscard]] sim::Plan soak_plan(const SoakOptions& options);
+/// The plan for the options, which have a number of processes and of locks. Kills and pauses hit
+/// odd processes alone, and fewer of them; leases and holdings are longer than in a short run, so
+/// that the machine has time for an hour of it. The even ones are never killed, and are measured.
+[[nodiscard]] sim::Plan soak_plan(const VerifyOptions& options);
 
 /// In less time pools and caches still fill, so that growth shows nothing.
 inline constexpr int kShortestSoakMinutes = 20;
@@ -70,9 +58,8 @@ struct SoakReport {
   Growth growth;
 };
 
-[[nodiscard]] SoakReport soak(
-    const SoakOptions& options,
-    const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress,
-    const std::function<bool()>& stop);
+/// Runs that plan for the options' seconds.
+[[nodiscard]] SoakReport soak(VerifyOptions options, const OnProgress& on_progress,
+                              const std::function<bool()>& stop);
 
 }  // namespace leasehold::properties

@@ -82,8 +82,7 @@ bool nobody_was_ready(const model::History& history) {
 
 class Run {
  public:
-  Run(const VerifyOptions& options,
-      const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress,
+  Run(const VerifyOptions& options, const OnProgress& on_progress,
       const std::function<bool()>& stop)
       : options_(options), on_progress_(on_progress), stop_(stop) {
     report_.options = options;
@@ -165,18 +164,16 @@ class Run {
   void run_case(const VerifyCase& one) {
     auto run = try_plan(one);
     if (!run) return;
-    auto& [history, took_effect, elapsed_ns, events, facts] = *run;
-    const auto [findings, arrows] = judge(history, report_.promises());
+    auto& history = run->history;
+    const auto judgement = judge(history, report_.promises());
+    const auto& findings = judgement.findings;
+    report_.add({*run, judgement});
     report_.harness_failure = model::harness_failure(history);
     report_.stalls.add(stalls_in(history));
-    sim::add(report_.arrows, arrows);
     nobody_ready_ = nobody_was_ready(history);
     ++report_.cases;
     report_.processes = std::max(report_.processes, static_cast<int>(one.plan.processes.size()));
     report_.locks = std::max(report_.locks, one.plan.locks);
-    add(report_.totals, totals_of(history, findings));
-    add(report_.faults, took_effect);
-    merge(report_.findings, findings);
     const bool failed = !stop_() && std::any_of(findings.begin(), findings.end(), [](auto& f) {
       return f.verdict != Verdict::holds && !f.never_tested() && !f.only_stalled();
     });
@@ -307,9 +304,10 @@ class Run {
       }
     }
     add_activity();
-    report_.advice = advice(report_.findings,
-                            {report_.harness_failure, nobody_ready_, report_.interrupted,
-                             report_.stalls.mostly(), to_string(idle(report_)), how_to_see_more()});
+    static_cast<Answer&>(report_) =
+        answer(report_.findings,
+               {report_.harness_failure, nobody_ready_, report_.interrupted,
+                report_.stalls.mostly(), to_string(idle(report_)), how_to_see_more()});
   }
 
   static double seconds_since(SteadyClock::time_point then) {
@@ -368,7 +366,7 @@ class Run {
   }
 
   const VerifyOptions& options_;
-  const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress_;
+  const OnProgress& on_progress_;
   const std::function<bool()>& stop_;
   std::optional<Broken> broken_;  ///< the first
   std::optional<SteadyClock::time_point> reducing_since_;
@@ -450,12 +448,8 @@ std::string repeat_command(const VerifyOptions& options, int number) {
   return command;
 }
 
-Verdict VerifyReport::verdict() const { return verdict_of(findings, !interrupted); }
-
-VerifyReport verify(
-    const VerifyOptions& options,
-    const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress,
-    const std::function<bool()>& stop) {
+VerifyReport verify(const VerifyOptions& options, const OnProgress& on_progress,
+                    const std::function<bool()>& stop) {
   return Run(options, on_progress, stop).go();
 }
 

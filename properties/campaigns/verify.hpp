@@ -74,7 +74,7 @@ struct VerifyCase {
 [[nodiscard]] std::chrono::seconds longest_run(const VerifyOptions& options);
 
 /// What a property run found.
-struct VerifyReport {
+struct VerifyReport : Sums, Answer {
   VerifyOptions options;
   double elapsed_s = 0;
   int cases = 0;
@@ -83,17 +83,12 @@ struct VerifyReport {
   std::optional<double> violated_after_s;  ///< when the first violation was certain
   int processes = 0;  ///< in the largest case, like the locks
   int locks = 0;
-  std::map<std::string, std::int64_t> totals;  ///< acquisitions, takeovers, extensions, ...
-  std::map<std::string, std::int64_t> faults;
-  std::vector<model::Finding> findings;  ///< one a guarantee, over all cases
-  sim::ArrowCounts arrows;               ///< of the diagrams, how often each was taken
   std::vector<std::string> kept;         ///< folders of the cases that failed
   std::string repeat;                    ///< the command that repeats the first of them
   std::string repeat_hash;               ///< of that one's plan
   std::string plans_hash;                ///< of the plans that ran in the seconds
   std::vector<Shortfall> went_on_for;    ///< what was seen too seldom in them ...
   double went_on_after_s = 0;            ///< ... when they were over
-  std::string advice;                    ///< what to do about a verdict that is unknown
   std::vector<std::string> left_behind;  ///< on a user's set, and why
   std::string reduced;                   ///< the result of its minimisation
   std::optional<double> minimising_s;    ///< for how long it has been minimised by now
@@ -102,16 +97,16 @@ struct VerifyReport {
   sim::live::Traffic proxied;            ///< through the proxies before a user's members
   std::set<std::string> past_proxies;    ///< processes that were connected to them otherwise
   model::History shown;                  ///< the first case that failed, else the last
-  [[nodiscard]] model::Verdict verdict() const;
   [[nodiscard]] std::optional<model::Promises> promises() const {
     return options.foreign ? std::optional(options.foreign->promises) : std::nullopt;
   }
 };
 
-/// `on_progress` gets the totals so far with the case's own added; `stop` ends the run early.
-[[nodiscard]] VerifyReport verify(
-    const VerifyOptions& options,
-    const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress,
-    const std::function<bool()>& stop);
+/// Gets the totals so far with the case's own added.
+using OnProgress = std::function<void(const VerifyReport&, const sim::live::Progress&)>;
+
+/// `stop` ends the run early.
+[[nodiscard]] VerifyReport verify(const VerifyOptions& options, const OnProgress& on_progress,
+                                  const std::function<bool()>& stop);
 
 }  // namespace leasehold::properties

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,30 @@ using cli::UsageError;
 po::variables_map parse(const std::string& usage, po::options_description options,
                         const std::vector<std::string>& words,
                         const po::positional_options_description& positional = {});
+
+/// The files in which a command writes what it found. It writes none that has no name.
+struct Outputs {
+  std::string json, junit, page, summary, history;
+
+  /// Adds --json and --junit, which write `what`.
+  void add_to(po::options_description& options, const std::string& what = "report");
+  /// Adds --report, with this help.
+  void add_page(po::options_description& options, const char* help);
+  /// Throws UsageError for the first that cannot be written.
+  void require_writable() const;
+};
+
+/// What `read` returns. An error of it is a UsageError that begins with `what`.
+template <typename Read>
+auto reading(const std::string& what, const Read& read) {
+  try {
+    return read();
+  } catch (const UsageError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw UsageError(what + error.what());
+  }
+}
 
 /// Fails early, before a long run, if the file cannot be written. Leaves nothing. Empty is fine.
 void require_writable(const std::string& option, const std::string& file);

@@ -108,12 +108,8 @@ std::string read_file(const std::string& what, const std::string& file) {
 }
 
 sim::Plan read_plan(const std::string& file) {
-  const auto text = read_file("plan", file);
-  try {
-    return sim::plan_from_scn(text);
-  } catch (const std::exception& error) {
-    throw UsageError("plan is '" + file + "': " + error.what());
-  }
+  return reading("plan is '" + file + "': ",
+                 [&] { return sim::plan_from_scn(read_file("plan", file)); });
 }
 
 sim::Plan read_live_plan(const std::string& file) {
@@ -126,6 +122,25 @@ sim::Plan read_live_plan(const std::string& file) {
   if (sim::lock_under_test(plan.lock).runs_live) return plan;
   throw UsageError("plan is '" + file + "': its lock is '" + plan.lock +
                    "', which only the virtual world has");
+}
+
+void Outputs::add_to(po::options_description& options, const std::string& what) {
+  options.add_options()("json", po::value(&json)->value_name("FILE"),
+                        ("write the " + what + " as JSON").c_str())(
+      "junit", po::value(&junit)->value_name("FILE"),
+      ("write the " + what + " as JUnit XML").c_str());
+}
+
+void Outputs::add_page(po::options_description& options, const char* help) {
+  options.add_options()("report", po::value(&page)->value_name("FILE"), help);
+}
+
+void Outputs::require_writable() const {
+  lab::require_writable("json", json);
+  lab::require_writable("junit", junit);
+  lab::require_writable("report", page);
+  lab::require_writable("summary", summary);
+  lab::require_writable("history", history);
 }
 
 void require_range(const std::string& option, std::int64_t value, std::int64_t low,

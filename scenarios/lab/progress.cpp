@@ -38,10 +38,11 @@ std::string faults_in(const std::map<std::string, int>& faults, std::size_t widt
 
 }  // namespace
 
-std::string to_line(const Progress& p, std::size_t width) {
-  std::vector<std::string> parts{fmt::format("{:>4.0f}/{} s", p.elapsed_s, p.seconds),
+std::string to_line(const sim::live::Progress& p, int seconds, std::int64_t violations,
+                    std::size_t width) {
+  std::vector<std::string> parts{fmt::format("{:>4.0f}/{} s", p.elapsed_s, seconds),
                                  fmt::format("{} acquisitions", p.acquisitions)};
-  if (p.violations > 0) parts.push_back(fmt::format("{} violations", p.violations));
+  if (violations > 0) parts.push_back(fmt::format("{} violations", violations));
   parts.push_back(p.phase);
   std::string line;
   for (const auto& part : parts) {
@@ -49,8 +50,8 @@ std::string to_line(const Progress& p, std::size_t width) {
     if (line.size() + 2 + part.size() > width) return line.empty() ? part.substr(0, width) : line;
     line += gap + part;
   }
-  if (p.faults.empty() || line.size() + 2 > width) return line;
-  const auto faults = faults_in(p.faults, width - line.size() - 2);
+  if (p.active.empty() || line.size() + 2 > width) return line;
+  const auto faults = faults_in(p.active, width - line.size() - 2);
   return faults.empty() ? line : line + ": " + faults;
 }
 
@@ -71,11 +72,16 @@ void StatusLine::end() const {
   if (terminal_) fmt::print(stderr, "\r\x1b[K");
 }
 
-bool Minimising::is_over() {
-  const auto elapsed = std::chrono::steady_clock::now() - began_;
-  line_.show(minimising_line(std::chrono::duration<double>(elapsed).count()),
-             std::chrono::duration<double>(elapsed).count());
-  return elapsed > properties::kMinimisingLimit;
+sim::Plan minimised(const sim::Plan& plan, const std::function<bool(const sim::Plan&)>& fails) {
+  const auto began = std::chrono::steady_clock::now();
+  StatusLine line;
+  auto small = properties::minimise(plan, [&](const sim::Plan& candidate) {
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - began;
+    line.show(minimising_line(elapsed.count()), elapsed.count());
+    return elapsed <= properties::kMinimisingLimit && fails(candidate);
+  });
+  line.end();
+  return small;
 }
 
 std::size_t line_width(int descriptor) {
@@ -116,15 +122,29 @@ void catch_interruptions() {
 
 bool interrupted() { return came_s != 0; }
 
-void on_all_cores(const std::function<void()>& work, const std::function<void()>& watch) {
+void on_all_cores(std::uint64_t count, const std::function<bool(std::uint64_t)>& work,
+                  const std::function<void(std::uint64_t)>& watch) {
   constexpr std::chrono::milliseconds kLook{200};
+  std::atomic<std::uint64_t> next = 0, done = 0;
+  std::atomic<bool> enough = false;
+  const auto take = [&] {
+    for (auto i = next++; i < count && !enough; i = next++) {
+      try {
+        if (!work(i)) enough = true;
+      } catch (...) {
+        enough = true;
+        throw;
+      }
+      ++done;
+    }
+  };
   std::vector<std::future<void>> threads;
   for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
-    threads.push_back(std::async(std::launch::async, work));
+    threads.push_back(std::async(std::launch::async, take));
   }
   for (const auto& thread : threads) {
     while (thread.wait_for(kLook) != std::future_status::ready) {
-      if (watch) watch();
+      if (watch) watch(done);
     }
   }
   for (auto& thread : threads) thread.get();

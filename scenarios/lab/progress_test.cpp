@@ -7,27 +7,36 @@
 namespace leasehold::lab {
 namespace {
 
+using sim::live::Progress;
+
 TEST(ProgressLine, TellsTheTimeTheActivityAndTheFaultsOfTheMoment) {
-  Progress p{12.4, 60, "faults", 345, 0, {{"pause", 1}, {"slow-link", 2}}};
-  EXPECT_EQ(to_line(p, 79), "  12/60 s  345 acquisitions  faults: pause, 2 slow-link");
-  p.faults.clear();
+  Progress p{.elapsed_s = 12.4,
+             .acquisitions = 345,
+             .active = {{"pause", 1}, {"slow-link", 2}},
+             .phase = "faults"};
+  EXPECT_EQ(to_line(p, 60, 0, 79), "  12/60 s  345 acquisitions  faults: pause, 2 slow-link");
+  p.active.clear();
   p.phase = "healing";
-  p.violations = 2;
-  EXPECT_EQ(to_line(p, 79), "  12/60 s  345 acquisitions  2 violations  healing");
+  EXPECT_EQ(to_line(p, 60, 2, 79), "  12/60 s  345 acquisitions  2 violations  healing");
 }
 
 TEST(ProgressLine, WhatHasNoRoomIsCountedOrLeftOut) {
-  const Progress p{12.4, 60, "faults", 345, 0, {{"pause", 1}, {"slow-link", 2}, {"ttl-off", 1}}};
-  EXPECT_EQ(to_line(p, 40), "  12/60 s  345 acquisitions  faults: +3");
-  EXPECT_EQ(to_line(p, 48), "  12/60 s  345 acquisitions  faults: pause, +2");
-  EXPECT_EQ(to_line(p, 36), "  12/60 s  345 acquisitions  faults");
-  EXPECT_EQ(to_line(p, 12), "  12/60 s");
+  const Progress p{.elapsed_s = 12.4,
+                   .acquisitions = 345,
+                   .active = {{"pause", 1}, {"slow-link", 2}, {"ttl-off", 1}},
+                   .phase = "faults"};
+  EXPECT_EQ(to_line(p, 60, 0, 40), "  12/60 s  345 acquisitions  faults: +3");
+  EXPECT_EQ(to_line(p, 60, 0, 48), "  12/60 s  345 acquisitions  faults: pause, +2");
+  EXPECT_EQ(to_line(p, 60, 0, 36), "  12/60 s  345 acquisitions  faults");
+  EXPECT_EQ(to_line(p, 60, 0, 12), "  12/60 s");
 }
 
 TEST(ProgressLine, FitsEveryWidthWithEveryFault) {
-  Progress p{123'456, 604'800, "cleaning up", 123'456'789, 12'345, {}};
-  for (const auto kind : sim::fault_kinds(sim::Harm::assumption)) p.faults[to_string(kind)] = 3;
-  for (std::size_t width = 0; width < 400; ++width) EXPECT_LE(to_line(p, width).size(), width);
+  Progress p{.elapsed_s = 123'456, .acquisitions = 123'456'789, .phase = "cleaning up"};
+  for (const auto kind : sim::fault_kinds(sim::Harm::assumption)) p.active[to_string(kind)] = 3;
+  for (std::size_t width = 0; width < 400; ++width) {
+    EXPECT_LE(to_line(p, 604'800, 12'345, width).size(), width);
+  }
 }
 
 TEST(ProgressLine, SaysThatItMinimisesAndForHowLongAtMost) {

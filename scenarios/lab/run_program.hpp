@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -51,6 +53,20 @@ inline Ran run_program(const std::vector<std::string>& command,
     ran.exit_code = WEXITSTATUS(child.exit_status());
   }
   return ran;
+}
+
+/// Processes with a command line that contains `text`.
+inline std::vector<pid_t> processes_with(const std::string& text) {
+  std::vector<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const auto name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream in(entry.path() / "cmdline");
+    std::string line;
+    std::getline(in, line, '\xff');  // all of it, and no exception for a process that just ended
+    if (line.find(text) != std::string::npos) found.push_back(std::stoi(name));
+  }
+  return found;
 }
 
 /// Runs a shell line in a folder.

@@ -12,7 +12,7 @@
 #include "model/verdict/checkers.hpp"
 #include "properties/campaigns/judgement.hpp"
 #include "properties/generation/plans.hpp"
-#include "scenarios/lab/report/processes_with.hpp"
+#include "scenarios/lab/run_program.hpp"
 #include "sim/conformance/conformance.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/run/harness.hpp"

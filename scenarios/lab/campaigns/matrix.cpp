@@ -1,7 +1,6 @@
 #include "properties/campaigns/matrix.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -9,7 +8,6 @@
 #include "scenarios/lab/campaigns/matrix_run.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
-#include "scenarios/lab/report/matrix_table.hpp"
 #include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
@@ -25,11 +23,11 @@ void write_scenarios(const properties::Matrix& matrix, const std::string& folder
     for (const auto g : model::kPromised) {
       for (const auto& fault : properties::matrix_faults()) {
         const auto& cell = rows.at(fault).at(g);
-        if (cell.state != properties::Cell::State::violated) continue;
-        Minimising limit;
-        const auto plan = properties::smallest_plan(lock, fault, g, cell.seed,
-                                                    [&] { return limit.is_over(); });
-        limit.end();
+        if (cell.verdict != model::Verdict::violated) continue;
+        const auto found = properties::matrix_plan(lock, fault, cell.seed);
+        const auto plan = minimised(found, [g](const sim::Plan& candidate) {
+          return properties::breaks(properties::simulate(candidate).judgement, g);
+        });
         const auto number = std::string(to_string(g)).substr(1);
         const auto file = fmt::format("{}/{}-breaks-g{}.scn", folder, lock, number);
         std::ofstream(file) << fmt::format("# {}, fault {}: {}\n", to_string(g), fault, cell.why)
@@ -46,7 +44,7 @@ int live_matrix(const std::string& json_file, const std::string& runs) {
   const auto progress = [](std::size_t done, std::size_t all) {
     fmt::print(stderr, "\r\x1b[K{} of {} live runs{}", done, all, done == all ? "\n" : "");
   };
-  const auto simulated = run_matrix(kSeeds, [](std::size_t, std::size_t) {});
+  const auto simulated = run_matrix(kSeeds);
   const auto live = run_live_matrix(runs, progress);
   const auto c = compare(live, simulated);
   fmt::print(
@@ -87,14 +85,14 @@ int matrix(const std::vector<std::string>& words) {
   if (!scenarios.empty()) require_folder("scenarios", scenarios);
   if (!runs.empty()) require_folder("runs", runs);
   if (world == "live") return live_matrix(json_file, runs);
-  const bool terminal = isatty(STDERR_FILENO) == 1;
+  StatusLine line;
   const auto found = run_matrix(kSeeds, [&](std::size_t done, std::size_t all) {
-    if (terminal) fmt::print(stderr, "\r\x1b[K{} of {} rows", done, all);
+    line.show(fmt::format("{} of {} rows", done, all));
   });
-  if (terminal) fmt::print(stderr, "\r\x1b[K");
+  line.end();
   const auto text = to_markdown(found, kSeeds);
   fmt::print("{}", text);
-  if (!markdown.empty()) std::ofstream(markdown) << text;
+  write_file(markdown, text);
   write_json(json_file, to_json(found));
   if (!scenarios.empty()) write_scenarios(found, scenarios);
   return keeps_its_promises(found, "leasehold") ? kHolds : kViolated;

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "scenarios/lab/report/matrix_table.hpp"
 #include "scenarios/lab/campaigns/matrix_run.hpp"
 #include "sim/plan/lock_registry.hpp"
 
@@ -15,14 +14,14 @@ namespace leasehold::lab {
 namespace {
 
 using model::Check;
-using properties::Cell;
+using model::Verdict;
 using properties::Matrix;
 
 constexpr std::uint64_t kSeeds = 20;
 
 /// Made once: ctest starts a program for each test, so all that look at it are one test.
 const Matrix& matrix() {
-  static const Matrix found = run_matrix(kSeeds, [](std::size_t, std::size_t) {});
+  static const Matrix found = run_matrix(kSeeds);
   return found;
 }
 
@@ -42,8 +41,8 @@ void expect_leasehold_kept() {
   for (const auto& [fault, row] : matrix().at("leasehold")) {
     for (const auto& [guarantee, cell] : row) {
       const bool may_not_come_up = fault == "force-release" && guarantee == Check::G1;
-      const bool kept = cell.state == Cell::State::holds ||
-                        (may_not_come_up && cell.state == Cell::State::unknown);
+      const bool kept = cell.verdict == Verdict::holds ||
+                        (may_not_come_up && cell.verdict == Verdict::unknown);
       EXPECT_TRUE(kept) << fault << ' ' << to_string(guarantee);
     }
   }
@@ -56,7 +55,7 @@ void expect_few_unknown() {
     for (const auto& [fault, row] : rows) {
       for (const auto& [guarantee, cell] : row) {
         ++all;
-        unknown += cell.state == Cell::State::unknown ? 1 : 0;
+        unknown += cell.verdict == Verdict::unknown ? 1 : 0;
       }
     }
   }
@@ -66,7 +65,7 @@ void expect_few_unknown() {
 /// What is known of the published locks: each a cell that has to be violated.
 void expect_known_faults() {
   const auto violated = [](const char* lock, const char* fault, Check guarantee) {
-    return matrix().at(lock).at(fault).at(guarantee).state == Cell::State::violated;
+    return matrix().at(lock).at(fault).at(guarantee).verdict == Verdict::violated;
   };
   EXPECT_TRUE(violated("distributed-lock", "none", Check::G4))
       << "the token restarts after a release";
@@ -97,7 +96,7 @@ void expect_promises_said_before() {
       const bool promised = !sim::promise_of(lock, g).empty();
       for (const auto& fault : properties::matrix_faults()) {
         const auto& cell = matrix().at(lock).at(fault).at(g);
-        EXPECT_EQ(cell.state == Cell::State::not_promised, !promised)
+        EXPECT_EQ(cell.verdict.has_value(), promised)
             << lock << fault << to_string(g);
       }
     }
@@ -129,10 +128,10 @@ TEST(DocumentScenarios, EachBreaksWhatItsNameSaysAndLeaseholdDoesNot) {
     };
     EXPECT_TRUE(name.starts_with(plan.lock)) << name;
     EXPECT_LE(properties::entries(plan), 12u) << name;
-    EXPECT_EQ(finding().verdict, model::Verdict::violated) << name;
+    EXPECT_EQ(finding().verdict, Verdict::violated) << name;
     plan.lock = "leasehold";
     const auto ours = finding();
-    EXPECT_TRUE(ours.verdict == model::Verdict::holds || ours.never_tested())
+    EXPECT_TRUE(ours.verdict == Verdict::holds || ours.never_tested())
         << name << " with leasehold: " << ours.why;
   }
   EXPECT_GE(files, 12);

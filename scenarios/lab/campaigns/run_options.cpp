@@ -17,7 +17,11 @@ namespace leasehold::lab {
 namespace {
 
 namespace fs = std::filesystem;
+using sim::Power;
+using sim::live::ForeignLock;
 using sim::live::StoreScript;
+using sim::live::TheirSet;
+using Kind = sim::FaultPlan::Kind;
 
 bool is_program(const fs::path& path) {
   return fs::is_regular_file(path) && access(path.c_str(), X_OK) == 0;
@@ -42,17 +46,13 @@ std::string script_of(const std::string& store) {
 
 std::shared_ptr<StoreScript> opened(const std::string& store) {
   const auto program = script_of(store);
-  try {
-    return std::make_shared<StoreScript>(program);
-  } catch (const std::runtime_error& error) {
-    throw UsageError("--store is '" + store + "': " + error.what());
-  }
+  return reading("--store is '" + store + "': ",
+                 [&] { return std::make_shared<StoreScript>(program); });
 }
 
-void require_a_worker(const StoreOption& option, const WorkerOption& worker,
-                      const std::optional<sim::live::ForeignLock>& foreign) {
-  const auto is = "--store is '" + option.store + "': ";
-  if (!option.own_set.uri.empty()) {
+void require_a_worker(const SiteOptions& asked, const std::optional<ForeignLock>& foreign) {
+  const auto is = "--store is '" + asked.store + "': ";
+  if (!asked.uri.empty()) {
     throw UsageError(is + "--uri names a replica set of MongoDB; leave one of them out");
   }
   if (!foreign) {
@@ -60,68 +60,10 @@ void require_a_worker(const StoreOption& option, const WorkerOption& worker,
                           "--promises FILE");
   }
   if (foreign->promises.document) {
-    throw UsageError("--promises is '" + worker.promises_file +
+    throw UsageError("--promises is '" + asked.promises_file +
                      "': 'document' is for MongoDB's oplog; with --store it must not be there");
   }
 }
-
-}  // namespace
-
-void StoreOption::add_to(po::options_description& options) {
-  options.add_options()(
-      "store", po::value(&store)->value_name("NAME"),
-      "another lock service under the worker's lock: etcd, zookeeper, redis, ..., or a script of "
-      "your own, by its path");
-  own_set.add_to(options);
-}
-
-sim::live::TheirSet StoreOption::prepare(const WantedRuns& runs, const WorkerOption& worker,
-                                         std::optional<sim::live::ForeignLock>& foreign) const {
-  if (!store.empty()) require_a_worker(*this, worker, foreign);
-  auto set = own_set.prepare(runs, foreign);
-  if (store.empty()) return set;
-  set.script = opened(store);
-  const auto& missing = set.script->about().missing;
-  if (!missing.empty()) throw sim::live::NoServers(missing);
-  const auto& name = set.script->about().name;
-  require_possible(runs, set, name);
-  const auto& kinds = sim::live::scriptable_faults();
-  say_what_is_left_out(runs.faults, set, name, {kinds.begin(), kinds.end()});
-  return set;
-}
-
-void WorkerOption::add_to(po::options_description& options) {
-  options.add_options()(
-      "worker", po::value(&command)->value_name("COMMAND"),
-      "check the lock of this worker instead, which speaks the lines of WORKERS.md")(
-      "promises", po::value(&promises_file)->value_name("FILE"),
-      "what that lock promises, as JSON");
-}
-
-std::optional<sim::live::ForeignLock> WorkerOption::lock(const po::variables_map& given) const {
-  if (given.contains("worker") != given.contains("promises")) {
-    throw UsageError("--worker COMMAND and --promises FILE go together: one of them is missing");
-  }
-  if (!given.contains("worker")) return std::nullopt;
-  if (command.empty()) throw UsageError("--worker is '': it must be a command");
-  return sim::live::ForeignLock{command, read_promises(promises_file)};
-}
-
-model::Promises read_promises(const std::string& file) {
-  const auto text = read_file("--promises", file);
-  try {
-    return model::promises_from_json(text);
-  } catch (const std::exception& error) {
-    throw UsageError("--promises is '" + file + "': " + error.what());
-  }
-}
-
-namespace {
-
-using sim::Power;
-using sim::live::ForeignLock;
-using sim::live::TheirSet;
-using Kind = sim::FaultPlan::Kind;
 
 const std::string kName = "your own set, whose servers are left alone,";
 
@@ -164,8 +106,8 @@ std::string names_of(const std::vector<Kind>& kinds) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-}  // namespace
-
+/// Throws UsageError for a fault or a group that the user chose, and that these servers, which
+/// messages call `name`, cannot have.
 void require_possible(const WantedRuns& runs, const TheirSet& set, const std::string& name) {
   auto possible = sim::fault_kinds(sim::Harm::assumption);
   std::erase_if(possible, [&](Kind kind) { return !set.can_have(kind); });
@@ -187,6 +129,7 @@ void require_possible(const WantedRuns& runs, const TheirSet& set, const std::st
   }
 }
 
+/// On standard error, those of `kinds` that the groups have and these servers cannot have.
 void say_what_is_left_out(const std::set<std::string>& groups, const TheirSet& set,
                           const std::string& name, std::vector<Kind> kinds) {
   std::erase_if(kinds, [&](Kind kind) {
@@ -196,19 +139,11 @@ void say_what_is_left_out(const std::set<std::string>& groups, const TheirSet& s
   fmt::print(stderr, "note: left out, for {} cannot have them: {}\n", name, names_of(kinds));
 }
 
-void OwnSetOption::add_to(po::options_description& options) {
-  options.add_options()(
-      "uri", po::value(&uri),
-      "your replica set instead of a new one: links to its members are cut and slow, by proxies "
-      "here; the members themselves are left alone")(
-      "keep", po::bool_switch(&keep), "with --uri: do not drop the databases");
-}
-
-TheirSet OwnSetOption::prepare(const WantedRuns& runs,
-                               std::optional<ForeignLock>& foreign) const {
-  if (uri.empty()) return {};
+TheirSet own_set(const SiteOptions& asked, const WantedRuns& runs,
+                 std::optional<ForeignLock>& foreign) {
   catch_interruptions();
-  TheirSet set{.uri = extensible(uri), .power = Power::links, .keep_databases = keep};
+  TheirSet set{
+      .uri = extensible(asked.uri), .power = Power::links, .keep_databases = asked.keep};
   require_possible(runs, set, kName);
   const auto plans = runs.plans(set);
   const bool needs_proxies = hits_links(plans);
@@ -225,6 +160,55 @@ TheirSet OwnSetOption::prepare(const WantedRuns& runs,
   compare_no_dates(foreign);
   for (const auto& note : found.notes) fmt::print(stderr, "note: {}\n", note);
   return set;
+}
+
+TheirSet store_of(const SiteOptions& asked, const WantedRuns& runs,
+                  const std::optional<ForeignLock>& foreign) {
+  require_a_worker(asked, foreign);
+  TheirSet set{.script = opened(asked.store)};
+  const auto& missing = set.script->about().missing;
+  if (!missing.empty()) throw sim::live::NoServers(missing);
+  const auto& name = set.script->about().name;
+  require_possible(runs, set, name);
+  const auto& kinds = sim::live::scriptable_faults();
+  say_what_is_left_out(runs.faults, set, name, {kinds.begin(), kinds.end()});
+  return set;
+}
+
+}  // namespace
+
+model::Promises read_promises(const std::string& file) {
+  return reading("--promises is '" + file + "': ",
+                 [&] { return model::promises_from_json(read_file("--promises", file)); });
+}
+
+void SiteOptions::add_to(po::options_description& options) {
+  options.add_options()(
+      "worker", po::value(&worker)->value_name("COMMAND"),
+      "check the lock of this worker instead, which speaks the lines of WORKERS.md")(
+      "promises", po::value(&promises_file)->value_name("FILE"),
+      "what that lock promises, as JSON")(
+      "store", po::value(&store)->value_name("NAME"),
+      "another lock service under the worker's lock: etcd, zookeeper, redis, ..., or a script of "
+      "your own, by its path")(
+      "uri", po::value(&uri),
+      "your replica set instead of a new one: links to its members are cut and slow, by proxies "
+      "here; the members themselves are left alone")(
+      "keep", po::bool_switch(&keep), "with --uri: do not drop the databases");
+}
+
+std::optional<ForeignLock> SiteOptions::lock(const po::variables_map& given) const {
+  if (given.contains("worker") != given.contains("promises")) {
+    throw UsageError("--worker COMMAND and --promises FILE go together: one of them is missing");
+  }
+  if (!given.contains("worker")) return std::nullopt;
+  if (worker.empty()) throw UsageError("--worker is '': it must be a command");
+  return ForeignLock{worker, read_promises(promises_file)};
+}
+
+TheirSet SiteOptions::prepare(const WantedRuns& runs, std::optional<ForeignLock>& foreign) const {
+  if (!store.empty()) return store_of(*this, runs, foreign);
+  return uri.empty() ? TheirSet() : own_set(*this, runs, foreign);
 }
 
 }  // namespace leasehold::lab

@@ -12,17 +12,6 @@
 
 namespace leasehold::lab {
 
-/// `--worker COMMAND --promises FILE`: the user's lock, which is checked instead.
-struct WorkerOption {
-  std::string command, promises_file;
-
-  void add_to(po::options_description& options);
-
-  /// Nothing if it was not given. Promises are never guessed: a lock without a file of promises can
-  /// break none. Throws UsageError.
-  [[nodiscard]] std::optional<sim::live::ForeignLock> lock(const po::variables_map& given) const;
-};
-
 /// Throws UsageError.
 [[nodiscard]] model::Promises read_promises(const std::string& file);
 
@@ -44,44 +33,29 @@ struct WantedRuns {
   std::string faults_chosen = {};
 };
 
-/// Throws UsageError for a fault or a group that the user chose, and that these servers, which
-/// messages call `name`, cannot have.
-void require_possible(const WantedRuns& runs, const sim::live::TheirSet& set,
-                      const std::string& name);
-/// On standard error, those of `kinds` that the groups have and these servers cannot have.
-void say_what_is_left_out(const std::set<std::string>& groups, const sim::live::TheirSet& set,
-                          const std::string& name, std::vector<sim::FaultPlan::Kind> kinds);
-
-/// `--uri URI --keep`: the user's own replica set, instead of one of ours.
-struct OwnSetOption {
-  std::string uri;
+/// The lock that is checked and its servers, if they are not ours: `--worker COMMAND --promises
+/// FILE` is the user's lock; `--store NAME` is another lock service than MongoDB, on which it
+/// stands; `--uri URI --keep` is the user's own replica set.
+struct SiteOptions {
+  std::string worker, promises_file, store, uri;
   bool keep = false;
 
   void add_to(po::options_description& options);
 
-  /// What may be done to that set; an empty one if none was given. Asks whether the set, the user's
-  /// rights and chosen plans allow what is wanted, and reports on standard error which kinds of
-  /// faults are left out. Removes promises from `foreign` that cannot be checked there. From then
-  /// on signals are only noted (`interrupted`), so that nothing stays on the set. Throws UsageError
-  /// with all that is missing, or NoMongod if no server answers.
+  /// The user's lock. Promises are never guessed: a lock without a file of promises can break none.
+  /// Throws UsageError.
+  [[nodiscard]] std::optional<sim::live::ForeignLock> lock(const po::variables_map& given) const;
+
+  /// Whether the servers are not ours.
+  [[nodiscard]] bool elsewhere() const { return !store.empty() || !uri.empty(); }
+
+  /// What may be done to those servers; an empty set if they are ours. Asks whether they, the
+  /// user's rights and chosen plans allow what is wanted, and reports on standard error which kinds
+  /// of faults are left out. Removes promises from `foreign` that cannot be checked there. With a
+  /// URI signals are only noted from then on (`interrupted`), so that nothing stays on the set.
+  /// Throws UsageError with all that is missing, also for a fault that the user chose and that
+  /// these servers cannot have, or NoServers if none answers or a store cannot run here.
   [[nodiscard]] sim::live::TheirSet prepare(const WantedRuns& runs,
-                                            std::optional<sim::live::ForeignLock>& foreign) const;
-};
-
-/// `--store NAME`: another lock service than MongoDB, on which the lock of a worker stands. Or
-/// `--uri`: the user's own replica set.
-struct StoreOption {
-  std::string store;
-  OwnSetOption own_set;
-
-  void add_to(po::options_description& options);
-  /// Whether one of them was given.
-  [[nodiscard]] bool given() const { return !store.empty() || !own_set.uri.empty(); }
-
-  /// What may be done to the store, or as `OwnSetOption::prepare`. Reports on standard error which
-  /// kinds of faults are left out. Throws UsageError, also for a fault that the user chose and that
-  /// this store's servers cannot have, or NoServers if it cannot run here.
-  [[nodiscard]] sim::live::TheirSet prepare(const WantedRuns& runs, const WorkerOption& worker,
                                             std::optional<sim::live::ForeignLock>& foreign) const;
 };
 

@@ -1,53 +1,43 @@
 #include "properties/campaigns/simulate.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <charconv>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <utility>
+#include <string_view>
 
 #include "properties/campaigns/floors.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
-#include "scenarios/lab/report/conclusion.hpp"
+#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 namespace {
 
 using properties::PlanLimits;
 using properties::SimulateReport;
+using properties::count_of;
 using sim::Plan;
 
 struct Seeds {
   std::uint64_t from = 1, to = 1;
 };
 
-/// Otherwise a minus sign would make a large number.
-void require_digits(const std::string& text) {
-  if (text.find_first_not_of("0123456789.") != std::string::npos) throw std::invalid_argument("");
+bool is_number(std::string_view text, std::uint64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
 }
 
 /// "7" or "1..1000".
 void parse_seeds(const std::string& text, Seeds& seeds) {
-  const auto dots = text.find("..");
-  try {
-    require_digits(text);
-    std::size_t read = 0;
-    seeds.from = seeds.to = std::stoull(text, &read);
-    if (dots != std::string::npos) {
-      if (read != dots) throw std::invalid_argument("");
-      const std::string rest = text.substr(dots + 2);
-      seeds.to = std::stoull(rest, &read);
-      if (read != rest.size()) throw std::invalid_argument("");
-    } else if (read != text.size()) {
-      throw std::invalid_argument("");
-    }
-  } catch (const std::exception&) {
+  const std::string_view all = text;
+  const auto dots = all.find("..");
+  const auto last = dots == all.npos ? all : all.substr(dots + 2);
+  if (!is_number(all.substr(0, dots), seeds.from) || !is_number(last, seeds.to)) {
     throw UsageError("--seeds is '" + text + "': it must be a number or a range like 1..1000");
   }
   if (seeds.to < seeds.from) throw UsageError("--seeds is '" + text + "': the range is empty");
@@ -72,11 +62,9 @@ std::string broken_by(const properties::Simulated& one) {
 void keep_failure(const Plan& plan, const std::string& folder, const std::string& name) {
   namespace fs = std::filesystem;
   const auto broken = broken_by(properties::simulate(plan));
-  Minimising limit;
-  const Plan small = properties::minimise(plan, [&](const Plan& candidate) {
-    return !limit.is_over() && broken_by(properties::simulate(candidate)) == broken;
+  const Plan small = minimised(plan, [&](const Plan& candidate) {
+    return broken_by(properties::simulate(candidate)) == broken;
   });
-  limit.end();
   fs::create_directories(folder);
   const std::string file = folder + "/" + name + ".scn";
   std::ofstream(file) << sim::to_scn(small);
@@ -137,59 +125,27 @@ void validate(SimulateCommand& a) {
   require_folder("runs", a.folder);
 }
 
-/// What all cores share: they take one run after another, until there are enough.
-class Shared {
- public:
-  explicit Shared(const SimulateCommand& asked) : asked_(asked), next_(asked.range.from) {}
-
-  SimulateReport run() {
-    const std::uint64_t all = asked_.range.to - asked_.range.from + 1;
-    const bool terminal = isatty(STDERR_FILENO) == 1;
-    on_all_cores([&] { work(); },
-                 [&] {
-                   if (terminal) fmt::print(stderr, "\r\x1b[K{} of {} runs", done_.load(), all);
-                 });
-    if (terminal) fmt::print(stderr, "\r\x1b[K");
-    return std::move(report_);
-  }
-
- private:
-  void work() {
-    SimulateReport mine;
-    for (auto seed = next_++; seed <= asked_.range.to && !interrupted() && !enough_;
-         seed = next_++) {
-      const sim::Plan plan = asked_.plan_of(seed);
-      try {
-        mine.add(seed, plan, properties::simulate(plan, seed), asked_.hashed);
-      } catch (...) {  // an operation that the simulated server does not know
-        enough_ = true;
-        throw;
-      }
-      ++done_;
-      if (asked_.until_failure && mine.failed.contains(seed)) enough_ = true;
-    }
-    const std::scoped_lock lock(mutex_);
-    report_.add(mine);
-  }
-
-  const SimulateCommand& asked_;
-  std::atomic<std::uint64_t> next_, done_ = 0;
-  std::atomic<bool> enough_ = false;
-  std::mutex mutex_;
-  SimulateReport report_;
-};
-
+/// On all cores. A plan from a file runs once.
 SimulateReport run(const SimulateCommand& a) {
-  if (a.file.empty()) return Shared(a).run();
   SimulateReport report;
-  const Plan plan = a.plan_of(a.range.from);
-  report.add(a.range.from, plan, properties::simulate(plan), a.hashed);
+  std::mutex mutex;
+  StatusLine line;
+  const auto work = [&](std::uint64_t i) {
+    if (interrupted()) return false;
+    const auto seed = a.range.from + i;
+    const Plan plan = a.plan_of(seed);
+    const auto one = a.file.empty() ? properties::simulate(plan, seed) : properties::simulate(plan);
+    const properties::SimulateReport of_one(seed, plan, one, a.hashed);
+    const std::scoped_lock lock(mutex);
+    report.add(of_one);
+    return !a.until_failure || of_one.failed.empty();
+  };
+  const auto count = a.file.empty() ? a.range.to - a.range.from + 1 : 1;
+  on_all_cores(count, work, [&](std::uint64_t done) {
+    line.show(fmt::format("{} of {} runs", done, count));
+  });
+  line.end();
   return report;
-}
-
-std::int64_t lifecycles_of(const SimulateReport& report) {
-  const auto found = report.totals.find("acquisitions");
-  return found == report.totals.end() ? 0 : found->second;
 }
 
 void print(const SimulateReport& report, double cpu) {
@@ -198,15 +154,13 @@ void print(const SimulateReport& report, double cpu) {
       report.runs, report.virtual_s, cpu, report.virtual_s / cpu,
       static_cast<double>(report.events) / 1e6);
   fmt::print("{:.0f} lock lifecycles a CPU second; at least {} acquisitions in each run\n",
-             static_cast<double>(lifecycles_of(report)) / cpu, report.fewest_acquisitions);
+             static_cast<double>(count_of(report.totals, "acquisitions")) / cpu,
+             report.fewest_acquisitions);
   for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
   fmt::print("\nfault            runs that had it  took effect in  times in all\n");
-  const auto count = [](const auto& map, const std::string& key) {
-    return map.contains(key) ? map.at(key) : 0;
-  };
   for (const auto& [kind, runs] : report.enabled) {
-    fmt::print("{:<16} {:>16} {:>15} {:>13}\n", kind, runs, count(report.bit, kind),
-               count(report.took_effect, kind));
+    fmt::print("{:<16} {:>16} {:>15} {:>13}\n", kind, runs, count_of(report.bit, kind),
+               count_of(report.took_effect, kind));
   }
   for (const char* what :
        {"begun-at-a-command", "elections", "moves", "moves-while-held", "rolled-back",
@@ -217,7 +171,7 @@ void print(const SimulateReport& report, double cpu) {
 }
 
 nlohmann::ordered_json facts_of(const SimulateReport& report, double cpu, bool hashed) {
-  const auto lifecycles = lifecycles_of(report);
+  const auto lifecycles = count_of(report.totals, "acquisitions");
   nlohmann::ordered_json json{
       {"runs", report.runs},
       {"simulated_seconds", report.virtual_s},
@@ -264,11 +218,12 @@ int simulate(const std::vector<std::string>& words) {
   const double cpu = std::max(cpu_seconds() - began, 1e-9);
   report.interrupted = interrupted();
   properties::conclude(report.findings, {.chosen = report.runs < properties::kManyRuns});
+  const auto [verdict, advice] = report.answer();
   Conclusion c{.command = "simulate",
                .seconds = cpu,
                .findings = report.findings,
-               .verdict = report.verdict(),
-               .advice = report.advice(),
+               .verdict = verdict,
+               .advice = advice,
                .arrows = report.arrows,
                .facts = facts_of(report, cpu, a.hashed)};
   print(report, cpu);

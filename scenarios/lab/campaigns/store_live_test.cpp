@@ -14,7 +14,6 @@
 #include "model/workers/promises.hpp"
 #include "properties/campaigns/judgement.hpp"
 #include "scenarios/lab/campaigns/run_verify.hpp"
-#include "scenarios/lab/report/processes_with.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/run/harness.hpp"
 #include "sim/live/stores/scripted_servers.hpp"

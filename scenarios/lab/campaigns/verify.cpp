@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <random>
@@ -13,7 +12,7 @@
 #include "scenarios/lab/campaigns/run_options.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
-#include "scenarios/lab/report/conclusion.hpp"
+#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -21,23 +20,10 @@ namespace {
 using properties::VerifyOptions;
 using properties::VerifyReport;
 
-Progress progress_of(const VerifyReport& report, const sim::live::Progress& now) {
-  const auto total = [&](const char* key) {
-    const auto found = report.totals.find(key);
-    return found == report.totals.end() ? 0 : found->second;
-  };
-  Progress p{.seconds = report.options.seconds,
-             .phase = now.phase,
-             .acquisitions = total("acquisitions") + now.acquisitions,
-             .faults = now.active};
-  for (const auto& f : report.findings) p.violations += f.violations;
-  return p;
-}
-
 /// The present state of the run. It says once that the seconds were not enough.
 class ProgressLine {
  public:
-  void show(const VerifyReport& report, const sim::live::Progress& now) {
+  void show(const VerifyReport& report, sim::live::Progress now) {
     if (!report.went_on_for.empty() && !std::exchange(told_, true)) {
       line_.end();
       const auto& asked = report.options;
@@ -47,14 +33,17 @@ class ProgressLine {
                  properties::kMostTimesAsked * (asked.plan ? asked.times : asked.seconds),
                  asked.plan ? "runs" : "s");
     }
-    auto progress = progress_of(report, now);
-    progress.elapsed_s = before_s_ + now.elapsed_s;
-    if (now.elapsed_s < last_s_) before_s_ += last_s_;
-    last_s_ = now.elapsed_s;
+    const auto case_s = std::exchange(now.elapsed_s, before_s_ + now.elapsed_s);
+    if (case_s < last_s_) before_s_ += last_s_;
+    last_s_ = case_s;
     if (const auto since = report.minimising_s) {
       return minimising_.show(minimising_line(*since), *since);
     }
-    line_.show(to_line(progress, line_width(STDERR_FILENO)), progress.elapsed_s);
+    now.acquisitions += properties::count_of(report.totals, "acquisitions");
+    std::int64_t violations = 0;
+    for (const auto& f : report.findings) violations += f.violations;
+    line_.show(to_line(now, report.options.seconds, violations, line_width(STDERR_FILENO)),
+               now.elapsed_s);
   }
   void end() const { line_.end(); }
 
@@ -85,7 +74,7 @@ nlohmann::ordered_json facts_of(const VerifyReport& report) {
   if (report.violated_after_s) json["violated_after_s"] = *report.violated_after_s;
   for (const auto& [key, count] : report.totals) json[key] = count;
   json["faults"] = nlohmann::ordered_json::object();
-  for (const auto& [kind, count] : report.faults) json["faults"][kind] = count;
+  for (const auto& [kind, count] : report.took_effect) json["faults"][kind] = count;
   json["kept"] = report.kept;
   json["plans_hash"] = report.plans_hash;
   if (!report.repeat.empty()) json["repeat_hash"] = report.repeat_hash;
@@ -108,11 +97,11 @@ std::string tested(const properties::VerifyOptions& options) {
 
 Conclusion conclusion_of(const std::string& command, const VerifyReport& report) {
   std::int64_t faults = 0;
-  for (const auto& [kind, count] : report.faults) faults += count;
+  for (const auto& [kind, count] : report.took_effect) faults += count;
   Conclusion c{.command = command,
                .seconds = report.elapsed_s,
                .findings = report.findings,
-               .verdict = report.verdict(),
+               .verdict = report.verdict,
                .harness_failure = report.harness_failure,
                .advice = report.advice,
                .repeat = report.repeat,
@@ -129,7 +118,7 @@ void print(const VerifyReport& report, const Conclusion& conclusion) {
   fmt::print("seed {}, {} cases in {:.0f} s, up to {} processes on {} locks\n", report.options.seed,
              report.cases, report.elapsed_s, report.processes, report.locks);
   for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
-  for (const auto& [kind, count] : report.faults) fmt::print("{:>9} fault {}\n", count, kind);
+  for (const auto& [kind, count] : report.took_effect) fmt::print("{:>9} fault {}\n", count, kind);
   if (report.options.plan && !report.options.drawn) {
     fmt::print("{} of {} runs failed\n", report.failed, report.cases);
   }
@@ -174,16 +163,16 @@ std::set<std::string> fault_groups_in(const std::string& text) {
   return groups;
 }
 
-struct VerifyCommand {
+/// What both commands are asked for.
+struct LiveCommand {
   VerifyOptions v;
-  int processes = 0, locks = 0, only_case = 0;
+  int minutes = 60, processes = 64, locks = 16, only_case = 0;
   std::string plan_file, faults = "all";
   Outputs outputs;
-  WorkerOption worker;
-  StoreOption store;
+  SiteOptions site;
 };
 
-po::options_description options_for(VerifyCommand& a) {
+po::options_description verify_options(LiveCommand& a) {
   auto& v = a.v;
   const auto groups = fmt::format("all, none, or some of {}, joined by commas",
                                   fmt::join(sim::fault_groups(), ", "));
@@ -215,8 +204,7 @@ po::options_description options_for(VerifyCommand& a) {
       "append the verdict as Markdown, as to GITHUB_STEP_SUMMARY");
   a.outputs.add_to(options);
   a.outputs.add_page(options, "write the first case that failed, else the last, as a page");
-  a.worker.add_to(options);
-  a.store.add_to(options);
+  a.site.add_to(options);
   return options;
 }
 
@@ -229,17 +217,17 @@ void take(const po::variables_map& given, const char* option, int value, int low
   target = value;
 }
 
-void take_worker(const po::variables_map& given, VerifyCommand& a) {
-  a.v.foreign = a.worker.lock(given);
+void take_worker(const po::variables_map& given, LiveCommand& a) {
+  a.v.foreign = a.site.lock(given);
   if (!a.v.foreign) return;
-  a.v.promises_file = a.worker.promises_file;
+  a.v.promises_file = a.site.promises_file;
   if (!given["lock"].defaulted()) {
     throw UsageError("--lock is '" + a.v.lock + "': with --worker its own lock is checked");
   }
 }
 
 /// Throws UsageError for the first error.
-void validate(const po::variables_map& given, VerifyCommand& a) {
+void validate(const po::variables_map& given, LiveCommand& a) {
   auto& v = a.v;
   require_range("seconds", v.seconds, 4, 7 * 24 * 3600);
   require_range("floors", v.floor_percent, 1, 100);
@@ -262,10 +250,13 @@ void validate(const po::variables_map& given, VerifyCommand& a) {
 }
 
 /// The plans of the run, on the user's own set or another store.
-WantedRuns wanted(const VerifyOptions& v, const std::string& faults) {
-  return {[&v](const sim::live::TheirSet& set) {
+WantedRuns wanted(const LiveCommand& a,
+                  const std::function<sim::Plan(const VerifyOptions&)>& plan = nullptr) {
+  const auto& v = a.v;
+  return {[&v, plan](const sim::live::TheirSet& set) {
             auto there = v;
             there.set = set;
+            if (plan) return std::vector<WantedPlan>{{plan(there)}};
             std::vector<WantedPlan> plans;
             const auto chosen = v.plan ? "--plan is '" + v.plan_file + "'" : "";
             for (auto& one : properties::cases_of(there)) {
@@ -275,7 +266,7 @@ WantedRuns wanted(const VerifyOptions& v, const std::string& faults) {
           },
           v.plan ? std::set<std::string>() : v.faults,
           "leasehold_verify_" + std::to_string(v.seed),
-          faults == "all" ? "" : "--faults is '" + faults + "'"};
+          a.faults == "all" ? "" : "--faults is '" + a.faults + "'"};
 }
 
 /// Runs it with its progress shown.
@@ -289,43 +280,23 @@ auto shown(const Campaign& campaign) {
   return report;
 }
 
-struct SoakCommand {
-  properties::SoakOptions s;
-  Outputs outputs;
-  WorkerOption worker;
-  StoreOption store;
-};
-
-po::options_description options_for(SoakCommand& a) {
-  auto& s = a.s;
+po::options_description soak_options(LiveCommand& a) {
   po::options_description options(
       "One long run on a real replica set with every kind of fault: checks the guarantees, "
       "and whether the processes grow. Options");
-  options.add_options()("minutes", po::value(&s.minutes)->default_value(s.minutes), "how long")(
-      "processes", po::value(&s.processes)->default_value(s.processes),
+  options.add_options()("minutes", po::value(&a.minutes)->default_value(a.minutes), "how long")(
+      "processes", po::value(&a.processes)->default_value(a.processes),
       "half of them are never killed, and are measured")(
-      "locks", po::value(&s.locks)->default_value(s.locks), "names that they compete for")(
-      "seed", po::value(&s.seed), "of the plan; default: a new one, which is printed")(
+      "locks", po::value(&a.locks)->default_value(a.locks), "names that they compete for")(
+      "seed", po::value(&a.v.seed), "of the plan; default: a new one, which is printed")(
       "history", po::value(&a.outputs.history)->value_name("FILE"),
       "write what happened, for `check`")(
-      "runs", po::value(&s.keep_folder)->default_value(s.keep_folder)->value_name("FOLDER"),
+      "runs", po::value(&a.v.keep_folder)->default_value(a.v.keep_folder)->value_name("FOLDER"),
       "where a run that broke a guarantee is kept");
   a.outputs.add_to(options);
   a.outputs.add_page(options, "write the run as a page");
-  a.worker.add_to(options);
-  a.store.add_to(options);
+  a.site.add_to(options);
   return options;
-}
-
-/// The plan of the soak, on the user's own set or another store.
-WantedRuns wanted(const properties::SoakOptions& s) {
-  return {[&s](const sim::live::TheirSet& set) {
-            auto there = s;
-            there.set = set;
-            return std::vector<WantedPlan>{{properties::soak_plan(there)}};
-          },
-          {sim::fault_groups().begin(), sim::fault_groups().end()},
-          "leasehold_verify_" + std::to_string(s.seed)};
 }
 
 void add_growth(nlohmann::ordered_json& json, const properties::Growth& growth) {
@@ -358,34 +329,37 @@ void print(const properties::Growth& growth) {
 }  // namespace
 
 int soak(const std::vector<std::string>& words) {
-  SoakCommand a;
-  auto& s = a.s;
-  s.seed = std::random_device()();
-  s.foreign = a.worker.lock(parse("soak [OPTIONS]", options_for(a), words));
-  require_range("minutes", s.minutes, 1, 7 * 24 * 60);
-  require_range("processes", s.processes, 2, 256);
-  require_range("locks", s.locks, 1, 1'000);
-  a.outputs.require_writable();
-  require_folder("runs", s.keep_folder);
-  s.set = a.store.prepare(wanted(s), a.worker, s.foreign);
+  LiveCommand asked;
+  auto& v = asked.v;
+  v.seed = std::random_device()();
+  const auto given = parse("soak [OPTIONS]", soak_options(asked), words);
+  v.foreign = asked.site.lock(given);
+  require_range("minutes", asked.minutes, 1, 7 * 24 * 60);
+  v.seconds = 60 * asked.minutes;
+  take(given, "processes", asked.processes, 2, 256, v.processes);
+  take(given, "locks", asked.locks, 1, 1'000, v.locks);
+  v.faults = fault_groups_in(asked.faults);
+  asked.outputs.require_writable();
+  require_folder("runs", v.keep_folder);
+  v.set = asked.site.prepare(wanted(asked, properties::soak_plan), v.foreign);
   catch_interruptions();
-  fmt::print(stderr, "seed {}\n", s.seed);
+  fmt::print(stderr, "seed {}\n", v.seed);
   const auto [run, growth] = shown([&](const auto& on_progress) {
-    return properties::soak(s, on_progress, interrupted);
+    return properties::soak(v, on_progress, interrupted);
   });
   auto conclusion = conclusion_of("soak", run);
   add_growth(conclusion.facts, growth);
   print(run, conclusion);
   print(growth);
-  return conclude(conclusion, a.outputs, run.shown);
+  return conclude(conclusion, asked.outputs, run.shown);
 }
 
 int verify(const std::vector<std::string>& words) {
-  VerifyCommand asked;
+  LiveCommand asked;
   auto& v = asked.v;
   v.seed = std::random_device()();
-  validate(parse("verify [OPTIONS]", options_for(asked), words), asked);
-  v.set = asked.store.prepare(wanted(v, asked.faults), asked.worker, v.foreign);
+  validate(parse("verify [OPTIONS]", verify_options(asked), words), asked);
+  v.set = asked.site.prepare(wanted(asked), v.foreign);
   catch_interruptions();
 
   const auto cases = properties::cases_of(v);

@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "scenarios/lab/campaigns/run_verify.hpp"
-#include "scenarios/lab/report/processes_with.hpp"
 #include "sim/live/live_test.hpp"
 
 namespace leasehold::lab {

@@ -1,5 +1,3 @@
-#include "scenarios/lab/report/exports.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/history/digest.hpp"
+#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 namespace {

@@ -1,4 +1,4 @@
-#include "scenarios/lab/report/exports.hpp"
+#include "scenarios/lab/report/report.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

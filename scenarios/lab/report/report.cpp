@@ -1,15 +1,19 @@
 #include "scenarios/lab/report/report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <fstream>
 #include <pugixml.hpp>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
 
 #include "model/history/from_outside.hpp"
+#include "model/workers/worker_judge.hpp"
 #include "properties/campaigns/judgement.hpp"
 #include "properties/stories/transcript.hpp"
-#include "scenarios/lab/lab.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -49,13 +53,7 @@ std::string in_thousands(std::int64_t count) {
   return text;
 }
 
-}  // namespace
-
-std::string checks_of(const Finding& finding) {
-  return fmt::format("{} checks, {:.1f} % excused", in_thousands(finding.checked),
-                     properties::excused_percent(finding));
-}
-
+/// {"G1": {"verdict": "holds", "checked": 12, "floor": 10, ...}, ...}
 nlohmann::ordered_json guarantees_json(const std::vector<Finding>& findings) {
   nlohmann::ordered_json json;
   for (const Finding& f : findings) {
@@ -75,6 +73,7 @@ nlohmann::ordered_json guarantees_json(const std::vector<Finding>& findings) {
   return json;
 }
 
+/// {"lifecycle": {"Waiting --Give Up--> [*]": 12, ...}, ...}
 nlohmann::ordered_json arrows_json(const sim::ArrowCounts& taken) {
   nlohmann::ordered_json json;
   for (const auto* table : model::all_tables()) {
@@ -86,6 +85,7 @@ nlohmann::ordered_json arrows_json(const sim::ArrowCounts& taken) {
   return json;
 }
 
+/// How often each published arrow was taken, and which never.
 std::string arrows_table(const sim::ArrowCounts& taken) {
   std::string out;
   for (const auto* table : model::all_tables()) {
@@ -119,6 +119,104 @@ std::string table(const std::vector<Finding>& findings) {
   return out;
 }
 
+/// Text for a cell of a table or a paragraph: one line, without markup of Markdown or HTML.
+std::string plain(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "<br>";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else if (c == '&') {
+      out += "&amp;";
+    } else {
+      if (std::string_view("\\|`*_[]#~").find(c) != std::string_view::npos) out += '\\';
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string row(const Finding& f) {
+  const std::string verdict = to_string(f.verdict);
+  const bool holds = f.verdict == Verdict::holds;
+  return fmt::format("| {} | {} | {} | {:.1f} % | {}{} |\n", plain(to_string(f.check)),
+                     holds ? verdict : "**" + verdict + "**", f.checked,
+                     properties::excused_percent(f),
+                     plain(about(f.check).statement), holds ? "" : ": " + plain(f.why));
+}
+
+/// The verdict in words and as an exit code. A harness failure never holds, and is more than
+/// unknown; a certain violation stays one.
+struct Ending {
+  std::string word;
+  int exit_code;
+};
+
+Ending ending_of(const Conclusion& c) {
+  if (!c.harness_failure.empty() && c.verdict != Verdict::violated) {
+    return {"harness failure", kHarnessFailure};
+  }
+  const int code = c.verdict == Verdict::holds      ? kHolds
+                   : c.verdict == Verdict::violated ? kViolated
+                                                    : kUnknown;
+  return {to_string(c.verdict), code};
+}
+
+nlohmann::ordered_json to_json(const Conclusion& c) {
+  auto json = c.facts;
+  if (!c.cases) json["guarantees"] = guarantees_json(c.findings);
+  if (c.arrows) json["arrows"] = arrows_json(*c.arrows);
+  if (c.promises) json["left_out"] = c.left_out;
+  if (!c.repeat.empty()) json["repeat"] = c.repeat;
+  if (!c.harness_failure.empty()) json["harness_failure"] = c.harness_failure;
+  if (!c.advice.empty()) json["advice"] = c.advice;
+  json["verdict"] = ending_of(c).word;
+  return json;
+}
+
+std::vector<JunitCase> cases_of(const std::vector<Finding>& findings) {
+  std::vector<JunitCase> cases;
+  for (const Finding& f : findings) {
+    const auto name = fmt::format("{}: {}", to_string(f.check), about(f.check).statement);
+    cases.push_back({name, f.verdict, f.why, f.only_stalled(), checks_of(f)});
+  }
+  return cases;
+}
+
+}  // namespace
+
+Verdict overall(const std::vector<JunitCase>& cases) {
+  auto worst = Verdict::holds;
+  for (const auto& one : cases) {
+    if (one.verdict == Verdict::violated) return one.verdict;
+    if (one.verdict == Verdict::unknown) worst = one.verdict;
+  }
+  return worst;
+}
+
+void Conclusion::is_of(const std::optional<model::Promises>& worker,
+                       const sim::ArrowCounts& taken) {
+  promises = worker;
+  if (worker) {
+    left_out = model::left_out(*worker);
+  } else {
+    arrows = taken;
+  }
+}
+
+std::string findings_text(const Conclusion& c) {
+  auto text = table(c.findings);
+  if (c.arrows) text += "\n" + arrows_table(*c.arrows);
+  if (c.promises) text += fmt::format("{}: {}\n", c.promises->name, fmt::join(c.left_out, ", "));
+  return text;
+}
+
+std::string checks_of(const Finding& finding) {
+  return fmt::format("{} checks, {:.1f} % excused", in_thousands(finding.checked),
+                     properties::excused_percent(finding));
+}
+
 std::string story(const std::vector<Finding>& findings, const model::History& history,
                   bool of_a_worker) {
   std::string out;
@@ -141,72 +239,81 @@ std::string story(const std::vector<Finding>& findings, const model::History& hi
   return out;
 }
 
-void write_json(const std::string& file, const nlohmann::ordered_json& json) {
-  if (file.empty()) return;
-  std::ofstream out(file);
-  // A file's name need not be text.
-  out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-  if (!out.flush()) throw std::runtime_error("cannot write " + file);
+std::string to_markdown(const Conclusion& c) {
+  std::string out = fmt::format("### leasehold-lab {}: {}\n\n{}\n\n", c.command, ending_of(c).word,
+                                plain(c.run));
+  if (!c.harness_failure.empty()) out += "**" + plain(c.harness_failure) + "**\n\n";
+  if (!c.advice.empty()) out += plain(c.advice) + "\n\n";
+  out += "| | verdict | checked | excused | |\n|---|---|--:|--:|---|\n";
+  for (const Finding& f : c.findings) out += row(f);
+  if (!c.repeat.empty()) out += "\nTo repeat it:\n\n    " + c.repeat + "\n";
+  return out + '\n';
 }
 
-void write_junit(const std::string& file, const JunitSuite& suite,
-                 const std::vector<JunitCase>& cases) {
-  if (file.empty()) return;
+std::string to_junit(const Conclusion& c) {
   pugi::xml_document xml;
   auto declaration = xml.append_child(pugi::node_declaration);
   set_attribute(declaration, "version", "1.0");
   set_attribute(declaration, "encoding", "UTF-8");
   auto all = xml.append_child("testsuites").append_child("testsuite");
-  set_attribute(all, "name", suite.name);
+  set_attribute(all, "name", c.command);
   std::map<std::string, int> count;
-  for (const JunitCase& one : cases) {
+  for (const JunitCase& one : c.cases ? *c.cases : cases_of(c.findings)) {
     const auto problem = problem_of(one);
     ++count[problem];
     auto message = std::string(to_string(one.verdict)) + ": " + one.why;
-    if (one.verdict == Verdict::unknown && !suite.advice.empty()) message += "\n" + suite.advice;
+    if (one.verdict == Verdict::unknown && !c.advice.empty()) message += "\n" + c.advice;
     auto node = add_case(all, one.name, problem, message);
     if (!one.checks.empty()) node.append_child("system-out").text() = one.checks.c_str();
   }
-  if (!suite.harness_failure.empty()) {
+  if (!c.harness_failure.empty()) {
     ++count["error"];
     add_case(all, "harness: every process ended when it was stopped, and not before", "error",
-             suite.harness_failure);
+             c.harness_failure);
   }
   const auto tests = std::distance(all.begin(), all.end());
   set_attribute(all, "tests", std::to_string(tests));
   set_attribute(all, "failures", std::to_string(count["failure"]));
   set_attribute(all, "errors", std::to_string(count["error"]));
   set_attribute(all, "skipped", std::to_string(count["skipped"]));
-  set_attribute(all, "time", fmt::format("{:.3f}", suite.seconds));
-  std::ofstream out(file);
+  set_attribute(all, "time", fmt::format("{:.3f}", c.seconds));
+  std::ostringstream out;
   xml.save(out, "  ");
+  return out.str();
+}
+
+void write_file(const std::string& file, const std::function<void(std::ostream&)>& write,
+                std::ios::openmode mode) {
+  if (file.empty()) return;
+  std::ofstream out(file, mode);
+  write(out);
   if (!out.flush()) throw std::runtime_error("cannot write " + file);
 }
 
-void write_junit(const std::string& file, const JunitSuite& suite,
-                 const std::vector<Finding>& findings) {
-  std::vector<JunitCase> cases;
-  for (const Finding& f : findings) {
-    const auto name = fmt::format("{}: {}", to_string(f.check), about(f.check).statement);
-    cases.push_back({name, f.verdict, f.why, f.only_stalled(), checks_of(f)});
-  }
-  write_junit(file, suite, cases);
+void write_file(const std::string& file, const std::string& text, std::ios::openmode mode) {
+  write_file(file, [&](std::ostream& out) { out << text; }, mode);
 }
 
-Ending ending_of(Verdict verdict, const std::string& harness_failure) {
-  if (harness_failure.empty() || verdict == Verdict::violated) {
-    return {to_string(verdict), exit_code(verdict)};
-  }
-  return {"harness failure", kHarnessFailure};
+void write_json(const std::string& file, const nlohmann::ordered_json& json) {
+  // A file's name need not be text.
+  write_file(file, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
 }
 
-int exit_code(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::holds: return kHolds;
-    case Verdict::violated: return kViolated;
-    case Verdict::unknown: return kUnknown;
-  }
-  return kUnknown;
+int write(const Conclusion& c, const Outputs& outputs, const model::History& shown) {
+  write_file(outputs.page,
+             [&](std::ostream& out) { out << run_page(shown, c.promises, c.advice); });
+  write_file(outputs.summary, to_markdown(c), std::ios::app);  // a job may write several
+  write_json(outputs.json, to_json(c));
+  write_file(outputs.junit, to_junit(c));
+  write_file(outputs.history, [&](std::ostream& out) { model::write(out, shown); });
+  return ending_of(c).exit_code;
+}
+
+int conclude(const Conclusion& c, const Outputs& outputs, const model::History& shown) {
+  if (!c.harness_failure.empty()) fmt::print("harness failure: {}\n", c.harness_failure);
+  if (!c.advice.empty()) fmt::print("{}\n", c.advice);
+  fmt::print("verdict: {}\n", ending_of(c).word);
+  return write(c, outputs, shown);
 }
 
 }  // namespace leasehold::lab

@@ -1,43 +1,24 @@
 #pragma once
 
+#include <functional>
+#include <ios>
+#include <iosfwd>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "model/history/history.hpp"
 #include "model/verdict/checkers.hpp"
+#include "model/workers/promises.hpp"
+#include "scenarios/lab/lab.hpp"
 #include "sim/conformance/conformance.hpp"
 
+/// What the laboratory writes. A command says once what it found, as a `Conclusion`: the last lines
+/// that it prints, JSON, JUnit XML, the summary of a CI job and the page are renderings of it.
 namespace leasehold::lab {
 
-/// {"G1": {"verdict": "holds", "checked": 12, "floor": 10, ...}, ...}
-[[nodiscard]] nlohmann::ordered_json guarantees_json(const std::vector<model::Finding>& findings);
-
-/// {"lifecycle": {"Waiting --Give Up--> [*]": 12, ...}, ...}
-[[nodiscard]] nlohmann::ordered_json arrows_json(const sim::ArrowCounts& taken);
-
-/// How often each published arrow was taken, and which never.
-[[nodiscard]] std::string arrows_table(const sim::ArrowCounts& taken);
-
-/// "12,054 checks, 13.8 % excused".
-[[nodiscard]] std::string checks_of(const model::Finding& finding);
-
-/// The table of guarantees, for a terminal.
-[[nodiscard]] std::string table(const std::vector<model::Finding>& findings);
-
-/// The first violation's events, as in the history. For a worker, because users see no commands:
-/// what happened between its users, in words and in ms from the start of the run.
-[[nodiscard]] std::string story(const std::vector<model::Finding>& findings,
-                                const model::History& history, bool of_a_worker = false);
-
-/// Writes `json` unless the file's name is empty.
-void write_json(const std::string& file, const nlohmann::ordered_json& json);
-
-struct JunitSuite {
-  std::string name;
-  double seconds = 0;
-  std::string harness_failure = {};  ///< reported as an error, unless it is empty
-  std::string advice = {};           ///< what to do about cases that are unknown
-};
+/// A test case of JUnit.
 struct JunitCase {
   std::string name;
   model::Verdict verdict = model::Verdict::holds;
@@ -45,21 +26,72 @@ struct JunitCase {
   bool skipped = false;  ///< no failure, if only a stall explains it
   std::string checks = {};
 };
-/// Writes nothing if the file's name is empty.
-void write_junit(const std::string& file, const JunitSuite& suite,
-                 const std::vector<JunitCase>& cases);
-/// Writes a test case for each finding.
-void write_junit(const std::string& file, const JunitSuite& suite,
-                 const std::vector<model::Finding>& findings);
+/// The verdict of all cases: violated before unknown before holds.
+[[nodiscard]] model::Verdict overall(const std::vector<JunitCase>& cases);
 
-/// The verdict in words and as an exit code. A harness failure never holds, and is more than
-/// unknown; a certain violation stays one.
-struct Ending {
-  std::string word;
-  int exit_code;
+struct Conclusion {
+  std::string command;  ///< "verify"
+  double seconds = 0;
+  std::vector<model::Finding> findings = {};
+  model::Verdict verdict = model::Verdict::unknown;
+  std::string harness_failure = {}, advice = {}, repeat = {};
+  std::optional<model::Promises> promises = {};  ///< of a worker's lock, which has no diagrams
+  std::vector<std::string> left_out = {};        ///< what is not checked of it, and why
+  std::optional<sim::ArrowCounts> arrows = {};
+  nlohmann::ordered_json facts = {};  ///< what this command alone reports; they begin its JSON
+  std::string run = {};               ///< what was run, in a line for the summary
+  /// Set by a command that checks no history; else each finding is one.
+  std::optional<std::vector<JunitCase>> cases = {};
+
+  /// Sets what is left out of a worker's lock with these promises, or the arrows of ours.
+  void is_of(const std::optional<model::Promises>& worker, const sim::ArrowCounts& taken);
 };
-[[nodiscard]] Ending ending_of(model::Verdict verdict, const std::string& harness_failure = "");
 
-[[nodiscard]] int exit_code(model::Verdict verdict);
+/// The table of findings; the arrows of the diagrams, or what is left out.
+[[nodiscard]] std::string findings_text(const Conclusion& conclusion);
+
+/// "12,054 checks, 13.8 % excused".
+[[nodiscard]] std::string checks_of(const model::Finding& finding);
+
+/// The first violation's events, as in the history. For a worker, because users see no commands:
+/// what happened between its users, in words and in ms from the start of the run.
+[[nodiscard]] std::string story(const std::vector<model::Finding>& findings,
+                                const model::History& history, bool of_a_worker = false);
+
+/// As Markdown: a heading with the verdict, a row for each finding, how to repeat it. No text of
+/// the run can end a cell, or be taken for markup.
+[[nodiscard]] std::string to_markdown(const Conclusion& conclusion);
+
+/// As JUnit XML. A harness failure is a case of its own, and an error.
+[[nodiscard]] std::string to_junit(const Conclusion& conclusion);
+
+/// A run as one self-contained page: a lane for each process with what it waited for and held,
+/// tokens, faults as bands, the members' clocks, the documents' changes, the verdict and the story.
+/// With promises it is a run of a worker. `advice` says what to do about a verdict that is unknown.
+/// It zooms and pans; `#violation` shows the first violation. Tokens are text, so none is rounded.
+[[nodiscard]] std::string run_page(const model::History& history,
+                                   const std::optional<model::Promises>& promises = {},
+                                   const std::string& advice = "");
+
+/// {"operations": [{"client_id", "lock", "operation", "call_ns", "return_ns"}, ...]}, for
+/// Porcupine: times from the start of the run. A holding is an acquire that returns when held() was
+/// first true for its user, and a release that is called when it was last true. So the lock as an
+/// object (an acquire needs it free, a release frees it) is linearizable exactly if no two
+/// certainly held at once, which is G2.
+/// REQUIRES: the history has an event.
+void write_operations(std::ostream& out, const model::History& history);
+
+/// Writes nothing if the file's name is empty. Throws std::runtime_error.
+void write_file(const std::string& file, const std::function<void(std::ostream&)>& write,
+                std::ios::openmode mode = std::ios::out);
+void write_file(const std::string& file, const std::string& text,
+                std::ios::openmode mode = std::ios::out);
+void write_json(const std::string& file, const nlohmann::ordered_json& json);
+
+/// Writes the files; `shown` is the run of the page and the history. Returns the exit code.
+int write(const Conclusion& conclusion, const Outputs& outputs, const model::History& shown = {});
+/// Prints a harness failure, the advice and the verdict before.
+int conclude(const Conclusion& conclusion, const Outputs& outputs,
+             const model::History& shown = {});
 
 }  // namespace leasehold::lab

@@ -1,8 +1,6 @@
-#include "scenarios/lab/report/run_page.hpp"
-
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
-#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "model/history/digest.hpp"
@@ -188,6 +186,19 @@ class Gatherer {
   const std::int64_t began_ns_;
 };
 
+/// The page with the parts in the places that it names: `{{style}}`. They are inserted unchanged.
+std::string filled(std::string_view page,
+                   const std::map<std::string_view, std::string_view>& parts) {
+  std::string out;
+  for (auto open = page.find("{{"); open != page.npos; open = page.find("{{")) {
+    const auto close = page.find("}}", open);
+    out += page.substr(0, open);
+    out += parts.at(page.substr(open + 2, close - open - 2));
+    page.remove_prefix(close + 2);
+  }
+  return out.append(page);
+}
+
 }  // namespace
 
 std::string run_page(const model::History& history,
@@ -197,17 +208,9 @@ std::string run_page(const model::History& history,
                          .dump(-1, ' ', false, Json::error_handler_t::replace);
   // In JSON each "<" is in a string. Escaped, none ends the script or opens a comment in it.
   boost::replace_all(data, "<", "\\u003c");
-  return pages::filled(
-      pages::run_page_html,
-      {{"style", pages::run_page_css}, {"run", data}, {"script", pages::run_page_js}});
-}
-
-void write_report(const std::string& file, const model::History& history,
-                  const std::optional<model::Promises>& promises, const std::string& advice) {
-  if (file.empty()) return;
-  std::ofstream out(file);
-  out << run_page(history, promises, advice);
-  if (!out.flush()) throw std::runtime_error("cannot write " + file);
+  return filled(pages::run_page_html, {{"style", pages::run_page_css},
+                                       {"run", data},
+                                       {"script", pages::run_page_js}});
 }
 
 }  // namespace leasehold::lab

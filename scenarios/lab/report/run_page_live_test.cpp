@@ -6,7 +6,7 @@
 
 #include "properties/campaigns/simulate.hpp"
 #include "properties/stories/scenario.hpp"
-#include "scenarios/lab/report/run_page.hpp"
+#include "scenarios/lab/report/report.hpp"
 #include "scenarios/lab/run_program.hpp"
 
 /// The page in a real browser: it jumps to the violation and says what it shows.
@@ -26,7 +26,7 @@ class Folder {
 /// What the browser makes of the page: its document after the scripts ran.
 std::string browse(const fs::path& folder, const model::History& history) {
   const auto file = folder / "run.html";
-  write_report(file, history);
+  write_file(file, run_page(history));
   const auto ran = run_program(
       {"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
        "--no-first-run", "--disable-background-networking", "--disable-component-update",

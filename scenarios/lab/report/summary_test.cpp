@@ -1,12 +1,10 @@
-#include "scenarios/lab/report/conclusion.hpp"
+#include "scenarios/lab/report/report.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
-
-#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -50,7 +48,6 @@ TEST(Summary, AnUnknownSaysWhatToDoAndEachRowWhatWasExcused) {
 }
 
 TEST(Reports, EachCaseOfJunitHasItsChecksAndAnUnknownWhatToDo) {
-  const auto file = testing::TempDir() + "leasehold-junit-" + std::to_string(getpid());
   auto excused = finding(model::Check::G7, model::Verdict::holds);
   excused.checked = 12'054;
   excused.excused[0] = 1'930;
@@ -58,12 +55,10 @@ TEST(Reports, EachCaseOfJunitHasItsChecksAndAnUnknownWhatToDo) {
   excused.checked = 123;
   excused.excused = {};
   EXPECT_EQ(checks_of(excused), "123 checks, 0.0 % excused");
-  write_junit(file, {.name = "verify", .advice = "run it again"},
-              {excused, finding(model::Check::G1, model::Verdict::unknown, "too few")});
-  std::ifstream in(file);
-  const std::string text(std::istreambuf_iterator<char>(in), {});
-  in.close();
-  unlink(file.c_str());
+  const auto text = to_junit(
+      {.command = "verify",
+       .findings = {excused, finding(model::Check::G1, model::Verdict::unknown, "too few")},
+       .advice = "run it again"});
   EXPECT_NE(text.find("<system-out>123 checks, 0.0 % excused</system-out>"), std::string::npos)
       << text;
   EXPECT_NE(text.find("message=\"unknown: too few&#10;run it again\""), std::string::npos) << text;
@@ -89,14 +84,17 @@ TEST(Summary, NoTextOfARunEndsItsCellOrIsMarkup) {
 
 TEST(Summary, IsAppendedForAJobMayWriteSeveral) {
   const auto file = testing::TempDir() + "leasehold-summary-" + std::to_string(getpid());
-  append_summary(file, "one\n");
-  append_summary(file, "two\n");
-  append_summary("", "three\n");
+  const Outputs outputs{.summary = file};
+  const Conclusion one{.command = "one"}, two{.command = "two"};
+  write(one, outputs);
+  write(two, outputs);
+  write_file("", "three\n");
   std::ifstream in(file);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "one\ntwo\n");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}),
+            to_markdown(one) + to_markdown(two));
   in.close();
   unlink(file.c_str());
-  EXPECT_THROW(append_summary("/nowhere/file", "text"), std::runtime_error);
+  EXPECT_THROW(write_file("/nowhere/file", "text"), std::runtime_error);
 }
 
 }  // namespace

@@ -2,22 +2,15 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iostream>
 
 #include "properties/campaigns/floors.hpp"
 #include "properties/campaigns/judgement.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/report/conclusion.hpp"
+#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 namespace {
-
-std::optional<model::Promises> promises_of(const std::string& history) {
-  try {
-    return properties::kept_promises(history);
-  } catch (const std::exception& error) {
-    throw UsageError("the promises beside '" + history + "': " + error.what());
-  }
-}
 
 /// Only histories of our own locks have the commands that were sent.
 bool is_of_a_worker(const model::History& history) {
@@ -35,11 +28,7 @@ model::History read_history(const std::string& file) {
   if (in && in.peek() == std::char_traits<char>::eof()) in.setstate(std::ios::failbit);
   if (!in) in = std::ifstream(file + "/history.jsonl");
   if (!in) throw UsageError("history is '" + file + "': it must be a file that can be read");
-  try {
-    return model::read(in);
-  } catch (const std::exception& error) {
-    throw UsageError("history '" + file + "': " + error.what());
-  }
+  return reading("history '" + file + "': ", [&] { return model::read(in); });
 }
 
 int check(const std::vector<std::string>& words) {
@@ -60,7 +49,8 @@ int check(const std::vector<std::string>& words) {
   if (file.empty()) throw UsageError("history is missing: it must be a file or a run's folder");
   outputs.require_writable();
   const auto history = read_history(file);
-  const auto promises = promises_of(file);
+  const auto promises = reading("the promises beside '" + file + "': ",
+                                [&] { return properties::kept_promises(file); });
   if (!promises && is_of_a_worker(history)) {
     throw UsageError("history '" + file +
                      "' is of a worker: its promises.json must stand beside it");
@@ -73,13 +63,33 @@ int check(const std::vector<std::string>& words) {
                .facts = {{"history", file}, {"events", history.size()}}};
   c.is_of(promises, arrows);
   for (const auto& [key, count] : properties::totals_of(history, findings)) c.facts[key] = count;
-  c.advice = properties::advice(findings,
+  c.advice = properties::answer(findings,
                                 {.harness_failure = c.harness_failure,
                                  .stood_still = properties::stalls_in(history).mostly(),
-                                 .see_more = "check a run that does more"});
+                                 .see_more = "check a run that does more"})
+                 .advice;
   fmt::print("{} events\n{}{}", history.size(), findings_text(c),
              story(findings, history, promises.has_value()));
   return conclude(c, outputs, history);
+}
+
+int export_history(const std::vector<std::string>& words) {
+  std::string file, out_file;
+  po::options_description options(
+      "Writes the operations of a recorded history's locks as JSON, for Porcupine or another "
+      "linearizability checker. Options");
+  options.add_options()("history", po::value(&file)->required(),
+                        "the history, or the folder of a kept run")(
+      "out", po::value(&out_file)->value_name("FILE"), "where to; standard output otherwise");
+  parse("export HISTORY [OPTIONS]", options, words,
+        po::positional_options_description().add("history", 1));
+  require_writable("out", out_file);
+  const auto history = read_history(file);
+  if (history.empty()) throw UsageError("history '" + file + "': it has no event");
+  write_file(out_file, [&](std::ostream& out) { write_operations(out, history); });
+  if (!out_file.empty()) return kHolds;
+  write_operations(std::cout, history);
+  return std::cout.flush() ? kHolds : kHarnessFailure;
 }
 
 }  // namespace leasehold::lab

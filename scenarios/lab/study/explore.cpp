@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -73,27 +72,23 @@ void print(const Job& job) {
 
 /// Runs them on all cores, each to its end, and prints each as it ends.
 void run_all(Jobs& jobs, std::uint64_t max_states) {
-  std::atomic<std::size_t> next = 0, ended = 0;
   std::mutex printing;
-  const bool terminal = isatty(STDERR_FILENO) == 1;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < jobs.size(); i = next++) {
-      run(jobs[i], max_states);
-      const std::scoped_lock lock(printing);
-      if (terminal) fmt::print(stderr, "\r\x1b[K");
-      print(jobs[i]);
-      ++ended;
-    }
+  StatusLine line;
+  const auto work = [&](std::uint64_t i) {
+    run(jobs[i], max_states);
+    const std::scoped_lock lock(printing);
+    line.end();
+    print(jobs[i]);
+    return true;
   };
-  on_all_cores(work, [&] {
-    if (!terminal) return;
+  on_all_cores(jobs.size(), work, [&](std::uint64_t ended) {
     std::uint64_t states = 0;
     for (const auto& job : jobs) states += job.states;
     const std::scoped_lock lock(printing);
-    fmt::print(stderr, "\r\x1b[K{} of {} explorations ended, {:.1f} million states", ended.load(),
-               jobs.size(), static_cast<double>(states) / 1e6);
+    line.show(fmt::format("{} of {} explorations ended, {:.1f} million states", ended, jobs.size(),
+                          static_cast<double>(states) / 1e6));
   });
-  if (terminal) fmt::print(stderr, "\r\x1b[K");
+  line.end();
 }
 
 /// A published lock is explored guarantee by guarantee, so that each known fault is shown.
@@ -122,16 +117,6 @@ void add_promises(Jobs& jobs, const model::Rules& rules) {
   scope.queue = 1;
   scope.losses = scope.late_starts = false;  // the space would be too large to look for cycles in
   add(jobs, "G7 eventually: a waiter in the queue gets the lock", scope).promise = passes_on;
-}
-
-model::Verdict overall(const Jobs& jobs) {
-  const auto any = [&](model::Verdict v) {
-    return std::any_of(jobs.begin(), jobs.end(),
-                       [v](const auto& job) { return job.found.verdict == v; });
-  };
-  return any(model::Verdict::violated)  ? model::Verdict::violated
-         : any(model::Verdict::unknown) ? model::Verdict::unknown
-                                        : model::Verdict::holds;
 }
 
 void print_arrows(const Jobs& jobs) {
@@ -197,7 +182,8 @@ void list_variants() {
 
 struct ExploreCommand {
   std::string lock_name = "leasehold", variant = "none", scope_name;
-  std::string json_file, junit_file, stories;
+  std::string stories;
+  Outputs outputs;
   std::uint64_t max_states = model::ExploreOptions().max_states;
   model::Lock lock = model::Lock::leasehold;
   const model::Variant* wrong = nullptr;
@@ -222,9 +208,8 @@ po::options_description options_for(ExploreCommand& a) {
       "max-states", po::value(&a.max_states)->default_value(a.max_states),
       "limit per scope; beyond it the verdict is unknown; a million takes 130 MB")(
       "stories", po::value(&a.stories)->value_name("FOLDER"),
-      "write each counterexample as a .scn, for scenario run and simulate")(
-      "json", po::value(&a.json_file)->value_name("FILE"), "write the result as JSON")(
-      "junit", po::value(&a.junit_file)->value_name("FILE"), "write the result as JUnit XML");
+      "write each counterexample as a .scn, for scenario run and simulate");
+  a.outputs.add_to(options, "result");
   return options;
 }
 
@@ -244,8 +229,7 @@ void validate(ExploreCommand& a) {
     throw UsageError("--scope is '" + a.scope_name + "': explore --list names them");
   }
   require_range("max-states", static_cast<std::int64_t>(a.max_states), 1, 1'000'000'000);
-  require_writable("json", a.json_file);
-  require_writable("junit", a.junit_file);
+  a.outputs.require_writable();
   if (!a.stories.empty()) require_folder("stories", a.stories);
 }
 
@@ -290,25 +274,18 @@ void write_stories(const ExploreCommand& a, const Jobs& jobs) {
   }
 }
 
-/// Prints and writes the results; returns the exit code.
-int conclude(const ExploreCommand& a, const Jobs& jobs) {
-  print_arrows(jobs);
-  const auto verdict = overall(jobs);
-  fmt::print("verdict: {}\n", to_string(verdict));
-  nlohmann::ordered_json json{
-      {"lock", a.lock_name}, {"variant", a.variant}, {"verdict", to_string(verdict)}};
-  std::vector<JunitCase> cases;
-  double seconds = 0;
+Conclusion conclusion_of(const ExploreCommand& a, const Jobs& jobs) {
+  Conclusion c{.command = "explore",
+               .facts = {{"lock", a.lock_name}, {"variant", a.variant}, {"verdict", ""}},
+               .cases = std::vector<JunitCase>()};
   for (const auto& job : jobs) {
-    json["explorations"].push_back(to_json(job));
-    cases.push_back({fmt::format("{}: {}", job.name, describe(job.scope)), job.found.verdict,
-                     job.found.why});
-    seconds += job.cpu_seconds;
+    c.facts["explorations"].push_back(to_json(job));
+    c.cases->push_back({fmt::format("{}: {}", job.name, describe(job.scope)), job.found.verdict,
+                        job.found.why});
+    c.seconds += job.cpu_seconds;
   }
-  write_json(a.json_file, json);
-  write_junit(a.junit_file, {"explore", seconds}, cases);
-  if (!a.stories.empty()) write_stories(a, jobs);
-  return exit_code(verdict);
+  c.verdict = overall(*c.cases);
+  return c;
 }
 
 }  // namespace
@@ -324,7 +301,10 @@ int explore(const std::vector<std::string>& words) {
   catch_interruptions();
   Jobs jobs = jobs_for(asked);
   run_all(jobs, asked.max_states);
-  return conclude(asked, jobs);
+  print_arrows(jobs);
+  const int code = conclude(conclusion_of(asked, jobs), asked.outputs);
+  if (!asked.stories.empty()) write_stories(asked, jobs);
+  return code;
 }
 
 }  // namespace leasehold::lab

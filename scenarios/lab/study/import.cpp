@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <fstream>
 #include <sstream>
 
 #include "properties/campaigns/floors.hpp"
@@ -9,7 +8,7 @@
 #include "properties/stories/incident.hpp"
 #include "scenarios/lab/campaigns/run_options.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/report/conclusion.hpp"
+#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -91,25 +90,19 @@ std::vector<Json> entries_in(const std::string& file) {
   std::string line;
   for (std::size_t number = 1; std::getline(in, line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    try {
-      entries.push_back(Json::parse(line));
-      (void)sim::live::packed_timestamp(entries.back().at("ts"));
-    } catch (const std::exception& error) {
-      throw UsageError("--oplog is '" + file + "': line " + std::to_string(number) +
-                       " is no entry of an oplog: " + error.what());
-    }
+    reading("--oplog is '" + file + "': line " + std::to_string(number) +
+                " is no entry of an oplog: ",
+            [&] {
+              entries.push_back(Json::parse(line));
+              (void)sim::live::packed_timestamp(entries.back().at("ts"));
+            });
   }
   return entries;
 }
 
 /// Entries of the locks, and of the elections meanwhile.
 std::vector<Json> entries_of(const ImportCommand& a) {
-  std::int64_t since_ms = 0;
-  try {
-    since_ms = properties::date_ms(a.since);
-  } catch (const std::exception& error) {
-    throw UsageError("--since: " + std::string(error.what()));
-  }
+  const std::int64_t since_ms = reading("--since: ", [&] { return properties::date_ms(a.since); });
   sim::live::MongoClient client(a.uri);
   const auto space = a.database + "." + a.collection;
   Json from{{"$timestamp", {{"t", since_ms / 1'000}, {"i", 0}}}};
@@ -139,12 +132,9 @@ std::vector<properties::LogLine> lines_in(const std::vector<std::string>& files)
   std::vector<properties::LogLine> all;
   for (const auto& file : files) {
     std::istringstream in(read_file("--log", file));
-    try {
-      const auto lines = properties::read_log(in);
-      all.insert(all.end(), lines.begin(), lines.end());
-    } catch (const std::exception& error) {
-      throw UsageError("--log is '" + file + "': " + error.what());
-    }
+    const auto lines =
+        reading("--log is '" + file + "': ", [&] { return properties::read_log(in); });
+    all.insert(all.end(), lines.begin(), lines.end());
   }
   return all;
 }
@@ -153,19 +143,8 @@ Incident incident_of(const ImportCommand& a) {
   const auto entries = a.uri.empty() ? entries_in(a.oplog_file) : entries_of(a);
   const auto lines = lines_in(a.logs);
   if (entries.empty() && lines.empty()) throw UsageError("the oplog and the logs are empty");
-  try {
-    return properties::read_incident(entries, lines, a.options);
-  } catch (const std::exception& error) {
-    throw UsageError(std::string("an entry of the oplog: ") + error.what());
-  }
-}
-
-void write_story(const std::string& file, const sim::Plan& plan, const std::string& verdicts) {
-  if (file.empty()) return;
-  std::ofstream out(file);
-  out << "# What an oplog and logs showed: " << verdicts << ".\n# locks: " << plan.lock << "\n"
-      << to_scn(plan);
-  if (!out.flush()) throw std::runtime_error("cannot write " + file);
+  return reading("an entry of the oplog: ",
+                 [&] { return properties::read_incident(entries, lines, a.options); });
 }
 
 std::string broken(const std::vector<model::Finding>& findings) {
@@ -193,13 +172,15 @@ int import_incident(const std::vector<std::string>& words) {
                .facts = {{"events", incident.history.size()},
                          {"began", properties::date_text(incident.began_ms)}}};
   if (c.verdict == model::Verdict::unknown) {
-    c.advice = properties::advice(findings,
-                                  {.see_more = "take longer logs, and the oplog of that time"});
+    const char* more = "take longer logs, and the oplog of that time";
+    c.advice = properties::answer(findings, {.see_more = more}).advice;
   }
   fmt::print("{} events since {}\n{}{}", incident.history.size(),
              properties::date_text(incident.began_ms), findings_text(c),
              story(findings, incident.history, true));
-  write_story(asked.scenario_file, plan, broken(findings));
+  write_file(asked.scenario_file,
+             fmt::format("# What an oplog and logs showed: {}.\n# locks: {}\n{}", broken(findings),
+                         plan.lock, to_scn(plan)));
   if (!asked.folder.empty()) {
     properties::keep_run(asked.folder, plan, incident.history, findings, {},
                          incident.promises);

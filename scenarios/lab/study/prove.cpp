@@ -1,14 +1,13 @@
 #include "model/proof/prove.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "model/proof/solver.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
-#include "scenarios/lab/report/conclusion.hpp"
+#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -43,17 +42,6 @@ void print(const Part& part) {
   std::fflush(stdout);
 }
 
-Verdict overall(const std::vector<Part>& parts) {
-  auto verdict = Verdict::holds;
-  for (const auto& part : parts) {
-    for (const auto& result : part.results) {
-      if (result.verdict == Verdict::violated) return Verdict::violated;
-      if (result.verdict == Verdict::unknown) verdict = Verdict::unknown;
-    }
-  }
-  return interrupted() && verdict == Verdict::holds ? Verdict::unknown : verdict;
-}
-
 const model::proof::Ablation* change_named(const std::string& name) {
   for (const auto* all : {&model::proof::ablations(), &model::proof::harmless_changes()}) {
     for (const auto& change : *all) {
@@ -84,15 +72,16 @@ void list_designs() {
 
 std::vector<Part> run(const model::proof::Rules& rules, bool weakened, std::uint64_t seconds) {
   std::size_t done = 0;
+  StatusLine line;
   model::proof::How how;
   how.timeout_ms = static_cast<unsigned>(seconds * 1000);
   how.stop = interrupted;
   how.progress = [&](const Result& result) {
-    if (isatty(STDERR_FILENO) != 1) return;
-    fmt::print(stderr, "\r\x1b[K{} questions answered; last: {}\r", ++done, result.name);
+    line.show(fmt::format("{} questions answered; last: {}", ++done, result.name));
   };
   std::vector<Part> parts;
   const auto add = [&](Part part) {
+    line.end();
     print(part);
     parts.push_back(std::move(part));
   };
@@ -107,29 +96,26 @@ std::vector<Part> run(const model::proof::Rules& rules, bool weakened, std::uint
   return parts;
 }
 
-nlohmann::ordered_json to_json(const std::vector<Part>& parts) {
-  nlohmann::ordered_json json;
+Conclusion conclusion_of(const std::string& design, const std::vector<Part>& parts) {
+  Conclusion c{.command = "prove",
+               .facts = {{"solver", model::proof::solver_name()},
+                         {"design", design.empty() ? "leasehold" : design},
+                         {"verdict", ""},
+                         {"parts", nullptr}},
+               .cases = std::vector<JunitCase>()};
   for (const auto& part : parts) {
     for (const auto& result : part.results) {
-      json[part.name].push_back({{"name", result.name},
-                                 {"statement", result.words},
-                                 {"verdict", to_string(result.verdict)},
-                                 {"seconds", result.seconds}});
+      c.facts["parts"][part.name].push_back({{"name", result.name},
+                                             {"statement", result.words},
+                                             {"verdict", to_string(result.verdict)},
+                                             {"seconds", result.seconds}});
+      c.cases->push_back({result.name + ": " + result.words, result.verdict});
+      c.seconds += result.seconds;
     }
   }
-  return json;
-}
-
-void write_junit(const std::string& file, const std::vector<Part>& parts) {
-  std::vector<JunitCase> cases;
-  double all_seconds = 0;
-  for (const auto& part : parts) {
-    for (const auto& result : part.results) {
-      cases.push_back({result.name + ": " + result.words, result.verdict});
-      all_seconds += result.seconds;
-    }
-  }
-  lab::write_junit(file, {"prove", all_seconds}, cases);
+  c.verdict = overall(*c.cases);
+  if (interrupted() && c.verdict == Verdict::holds) c.verdict = Verdict::unknown;
+  return c;
 }
 
 }  // namespace
@@ -161,14 +147,7 @@ int prove(const std::vector<std::string>& words) {
   fmt::print("solver: {}\n", model::proof::solver_name());
   const auto rules = change == nullptr ? model::proof::rules() : model::proof::weakened(*change);
   const auto parts = run(rules, change != nullptr, static_cast<std::uint64_t>(seconds));
-  const auto verdict = overall(parts);
-  fmt::print("verdict: {}\n", to_string(verdict));
-  write_json(outputs.json, {{"solver", model::proof::solver_name()},
-                         {"design", design.empty() ? "leasehold" : design},
-                         {"verdict", to_string(verdict)},
-                         {"parts", to_json(parts)}});
-  write_junit(outputs.junit, parts);
-  return exit_code(verdict);
+  return conclude(conclusion_of(design, parts), outputs);
 }
 
 }  // namespace leasehold::lab

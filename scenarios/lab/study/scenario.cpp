@@ -15,9 +15,8 @@
 #include "scenarios/lab/campaigns/run_options.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
-#include "scenarios/lab/report/conclusion.hpp"
 #include "scenarios/lab/report/pages.hpp"
-#include "scenarios/lab/report/run_page.hpp"
+#include "scenarios/lab/report/report.hpp"
 #include "sim/live/run/live_world.hpp"
 #include "sim/virtual/world.hpp"
 
@@ -33,26 +32,13 @@ struct Options {
   bool all = false, without_fault = false, rewrite = false;
   int tries = 1;
   std::vector<std::string> names;
-  WorkerOption worker;
-  StoreOption store;
+  SiteOptions site;
   std::optional<sim::live::ForeignLock> foreign;
   sim::live::TheirSet set;
 };
 
-/// An error in a story's file is a usage error.
-template <typename Read>
-auto reading(const Read& read) {
-  try {
-    return read();
-  } catch (const UsageError&) {
-    throw;
-  } catch (const std::runtime_error& error) {
-    throw UsageError(error.what());
-  }
-}
-
 std::vector<Scenario> stories_in(const std::string& folder) {
-  return reading([&] { return properties::read_scenarios(folder); });
+  return reading("", [&] { return properties::read_scenarios(folder); });
 }
 
 /// The chosen stories, by name or as a file.
@@ -66,7 +52,7 @@ std::vector<Scenario> chosen(const Options& options) {
     if (at != all.end()) {
       found.push_back(*at);
     } else if (fs::is_regular_file(name)) {
-      found.push_back(reading([&] { return properties::read_scenario(name); }));
+      found.push_back(reading("", [&] { return properties::read_scenario(name); }));
     } else {
       throw UsageError("scenario is '" + name + "': it must be one that `scenario list` shows, " +
                        "or a file");
@@ -209,7 +195,7 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
   show_run(options, judgement, history);
   const auto page = report_file_of(options, s, lock, only);
   if (!page.empty()) {
-    write_report(page, history, promises);
+    write_file(page, run_page(history, promises));
     fmt::print("page: {}\n", page);
   }
   return one;
@@ -323,8 +309,8 @@ void prepare_store(Options& options, const std::vector<Scenario>& stories) {
     }
     return all;
   };
-  options.set = options.store.prepare({plans, {}, sim::live::LiveWorld::databases()},
-                                      options.worker, options.foreign);
+  options.set = options.site.prepare({plans, {}, sim::live::LiveWorld::databases()},
+                                     options.foreign);
 }
 
 int run(Options& options) {
@@ -344,23 +330,22 @@ int run(Options& options) {
                      .tries = 1});
     }
   }
-  double seconds = 0;
-  std::vector<JunitCase> cases;
-  bool good = true, seen = !interrupted();
+  Conclusion c{.command = "scenario",
+               .facts = {{"stories", json_of(all)}},
+               .cases = std::vector<JunitCase>()};
+  bool seen = !interrupted();
   for (const auto& one : all) {
-    seconds += one.seconds;
-    good = good && one.expected;
+    c.seconds += one.seconds;
     seen = seen && !one.verdict.starts_with(kNothingSeen);
-    cases.push_back(case_of(one));
+    c.cases->push_back(case_of(one));
   }
-  auto verdict = good ? model::Verdict::holds : model::Verdict::violated;
-  if (good && !seen) verdict = model::Verdict::unknown;
+  c.verdict = overall(*c.cases);
+  const bool good = c.verdict == model::Verdict::holds;
+  if (good && !seen) c.verdict = model::Verdict::unknown;
   fmt::print("{} stories: {}{}\n", stories.size(), good ? "as expected" : "not as expected",
              interrupted() ? ", as far as they ran: it was interrupted" : "");
   for (const auto& what : world->leave()) fmt::print("left behind: {}\n", what);
-  write_json(options.outputs.json, {{"stories", json_of(all)}, {"verdict", to_string(verdict)}});
-  write_junit(options.outputs.junit, {"scenario", seconds}, cases);
-  return exit_code(verdict);
+  return write(c, {.json = options.outputs.json, .junit = options.outputs.junit});
 }
 
 }  // namespace
@@ -386,15 +371,14 @@ int scenario(const std::vector<std::string>& words) {
                               "each, named after FILE");
   po::positional_options_description positional;
   positional.add("what", 1).add("names", -1);
-  o.worker.add_to(options);
-  o.store.add_to(options);
-  o.foreign = o.worker.lock(
+  o.site.add_to(options);
+  o.foreign = o.site.lock(
       parse("scenario list|show|run|new [NAME...] [OPTIONS]", options, words, positional));
   if (o.foreign) {
     if (!o.lock.empty()) throw UsageError("--lock is '" + o.lock + "': --worker is its own lock");
     o.world = "live";
   }
-  if (o.store.given()) o.world = "live";
+  if (o.site.elsewhere()) o.world = "live";
   if (!fs::is_directory(o.folder)) {
     throw UsageError("--folder is '" + o.folder + "': it must be a folder with stories");
   }
