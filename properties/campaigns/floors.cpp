@@ -249,7 +249,7 @@ bool below_floor(const Finding& finding) {
   return finding.never_tested() || finding.is_open(Open::too_seldom);
 }
 
-Answer answer(const std::vector<Finding>& findings, const Hindrances& h) {
+CampaignAnswer answer(const std::vector<Finding>& findings, const Hindrances& h) {
   const bool whole = !h.nobody_ready && !h.interrupted && !h.stood_still && h.too_seldom.empty() &&
                      !findings.empty();
   auto verdict = model::overall(findings);

@@ -73,7 +73,7 @@ void add(Totals& to, const Totals& from);
 void merge(std::vector<model::Finding>& all, const std::vector<model::Finding>& one);
 
 /// What a command answers, and what to do about a verdict that is unknown.
-struct Answer {
+struct CampaignAnswer {
   model::Verdict verdict = model::Verdict::unknown;
   std::string advice = {};
 };

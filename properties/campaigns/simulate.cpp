@@ -232,7 +232,7 @@ std::string SimulateReport::faults_shortfall() const {
   return "";
 }
 
-Answer SimulateReport::answer() const {
+CampaignAnswer SimulateReport::answer() const {
   const auto more = 10 * std::max<std::int64_t>(runs, 10);
   return properties::answer(findings,
                             {.interrupted = interrupted,

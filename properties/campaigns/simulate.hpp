@@ -51,7 +51,7 @@ struct SimulateReport : Sums {
   SimulateReport(std::uint64_t seed, const sim::Plan& plan, const Simulated& one, bool hashed);
   void add(const SimulateReport& other);
   /// Holds only if each run acquired, and each fault kind had an effect.
-  [[nodiscard]] Answer answer() const;
+  [[nodiscard]] CampaignAnswer answer() const;
   /// What keeps it from `holds`, or empty.
   [[nodiscard]] std::string shortfall() const;
 

@@ -304,7 +304,7 @@ class Run {
       }
     }
     add_activity();
-    static_cast<Answer&>(report_) =
+    static_cast<CampaignAnswer&>(report_) =
         answer(report_.findings,
                {report_.harness_failure, nobody_ready_, report_.interrupted,
                 report_.stalls.mostly(), to_string(idle(report_)), how_to_see_more()});

@@ -74,7 +74,7 @@ struct VerifyCase {
 [[nodiscard]] std::chrono::seconds longest_run(const VerifyOptions& options);
 
 /// What a property run found.
-struct VerifyReport : Sums, Answer {
+struct VerifyReport : Sums, CampaignAnswer {
   VerifyOptions options;
   double elapsed_s = 0;
   int cases = 0;

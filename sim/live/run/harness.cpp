@@ -247,8 +247,10 @@ class Harness {
     if (somebody_died()) store_->restart_members();
     faults_->heal();
     wait_for_a_majority();
-    keep(event(Kind::heal));
     healing_to_ = now();
+    // Members that lacked data were restarted.
+    keep({.at_ns = healing_to_, .kind = Kind::no_majority, .from_ns = healing_from_});
+    keep(event(Kind::heal));
     processes_->heal();
     const auto limit = now() + kHealLimit;
     while (!processes_->all_done() && now() < limit) turn();
