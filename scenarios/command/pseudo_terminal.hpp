@@ -38,7 +38,7 @@ class PseudoTerminal {
   PseudoTerminal& operator=(const PseudoTerminal&) = delete;
 
   void type(const std::string& text) const {
-    if (write(terminal_, text.data(), text.size()) < 0) return;  // the shell is gone: nothing shows
+    if (::write(terminal_, text.data(), text.size()) < 0) return;  // the shell is gone: nothing shows
   }
 
   /// Whether the text is shown within ten seconds, after the text of the last call.
