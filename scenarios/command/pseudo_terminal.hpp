@@ -38,7 +38,8 @@ class PseudoTerminal {
   PseudoTerminal& operator=(const PseudoTerminal&) = delete;
 
   void type(const std::string& text) const {
-    if (::write(terminal_, text.data(), text.size()) < 0) return;  // the shell is gone: nothing shows
+    // If the shell is gone nothing shows.
+    (void)!::write(terminal_, text.data(), text.size());
   }
 
   /// Whether the text is shown within ten seconds, after the text of the last call.
