@@ -193,14 +193,17 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   /// killed within a step may have said half of it.
   void check_congestion(Index i, const Fact& e) {
     ProcessLife& life = processes_[e.process];
-    const bool over = e.kind == Kind::crash || e.kind == Kind::exit;
-    if (e.at_ns > life.idle_ns && !over) {
+    if (e.kind == Kind::crash || e.kind == Kind::exit) {
+      life.congested = kNone;
+      life.idle_ns = kNever;
+      return;
+    }
+    if (e.at_ns > life.idle_ns) {
       violate(f_.grounded, d_.process_name(e.process) + ": it waited for a worker, and none worked",
               {life.congested, i});
       life.congested = kNone;
     }
     if (e.kind == Kind::congestion) life.congested = d_.at(i).begins ? i : kNone;
-    if (over) life.congested = kNone;
     const bool idle = life.congested != kNone && life.under_way == 0;
     life.idle_ns = idle ? std::min(life.idle_ns, e.at_ns) : kNever;
   }

@@ -69,7 +69,7 @@ struct Hindrances {
 /// The verdict of concluded findings: what is hindered does not hold. With it what to do about one
 /// that is no answer, one clause for each cause.
 [[nodiscard]] CampaignAnswer answer(const std::vector<model::Finding>& findings,
-                            const Hindrances& hindrances);
+                                    const Hindrances& hindrances);
 
 /// The guarantee's shortfall, if only too few checks, or a stall, keep it from *holds*.
 [[nodiscard]] std::optional<Shortfall> shortfall(const model::Finding& finding,

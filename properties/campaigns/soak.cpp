@@ -224,10 +224,11 @@ SoakReport soak(VerifyOptions options, const OnProgress& on_progress,
                  std::to_string(options.seconds / 60) + " --processes " +
                  std::to_string(*options.processes) + " --locks " + std::to_string(*options.locks);
   }
-  static_cast<CampaignAnswer&>(run) = answer(run.findings, {.harness_failure = run.harness_failure,
-                                                    .interrupted = run.interrupted,
-                                                    .stood_still = run.stalls.mostly(),
-                                                    .see_more = "run with more --minutes"});
+  static_cast<CampaignAnswer&>(run) =
+      answer(run.findings, {.harness_failure = run.harness_failure,
+                            .interrupted = run.interrupted,
+                            .stood_still = run.stalls.mostly(),
+                            .see_more = "run with more --minutes"});
   return report;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <mutex>
 #include <string>
@@ -39,7 +40,7 @@ std::int64_t pressure_ns(const char* resource) {
   std::getline(std::ifstream(std::string("/proc/pressure/") + resource), line);
   const auto total = line.find("total=");
   if (total == std::string::npos) return 0;
-  return 1'000 * strtoll(line.c_str() + total + 6, nullptr, 10);
+  return 1'000 * std::strtoll(line.c_str() + total + 6, nullptr, 10);
 }
 
 class SlowMachine final : public testing::EmptyTestEventListener {

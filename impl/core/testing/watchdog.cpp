@@ -11,10 +11,10 @@
 namespace {
 
 /// Below ctest's limit.
-unsigned longest_test_s() {
+const unsigned longest_test_s = [] {
   const char* limit = std::getenv("LEASEHOLD_TEST_LIMIT_S");
   return (limit == nullptr ? 600 : static_cast<unsigned>(std::atoi(limit))) - 50;
-}
+}();
 char said[512];
 
 void end(int) {
@@ -25,9 +25,9 @@ void end(int) {
 class Watchdog final : public testing::EmptyTestEventListener {
   void OnTestStart(const testing::TestInfo& test) override {
     std::snprintf(said, sizeof said, "%s.%s has not ended after %u s\n", test.test_suite_name(),
-                  test.name(), longest_test_s());
+                  test.name(), longest_test_s);
     signal(SIGALRM, end);
-    alarm(longest_test_s());
+    alarm(longest_test_s);
   }
   void OnTestEnd(const testing::TestInfo&) override { alarm(0); }
 };

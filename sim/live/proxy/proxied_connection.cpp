@@ -18,7 +18,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::size_t kChunk = 1 << 16;
 /// A direction stops reading when this much waits in it.
 constexpr std::size_t kMostWaiting = 1 << 23;
 /// How long a member may go on with what a client left behind.
@@ -134,11 +133,10 @@ void Connection::read(Direction& d) {
   d.reading = true;
   d.from.async_wait(tcp::socket::wait_read, [self = shared_from_this(), &d](error_code error) {
     d.reading = false;
-    std::string& chunk = self->rules_.chunk;
-    chunk.resize(kChunk);  // once
+    auto& chunk = self->rules_.chunk;
     const auto size = error ? 0 : d.from.read_some(asio::buffer(chunk), error);
     if (size > 0) {
-      self->arrived(d, chunk.substr(0, size));
+      self->arrived(d, std::string(chunk.data(), size));
     } else if (error != asio::error::would_block) {
       d.ended = true;
       if (&d == &self->requests_) self->watch_.ended(now_ns());

@@ -5,6 +5,7 @@
 
 // clang-format off
 #include <utility>  // which Boost 1.74 forgets
+#include <array>
 #include <boost/asio.hpp>
 // clang-format on
 #include <chrono>
@@ -34,7 +35,7 @@ struct Rules {
   std::map<Link, Traffic> passed_on;
   std::vector<SlowAnswer> slow;  ///< of clients that said who they are
   std::set<int> ports_used;
-  std::string chunk;  ///< for what is read at once
+  std::array<char, 1 << 16> chunk;  ///< for what is read at once
 
   [[nodiscard]] const LinkRule& of(const Link& link) const {
     static const LinkRule none;

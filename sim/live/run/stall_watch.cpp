@@ -133,15 +133,14 @@ std::optional<Standstills::Span> ThreadWaits::look(std::int64_t now_ns, bool dis
     std::int64_t ran_ns = 0, waited_ns = 0;
     std::istringstream(ran) >> ran_ns >> waited_ns;
     const auto id = thread.path().filename().string();
-    const auto before = threads_.extract(id);
-    Thread one = before.empty() ? Thread{.waited_ns = waited_ns} : before.mapped();
+    auto before = threads_.extract(id);
+    Thread one = before.empty() ? Thread{.waited_ns = waited_ns} : std::move(before.mapped());
     if (waited_ns > one.waited_ns) waited_since(now_ns - (waited_ns - one.waited_ns));
     one.waited_ns = waited_ns;
     if (disks) {
       const bool waits = waits_for_a_disk(first_line(thread.path() / "stat"));
       const bool ended = one.disk_ns != 0 && (!waits || one.ran != ran);
-      if (ended) waited_since(one.disk_ns);
-      if (ended) one.disk_ns = 0;
+      if (ended) waited_since(std::exchange(one.disk_ns, 0));
       if (waits && one.disk_ns == 0) one.disk_ns = now_ns;
       one.ran = ran;
     }

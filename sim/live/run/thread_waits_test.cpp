@@ -24,6 +24,14 @@ class AThreadsWait : public testing::Test {
     std::ofstream(tasks_ + id + "/schedstat") << ran << '\n';
   }
 
+  /// Looks, and finds this wait.
+  void expect_a_wait(std::int64_t from_ns, std::int64_t to_ns, bool disks) {
+    const auto found = waits_.look(to_ns, disks);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->from_ns, from_ns);
+    EXPECT_EQ(found->to_ns, to_ns);
+  }
+
   const std::string tasks_ = testing::TempDir() + "thread-waits-" + std::to_string(getpid()) + "/";
   ThreadWaits waits_{tasks_};
 };
@@ -35,10 +43,7 @@ TEST_F(AThreadsWait, ForADiskIsSaidWhenItHasEnded) {
   EXPECT_FALSE(waits_.look(2'000, true));
   EXPECT_FALSE(waits_.look(3'000, true));
   thread("7", 'R', "120 5 4");
-  const auto found = waits_.look(4'000, true);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->from_ns, 2'000);
-  EXPECT_EQ(found->to_ns, 4'000);
+  expect_a_wait(2'000, 4'000, true);
   EXPECT_FALSE(waits_.look(5'000, true));
 }
 
@@ -46,13 +51,9 @@ TEST_F(AThreadsWait, IsAnotherOneIfTheThreadRanInBetween) {
   thread("7", 'D', "100 5 3");
   EXPECT_FALSE(waits_.look(1'000, true));
   thread("7", 'D', "130 5 4");
-  const auto first = waits_.look(2'000, true);
-  ASSERT_TRUE(first);
-  EXPECT_EQ(first->from_ns, 1'000);
+  expect_a_wait(1'000, 2'000, true);
   thread("7", 'S', "130 5 4");
-  const auto second = waits_.look(2'500, true);
-  ASSERT_TRUE(second);
-  EXPECT_EQ(second->from_ns, 2'000);
+  expect_a_wait(2'000, 2'500, true);
 }
 
 TEST_F(AThreadsWait, OfSeveralTheLongestCounts) {
@@ -62,9 +63,7 @@ TEST_F(AThreadsWait, OfSeveralTheLongestCounts) {
   EXPECT_FALSE(waits_.look(2'000, true));
   thread("7", 'S', "1 0 1");
   thread("8", 'S', "1 0 1");
-  const auto found = waits_.look(3'000, true);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->from_ns, 1'000);
+  expect_a_wait(1'000, 3'000, true);
 }
 
 TEST_F(AThreadsWait, OfAThreadThatEndsIsOver) {
@@ -80,10 +79,7 @@ TEST_F(AThreadsWait, ForAProcessorIsSaidWhenItHasEnded) {
   thread("7", 'R', "100 5000 3");
   EXPECT_FALSE(waits_.look(2'000, false));
   thread("7", 'R', "120 5800 4");
-  const auto found = waits_.look(3'000, false);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->from_ns, 2'200);
-  EXPECT_EQ(found->to_ns, 3'000);
+  expect_a_wait(2'200, 3'000, false);
   EXPECT_FALSE(waits_.look(4'000, false));
 }
 

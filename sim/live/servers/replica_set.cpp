@@ -188,6 +188,7 @@ void ReplicaSet::when_reachable(int index, std::function<void()> act) {
 }
 
 void ReplicaSet::make_up_for(int index) {
+  if (!reachable(index)) return;
   for (const auto& act : std::exchange(later_[index], {})) {
     until_true("what a member missed", [&act] { return act(), true; });
   }
@@ -238,10 +239,7 @@ bool ReplicaSet::shows_its_clock(int index) {
 }
 
 void ReplicaSet::settle() {
-  for (int i = 0; i < size(); ++i) {
-    set_clock(i, 0, 0);
-    make_up_for(i);
-  }
+  for (int i = 0; i < size(); ++i) set_clock(i, 0, 0);
   until_true("starting the TTL monitors", [this] { return set_ttl_monitor(true), true; });
   wait_for_writes("majority");
   if (!all_have_all_data()) renew_secondaries();
@@ -257,8 +255,8 @@ void ReplicaSet::renew_secondaries() {
   const int primary = this->primary();
   for (int i = 0; i < size(); ++i) {
     if (i == primary) continue;
-    mongod(i).kill();
-    mongod(i).restart();
+    kill({i});
+    restart({i});
     wait_for_writes("majority");
   }
   wait_for_writes(size());

@@ -53,7 +53,7 @@ class ReplicaSet final : public MemberSet, public MemberControl {
   /// `configureFailPoint` on a member. Returns how often the last one was entered while it was on.
   std::int64_t fail_point(int index, const std::string& name, const Json& mode,
                           const Json& data = {});
-  /// Sets it on the members that answer.
+  /// Sets it on each member, on those that do not answer when they go on.
   void set_ttl_monitor(bool on);
   /// Does it to this member at once, or when it goes on, if it stands still or is down: else a
   /// fault that ended meanwhile would last.

@@ -136,7 +136,7 @@ class OwnStore final : public MongoStore {
   }
 
   void restart_members() override {
-    for (int i = 0; i < servers_.size(); ++i) servers_.mongod(i).restart();
+    for (int i = 0; i < servers_.size(); ++i) servers_.restart({i});
   }
 
  private:
