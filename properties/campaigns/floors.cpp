@@ -24,10 +24,6 @@ constexpr std::int64_t kLongestDeath_ms = 26'000;
 constexpr double kDocumentSeconds = 60;
 constexpr std::int64_t kMostDocuments = 20;  ///< that a floor asks for
 
-bool has_slow_ttl(const VerifyOptions& options) {
-  return options.set.ttl_period_ms > kOwnTtlPeriod_ms;
-}
-
 double checked_seconds(const VerifyOptions& options) {
   const auto times = times_of(options);
   return options.only_case ? times.case_s : times.case_s * times.cases;
@@ -205,10 +201,8 @@ Totals activity_floors(const VerifyOptions& options) {
 std::optional<Shortfall> shortfall(const Finding& finding, const model::Floors& floors) {
   const auto found = floors.find(finding.check);
   const auto floor = found == floors.end() ? 1 : found->second;
-  const bool open = finding.verdict == Verdict::holds || finding.only_stalled();
-  const bool decided = !open && !finding.never_tested();
   const auto certain = finding.only_stalled() ? 0 : finding.checked;
-  if (decided || certain >= floor) return std::nullopt;
+  if (is_against(finding) || certain >= floor) return std::nullopt;
   return Shortfall{to_string(finding.check), certain, floor};
 }
 
@@ -243,6 +237,11 @@ void conclude(std::vector<Finding>& findings, const Demands& demands) {
                                        " times, the floor is " + std::to_string(f.floor));
   }
   limit_excuses(findings, demands);
+}
+
+bool is_against(const Finding& finding) {
+  const bool open = finding.verdict == Verdict::holds || finding.only_stalled();
+  return !open && !finding.never_tested();
 }
 
 bool below_floor(const Finding& finding) {
@@ -330,10 +329,7 @@ bool goes_on(const VerifyReport& so_far) {
   if (so_far.interrupted || !so_far.harness_failure.empty()) return false;
   if (used_up(so_far)) return false;
   // A stall leaves open what another case can decide.
-  const auto decided = [](const Finding& f) {
-    return f.verdict != Verdict::holds && !f.only_stalled() && !f.never_tested();
-  };
-  if (std::any_of(so_far.findings.begin(), so_far.findings.end(), decided)) return false;
+  if (std::ranges::any_of(so_far.findings, is_against)) return false;
   auto missing = shortfalls(so_far);
   // A case that does not wait for a slow TTL monitor never sees its deletions.
   if (has_slow_ttl(options) && !settles_at_last(so_far)) {

@@ -71,6 +71,13 @@ struct Hindrances {
 [[nodiscard]] CampaignAnswer answer(const std::vector<model::Finding>& findings,
                                     const Hindrances& hindrances);
 
+/// Whether it is against the lock: violated, or unknown by more than a stall.
+[[nodiscard]] bool is_against(const model::Finding& finding);
+/// Whether the set's TTL monitor passes so seldom that a run has to wait for it.
+[[nodiscard]] inline bool has_slow_ttl(const VerifyOptions& options) {
+  return options.set.ttl_period_ms > kOwnTtlPeriod_ms;
+}
+
 /// The guarantee's shortfall, if only too few checks, or a stall, keep it from *holds*.
 [[nodiscard]] std::optional<Shortfall> shortfall(const model::Finding& finding,
                                                  const model::Floors& floors);

@@ -178,17 +178,17 @@ Judgement judge(const model::History& history, const std::optional<model::Promis
   return promises ? Judgement{model::judge_worker(history, *promises), {}} : judge(history);
 }
 
-std::optional<Check> first_violated(const std::vector<Finding>& findings) {
-  const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& f) {
-    return f.verdict == Verdict::violated;
-  });
-  return found == findings.end() ? std::nullopt : std::optional(found->check);
+model::CheckSet violated(const std::vector<Finding>& findings) {
+  model::CheckSet all;
+  for (const Finding& f : findings) {
+    if (f.verdict == Verdict::violated) all.insert(f.check);
+  }
+  return all;
 }
 
-bool breaks(const Judgement& judgement, Check check) {
-  return std::any_of(judgement.findings.begin(), judgement.findings.end(), [&](const Finding& f) {
-    return f.check == check && f.verdict == Verdict::violated;
-  });
+std::optional<Check> first_violated(const std::vector<Finding>& findings) {
+  const auto all = violated(findings);
+  return all.empty() ? std::nullopt : std::optional(*all.begin());
 }
 
 namespace {

@@ -50,12 +50,16 @@ struct Stalls {
 /// "1900 ms (member-1); the machine stood still for 2.5 % of the time".
 [[nodiscard]] std::string to_string(const Stalls& stalls);
 
-/// The guarantee that a run broke, the first in the order of the table; none: nothing is certain.
+/// What a run certainly broke.
+[[nodiscard]] model::CheckSet violated(const std::vector<model::Finding>& findings);
+/// The first of them in the order of the table.
 [[nodiscard]] std::optional<model::Check> first_violated(
     const std::vector<model::Finding>& findings);
 
 /// Whether the guarantee is violated.
-[[nodiscard]] bool breaks(const Judgement& judgement, model::Check check);
+[[nodiscard]] inline bool breaks(const Judgement& judgement, model::Check check) {
+  return violated(judgement.findings).contains(check);
+}
 
 using Totals = std::map<std::string, std::int64_t>;
 

@@ -2,14 +2,15 @@
 
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "properties/campaigns/simulate.hpp"
 
-/// Which lock keeps which promise under which fault, by runs in the virtual world.
+/// Which lock keeps which promise under which fault: the runs in both worlds, their comparison, and
+/// the table for people and programs.
 namespace leasehold::properties {
 
 /// "none", or a fault kind of the plan.
@@ -32,11 +33,13 @@ using Matrix = std::map<std::string, std::map<std::string, std::map<model::Check
 [[nodiscard]] sim::Plan matrix_plan(const std::string& lock, const std::string& fault,
                                     std::uint64_t seed);
 
-/// One lock under one fault: what `seeds` runs show of each guarantee. `run` is a world.
-using RunPlan = std::function<Judgement(const sim::Plan&)>;
-[[nodiscard]] std::map<model::Check, Cell> run_row(const std::string& lock,
-                                                   const std::string& fault,
-                                                   std::uint64_t seeds, const RunPlan& run);
+/// All cells in the virtual world, on all cores. Meanwhile `watch` gets how many rows are done, of
+/// how many.
+using WatchRows = std::function<void(std::size_t, std::size_t)>;
+[[nodiscard]] Matrix run_matrix(std::uint64_t seeds, const WatchRows& watch = nullptr);
+/// All cells on a real replica set, one run each, one after the other. Runs that broke a guarantee
+/// are kept in the folder, if it has a name.
+[[nodiscard]] Matrix run_live_matrix(const std::string& runs, const WatchRows& watch);
 
 /// The first of this many virtual runs of a row in which the lock breaks the guarantee.
 [[nodiscard]] std::optional<std::uint64_t> first_break(const std::string& lock,
@@ -44,13 +47,18 @@ using RunPlan = std::function<Judgement(const sim::Plan&)>;
                                                        model::Check guarantee,
                                                        std::uint64_t seeds);
 
-/// A cell in which the live world may show a violation that the virtual one does not, and the
-/// mechanism that makes the difference. Written down before a run.
-struct LiveDifference {
-  std::string_view lock;
-  model::Check guarantee;
-  std::string_view mechanism;
+/// How the live table differs from the virtual one. Where only the live world shows a violation,
+/// thousands of virtual runs look for it, too.
+struct Comparison {
+  std::string text;
+  bool only_live = false;  ///< a violation that nobody expected
 };
-[[nodiscard]] const std::vector<LiveDifference>& live_differences();
+[[nodiscard]] Comparison compare(const Matrix& live, const Matrix& simulated);
+
+[[nodiscard]] std::string to_markdown(const Matrix& matrix, std::uint64_t seeds);
+[[nodiscard]] nlohmann::ordered_json to_json(const Matrix& matrix);
+
+/// Whether each promised cell of this lock holds.
+[[nodiscard]] bool keeps_its_promises(const Matrix& matrix, const std::string& lock);
 
 }  // namespace leasehold::properties

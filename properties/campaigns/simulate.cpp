@@ -8,8 +8,11 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cmath>
+#include <future>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "properties/campaigns/floors.hpp"
@@ -95,6 +98,75 @@ void conclude_with_death(int signal) {
   _exit(kViolated);
 }
 
+/// One of many thousands of generated plans may have little else than faults.
+std::string idle_runs_shortfall(const SimulateReport& r) {
+  if (r.scripted || r.idle_runs * kRunsForAnIdleOne <= r.runs) return "";
+  return std::to_string(r.idle_runs) + " of " + std::to_string(r.runs) + " runs had fewer than " +
+         std::to_string(kFewAcquisitions) + " acquisitions, one in " +
+         std::to_string(kRunsForAnIdleOne) + " may";
+}
+
+std::string happenings_shortfall(const SimulateReport& r) {
+  struct Floor {
+    const char* what;
+    std::int64_t able;  ///< runs in which it can happen
+    std::int64_t from_runs, one_in;
+  };
+  const auto runs_with = [&](const char* what) { return count_of(r.with, what); };
+  const auto with_queues = runs_with("queues");
+  const auto with_together = runs_with("calls_for_several_locks");
+  const auto usual = [](const char* what, std::int64_t able) {
+    return Floor{what, able, kManyRuns, 4};
+  };
+  const auto rare = [](const char* what, std::int64_t able) {
+    return Floor{what, able, kRareRuns, kRareRuns};
+  };
+  // Where no call queues, no stream is open and none breaks, and no call has a turn; a call that
+  // leaves a queue passes the lock on, and deletes nothing.
+  const Floor floors[]{
+      usual("extensions", r.runs), usual("takeovers", r.runs), usual("losses", r.runs),
+      usual("hand_overs", r.runs), usual("held_too_long", r.runs),
+      usual("streams_broken", with_queues), usual("queue_turns", with_queues),
+      usual("queue_waits", with_queues), usual("queue_news", with_queues),
+      usual("queue_offers", with_queues), usual("queue_left", with_queues),
+      usual("streams_read_on", with_queues), usual("places_kept_by_extensions", with_queues),
+      usual("places_kept_by_grants", with_queues), usual("permit_calls", runs_with("permits")),
+      Floor{"permit_waits", runs_with("permits"), 100, 10}, usual("all_calls", with_together),
+      usual("terms", runs_with("leaders")),
+      Floor{"lost_while_others_waited", with_together, 100, 10},
+      usual("moves-while-held", runs_with("moves")),
+      usual("hand_overs_between_leases", runs_with("other_options")),
+      usual("tickets", runs_with("full_queues")),
+      usual("batches-of-fifty", runs_with("many_locks")),
+      rare("bounded_takeovers", r.runs), rare("late_wins", r.runs),
+      rare("denied_by_old_primaries", r.runs), rare("duplicate_keys", r.runs),
+      rare("extended_together", r.runs), rare("resurrected", r.runs - with_queues),
+      rare("losses_by_server", r.runs)};
+  for (const auto& [what, able, from_runs, one_in] : floors) {
+    const bool of_servers = r.took_effect.contains(what);
+    const std::int64_t seen = of_servers ? r.took_effect.at(what) : count_of(r.totals, what);
+    if (able < from_runs || seen * one_in >= able) continue;
+    return std::string(what) + " happened " + std::to_string(seen) + " times in " +
+           std::to_string(able) + " runs, the floor is " +
+           (one_in == 4 ? "a quarter" : "one in " + std::to_string(one_in));
+  }
+  return "";
+}
+
+/// The rarest fault takes effect in three of five runs that have it; of few runs chance takes
+/// more, so two standard deviations are left to it.
+std::string faults_shortfall(const SimulateReport& r) {
+  for (const auto& [kind, count] : r.enabled) {
+    const auto all = static_cast<double>(count);
+    const auto floor = static_cast<std::int64_t>(0.5 * all - std::sqrt(all));
+    const auto felt = count_of(r.bit, kind);
+    if (felt >= floor) continue;
+    return "the fault " + kind + " took effect in " + std::to_string(felt) + " of the " +
+           std::to_string(count) + " runs that had it, the floor is " + std::to_string(floor);
+  }
+  return "";
+}
+
 }  // namespace
 
 void conclude_deaths() {
@@ -115,6 +187,34 @@ Simulated simulate(const Plan& plan, std::uint64_t seed) {
   one.run = sim::simulated::run(plan);
   one.judgement = judge(one.run.history, *std::exchange(one.run.facts, std::nullopt));
   return one;
+}
+
+void on_all_cores(std::uint64_t count, const std::function<bool(std::uint64_t)>& work,
+                  const std::function<void(std::uint64_t)>& watch) {
+  constexpr std::chrono::milliseconds kLook{200};
+  std::atomic<std::uint64_t> next = 0, done = 0;
+  std::atomic<bool> enough = false;
+  const auto take = [&] {
+    for (auto i = next++; i < count && !enough; i = next++) {
+      try {
+        if (!work(i)) enough = true;
+      } catch (...) {
+        enough = true;
+        throw;
+      }
+      ++done;
+    }
+  };
+  std::vector<std::future<void>> threads;
+  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
+    threads.push_back(std::async(std::launch::async, take));
+  }
+  for (const auto& thread : threads) {
+    while (thread.wait_for(kLook) != std::future_status::ready) {
+      if (watch) watch(done);
+    }
+  }
+  for (auto& thread : threads) thread.get();
 }
 
 SimulateReport::SimulateReport(std::uint64_t seed, const Plan& plan, const Simulated& one,
@@ -156,78 +256,8 @@ void SimulateReport::add(const SimulateReport& other) {
 
 std::string SimulateReport::shortfall() const {
   if (runs == 0) return "nothing ran";
-  for (const auto& found :
-       {idle_runs_shortfall(), happenings_shortfall(), faults_shortfall()}) {
-    if (!found.empty()) return found;
-  }
-  return "";
-}
-
-/// One of many thousands of generated plans may have little else than faults.
-std::string SimulateReport::idle_runs_shortfall() const {
-  if (scripted || idle_runs * kRunsForAnIdleOne <= runs) return "";
-  return std::to_string(idle_runs) + " of " + std::to_string(runs) + " runs had fewer than " +
-         std::to_string(kFewAcquisitions) + " acquisitions, one in " +
-         std::to_string(kRunsForAnIdleOne) + " may";
-}
-
-std::string SimulateReport::happenings_shortfall() const {
-  struct Floor {
-    const char* what;
-    std::int64_t able;  ///< runs in which it can happen
-    std::int64_t from_runs, one_in;
-  };
-  const auto runs_with = [&](const char* what) { return count_of(with, what); };
-  const auto with_queues = runs_with("queues");
-  const auto with_together = runs_with("calls_for_several_locks");
-  const auto usual = [](const char* what, std::int64_t able) {
-    return Floor{what, able, kManyRuns, 4};
-  };
-  const auto rare = [](const char* what, std::int64_t able) {
-    return Floor{what, able, kRareRuns, kRareRuns};
-  };
-  // Where no call queues, no stream is open and none breaks, and no call has a turn; a call that
-  // leaves a queue passes the lock on, and deletes nothing.
-  const Floor floors[]{
-      usual("extensions", runs), usual("takeovers", runs), usual("losses", runs),
-      usual("hand_overs", runs), usual("held_too_long", runs),
-      usual("streams_broken", with_queues), usual("queue_turns", with_queues),
-      usual("queue_waits", with_queues), usual("queue_news", with_queues),
-      usual("queue_offers", with_queues), usual("queue_left", with_queues),
-      usual("streams_read_on", with_queues), usual("places_kept_by_extensions", with_queues),
-      usual("places_kept_by_grants", with_queues), usual("permit_calls", runs_with("permits")),
-      Floor{"permit_waits", runs_with("permits"), 100, 10}, usual("all_calls", with_together),
-      usual("terms", runs_with("leaders")),
-      Floor{"lost_while_others_waited", with_together, 100, 10},
-      usual("moves-while-held", runs_with("moves")),
-      usual("hand_overs_between_leases", runs_with("other_options")),
-      usual("tickets", runs_with("full_queues")),
-      usual("batches-of-fifty", runs_with("many_locks")),
-      rare("bounded_takeovers", runs), rare("late_wins", runs),
-      rare("denied_by_old_primaries", runs), rare("duplicate_keys", runs),
-      rare("extended_together", runs), rare("resurrected", runs - with_queues),
-      rare("losses_by_server", runs)};
-  for (const auto& [what, able, from_runs, one_in] : floors) {
-    const bool of_servers = took_effect.contains(what);
-    const std::int64_t seen = of_servers ? took_effect.at(what) : count_of(totals, what);
-    if (able < from_runs || seen * one_in >= able) continue;
-    return std::string(what) + " happened " + std::to_string(seen) + " times in " +
-           std::to_string(able) + " runs, the floor is " +
-           (one_in == 4 ? "a quarter" : "one in " + std::to_string(one_in));
-  }
-  return "";
-}
-
-/// The rarest fault takes effect in three of five runs that have it; of few runs chance takes
-/// more, so two standard deviations are left to it.
-std::string SimulateReport::faults_shortfall() const {
-  for (const auto& [kind, count] : enabled) {
-    const auto all = static_cast<double>(count);
-    const auto floor = static_cast<std::int64_t>(0.5 * all - std::sqrt(all));
-    const auto felt = count_of(bit, kind);
-    if (felt >= floor) continue;
-    return "the fault " + kind + " took effect in " + std::to_string(felt) + " of the " +
-           std::to_string(count) + " runs that had it, the floor is " + std::to_string(floor);
+  for (const auto& part : {idle_runs_shortfall, happenings_shortfall, faults_shortfall}) {
+    if (auto found = part(*this); !found.empty()) return found;
   }
   return "";
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -33,6 +34,13 @@ struct Simulated {
 /// with the seeds that ran, on the standard output and as the exit code.
 void conclude_deaths();
 
+/// Calls `work` for each number below `count`, on as many threads as there are cores, and returns
+/// when all have ended. Once it has returned false no other number is begun; so, too, if it throws,
+/// and the exception is thrown here. Meanwhile calls `watch`, if there is one, about five times a
+/// second from the caller's thread, with how many are done.
+void on_all_cores(std::uint64_t count, const std::function<bool(std::uint64_t)>& work,
+                  const std::function<void(std::uint64_t)>& watch = nullptr);
+
 struct SimulateReport : Sums {
   std::int64_t runs = 0;
   double virtual_s = 0;
@@ -54,11 +62,6 @@ struct SimulateReport : Sums {
   [[nodiscard]] CampaignAnswer answer() const;
   /// What keeps it from `holds`, or empty.
   [[nodiscard]] std::string shortfall() const;
-
- private:
-  [[nodiscard]] std::string idle_runs_shortfall() const;
-  [[nodiscard]] std::string happenings_shortfall() const;
-  [[nodiscard]] std::string faults_shortfall() const;
 };
 
 }  // namespace leasehold::properties

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "properties/generation/ranges.hpp"
+#include "properties/generation/plan_generator.hpp"
 #include "sim/virtual/world.hpp"
 
 namespace leasehold::properties {
@@ -11,61 +11,39 @@ namespace {
 
 using sim::FaultPlan;
 using sim::Plan;
-using sim::ProcessPlan;
-using sim::Waiting;
+using sim::Range;
 
 constexpr std::int64_t kWindow_ms = 400;    ///< faults begin in it
 constexpr std::int64_t kFaulty_ms = 1'600;  ///< and those that last have room to
 constexpr std::int64_t kLasting_ms = 700;
 constexpr std::int64_t kAmount = 350;
 
-ProcessPlan process(Waiting waiting, int callers) {
-  ProcessPlan p;
-  p.expiry_ms = 500;
-  p.wait_max_ms = 60;
-  p.hold_ms = 6;
-  p.waiting = waiting;
-  p.callers = callers;
-  p.acquire_timeout_ms = 800;
-  return p;
-}
-
-Plan base(std::uint64_t seed, int locks, std::vector<ProcessPlan> processes) {
-  Plan plan;
-  plan.seed = seed;
-  plan.locks = locks;
-  plan.faulty_ms = kFaulty_ms;
-  plan.ttl_at_once = seed % 2 == 0;
-  plan.failed_fetches = 25;
-  plan.stray_commands = true;
-  plan.processes = std::move(processes);
-  return plan;
-}
-
-std::vector<Plan> make_base_plans() {
-  const auto with = [](ProcessPlan p, auto change) {
-    change(p);
-    return p;
-  };
-  const auto long_holder = with(process(Waiting::adaptive, 1), [](ProcessPlan& p) {
-    p.long_hold_percent = 60;
-    p.long_hold_leases = 2;
-  });
-  const auto ended = with(process(Waiting::decorrelated, 2), [](ProcessPlan& p) {
-    p.max_holding_ms = 40;
-    p.hold_ms = 60;
-  });
-  const auto fast = with(process(Waiting::fixed, 1), [](ProcessPlan& p) {
-    p.drift_ppm = 4'000;
-    p.cancel_percent = 30;
-  });
-  const auto slow = with(fast, [](ProcessPlan& p) { p.drift_ppm = -4'000; });
-  return {base(11, 1, {process(Waiting::uniform, 1), process(Waiting::uniform, 1)}),
-          base(12, 1, {process(Waiting::queue, 2), process(Waiting::queue, 2)}),
-          base(13, 1, {long_holder, process(Waiting::full_jitter, 1)}),
-          base(14, 2, {ended, process(Waiting::uniform, 1), ended}),
-          base(15, 2, {fast, slow, process(Waiting::queue, 1)})};
-}
+constexpr const char* kBasePlans[] = {
+    // Some poll,
+    R"(seed 11
+locks 1
+process expiry=500 wait-max=60 hold=6 timeout=800
+process expiry=500 wait-max=60 hold=6 timeout=800)",
+    // queue,
+    R"(seed 12
+locks 1
+process expiry=500 wait-max=60 hold=6 timeout=800 waiting=queue callers=2
+process expiry=500 wait-max=60 hold=6 timeout=800 waiting=queue callers=2)",
+    // hold for long,
+    R"(seed 13
+locks 1
+process expiry=500 wait-max=60 hold=6 timeout=800 waiting=adaptive long=60 long-leases=2
+process expiry=500 wait-max=60 hold=6 timeout=800 waiting=full-jitter)",
+    // longer than they may,
+    R"(seed 14
+process expiry=500 wait-max=60 hold=60 timeout=800 waiting=decorrelated callers=2 max-holding=40
+process expiry=500 wait-max=60 hold=6 timeout=800
+process expiry=500 wait-max=60 hold=60 timeout=800 waiting=decorrelated callers=2 max-holding=40)",
+    // or by clocks that drift.
+    R"(seed 15
+process expiry=500 wait-max=60 hold=6 timeout=800 waiting=fixed cancel=30 drift=4000
+process expiry=500 wait-max=60 hold=6 timeout=800 waiting=fixed cancel=30 drift=-4000
+process expiry=500 wait-max=60 hold=6 timeout=800 waiting=queue)"};
 
 /// Time and size are of the kind's own range. What it hits, and whether a clock goes forward or
 /// back, changes from one fault to the next.
@@ -89,7 +67,17 @@ FaultPlan fault(FaultPlan::Kind kind, std::int64_t at_ms, std::int64_t number,
 }  // namespace
 
 const std::vector<Plan>& base_plans() {
-  static const std::vector<Plan> plans = make_base_plans();
+  static const auto plans = [] {
+    std::vector<Plan> all;
+    for (const char* text : kBasePlans) {
+      auto& plan = all.emplace_back(sim::plan_from_scn(text));
+      plan.faulty_ms = kFaulty_ms;
+      plan.ttl_at_once = plan.seed % 2 == 0;
+      plan.failed_fetches = 25;
+      plan.stray_commands = true;
+    }
+    return all;
+  }();
   return plans;
 }
 

@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include "properties/campaigns/simulate.hpp"
 
@@ -38,25 +36,16 @@ struct Tally {
   }
 };
 
-void run_all(const std::vector<sim::Plan>& plans, Tally& tally) {
-  std::atomic<std::size_t> next = 0;
-  std::vector<std::jthread> threads;
-  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
-    threads.emplace_back([&] {
-      for (auto at = next++; at < plans.size(); at = next++) {
-        tally.add(plans[at], simulate(plans[at]));
-      }
-    });
-  }
-}
-
 /// All of them with --long; else each of a few hundred parts, another kind and time each.
 TEST(SingleFaults, NoneBreaksAGuaranteeAtAnyEvent) {
   constexpr std::size_t kUsually = 61;
   const bool all = std::getenv("LEASEHOLD_LONG") != nullptr;
   const auto plans = single_fault_plans(all ? 1 : kUsually);
   Tally tally;
-  run_all(plans, tally);
+  on_all_cores(plans.size(), [&](std::uint64_t i) {
+    tally.add(plans[i], simulate(plans[i]));
+    return true;
+  });
   std::printf("%zu runs\n", plans.size());
   for (const auto& [kind, seen] : tally.kinds) {
     std::printf("%8lld runs, took effect in %lld: %s\n", static_cast<long long>(seen.runs),

@@ -46,15 +46,15 @@ std::optional<MemorySample> weigh(pid_t pid, double at_s) {
   std::ifstream status(proc + "/status");
   MemorySample w{at_s};
   for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) w.resident_kib = std::stod(line.substr(6));
-    if (line.starts_with("RssAnon:")) w.anonymous_kib = std::stod(line.substr(8));
+    if (line.starts_with("VmRSS:")) w.values[kResident_kib] = std::stod(line.substr(6));
+    if (line.starts_with("RssAnon:")) w.values[kAnonymous_kib] = std::stod(line.substr(8));
   }
   std::error_code gone;
   for (auto at = fs::directory_iterator(proc + "/fd", gone); !gone && at != end(at);) {
-    ++w.descriptors;
+    ++w.values[kDescriptors];
     at.increment(gone);
   }
-  if (gone || w.resident_kib == 0) return std::nullopt;
+  if (gone || w.values[kResident_kib] == 0) return std::nullopt;
   return w;
 }
 
@@ -65,34 +65,29 @@ std::optional<MemorySample> weigh_tree(const sim::live::ProcessTable& table, pid
   auto sum = weigh(root, at_s);
   for (const pid_t pid : table.tree(root)) {
     const auto w = pid == root || !sum ? std::nullopt : weigh(pid, at_s);
-    if (!w) continue;
-    sum->resident_kib += w->resident_kib;
-    sum->anonymous_kib += w->anonymous_kib;
-    sum->descriptors += w->descriptors;
+    for (std::size_t m = 0; w && m < kMeasures.size(); ++m) sum->values[m] += w->values[m];
   }
   return sum;
 }
 
 MemorySample mean_of(const std::vector<MemorySample>& all) {
-  MemorySample sum;
+  MemorySample mean;
   for (const MemorySample& w : all) {
-    sum.at_s += w.at_s;
-    sum.resident_kib += w.resident_kib;
-    sum.anonymous_kib += w.anonymous_kib;
-    sum.descriptors += w.descriptors;
+    mean.at_s += w.at_s / static_cast<double>(all.size());
+    for (std::size_t m = 0; m < kMeasures.size(); ++m) {
+      mean.values[m] += w.values[m] / static_cast<double>(all.size());
+    }
   }
-  const auto n = static_cast<double>(all.size());
-  return {sum.at_s / n, sum.resident_kib / n, sum.anonymous_kib / n, sum.descriptors / n};
+  return mean;
 }
 
 /// The trend of minutes, because samples of every few seconds are hardly independent.
-Trend trend_from(double from_s, const std::vector<MemorySample>& course,
-                 double MemorySample::*what) {
+Trend trend_from(double from_s, const std::vector<MemorySample>& course, std::size_t what) {
   std::vector<double> at, values;
   for (const MemorySample& minute : course) {
     if (minute.at_s < from_s) continue;
     at.push_back(minute.at_s);
-    values.push_back(minute.*what);
+    values.push_back(minute.values[what]);
   }
   return trend(at, values);
 }
@@ -123,9 +118,9 @@ class MemorySampler {
       for (const MemorySample& w : all) minutes[static_cast<int>(w.at_s / 60)].push_back(w);
     }
     for (const auto& [minute, weighed] : minutes) growth.course.push_back(mean_of(weighed));
-    growth.resident_kib = trend_from(from, growth.course, &MemorySample::resident_kib);
-    growth.anonymous_kib = trend_from(from, growth.course, &MemorySample::anonymous_kib);
-    growth.descriptors = trend_from(from, growth.course, &MemorySample::descriptors);
+    for (std::size_t m = 0; m < kMeasures.size(); ++m) {
+      growth.trends[m] = trend_from(from, growth.course, m);
+    }
     return growth;
   }
 
@@ -192,13 +187,13 @@ Finding growth_finding(const Growth& growth, double elapsed_s, bool foreign) {
     return found;
   }
   found.checked = growth.measured;
-  const auto& kib = growth.anonymous_kib;
+  const auto &kib = growth.trends[kAnonymous_kib], &descriptors = growth.trends[kDescriptors];
   const double theirs = foreign ? kMostGrowthOfTheirs * kib.mean : 0;
   if (kib.grew(std::max(kMostGrowth_kib, theirs))) {
     found.why = "anonymous memory grew by " + std::to_string(std::llround(kib.growth)) +
                 " KiB of " + std::to_string(std::llround(kib.mean)) + " a process";
-  } else if (growth.descriptors.grew(kMostDescriptors)) {
-    found.why = "descriptors grew by " + std::to_string(growth.descriptors.growth) + " a process";
+  } else if (descriptors.grew(kMostDescriptors)) {
+    found.why = "descriptors grew by " + std::to_string(descriptors.growth) + " a process";
   }
   if (!found.why.empty()) found.verdict = model::Verdict::violated;
   return found;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <vector>
 
@@ -17,14 +18,15 @@ namespace leasehold::properties {
 /// In less time pools and caches still fill, so that growth shows nothing.
 inline constexpr int kShortestSoakMinutes = 20;
 
-/// One process with all that it started, or the mean of several, from /proc. Memory that is
-/// resident and not anonymous is pages of the program's files, read when their code first runs: it
-/// is bounded, and no leak.
+/// What is measured. Memory that is resident and not anonymous is pages of the program's files, read
+/// when their code first runs: it is bounded, and no leak.
+enum Measure { kResident_kib, kAnonymous_kib, kDescriptors };
+inline constexpr std::array kMeasures{"resident_kib", "anonymous_kib", "descriptors"};
+
+/// One process with all that it started, or the mean of several, from /proc.
 struct MemorySample {
   double at_s = 0;
-  double resident_kib = 0;
-  double anonymous_kib = 0;
-  double descriptors = 0;
+  std::array<double, kMeasures.size()> values = {};
 };
 
 /// The course of a value, as the mean of the measured processes, from a quarter of the run on,
@@ -45,7 +47,7 @@ struct Trend {
 /// How the processes grew that lived from the first quarter's end to the end.
 struct Growth {
   int measured = 0;  ///< of them
-  Trend resident_kib, anonymous_kib, descriptors;
+  std::array<Trend, kMeasures.size()> trends = {};
   std::vector<MemorySample> course;  ///< their mean, minute by minute, from the start on
 };
 

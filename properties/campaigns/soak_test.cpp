@@ -40,7 +40,7 @@ TEST(Growth, IsKnownOfALongRunAlone) {
   EXPECT_EQ(verdict(growth, 60), model::Verdict::holds);
   EXPECT_EQ(verdict(growth, 19), model::Verdict::unknown);
   EXPECT_EQ(verdict({}, 60), model::Verdict::unknown) << "no process was measured";
-  growth.descriptors = {.mean = 30, .growth = 1, .error = 0.1};
+  growth.trends[kDescriptors] = {.mean = 30, .growth = 1, .error = 0.1};
   EXPECT_EQ(verdict(growth, 60), model::Verdict::violated);
 }
 

@@ -174,9 +174,7 @@ class Run {
     ++report_.cases;
     report_.processes = std::max(report_.processes, static_cast<int>(one.plan.processes.size()));
     report_.locks = std::max(report_.locks, one.plan.locks);
-    const bool failed = !stop_() && std::any_of(findings.begin(), findings.end(), [](auto& f) {
-      return f.verdict != Verdict::holds && !f.never_tested() && !f.only_stalled();
-    });
+    const bool failed = !stop_() && std::ranges::any_of(findings, is_against);
     report_.failed += failed ? 1 : 0;
     std::string folder;
     if (failed) folder = keep(one, history, findings);
@@ -317,7 +315,7 @@ class Run {
 
   std::string why_no_g8() const {
     const auto needed = seconds_for_g8(options_);
-    if (options_.set.ttl_period_ms <= kOwnTtlPeriod_ms || options_.seconds >= needed) return "";
+    if (!has_slow_ttl(options_) || options_.seconds >= needed) return "";
     return ": the TTL monitor runs once in " + std::to_string(options_.set.ttl_period_ms / 1'000) +
            " s here, so it needs --seconds " + std::to_string(needed);
   }
@@ -393,8 +391,7 @@ std::vector<VerifyCase> cases_of(const VerifyOptions& options) {
   for (int i = first; i < (options.only_case ? first + 1 : all); ++i) {
     VerifyCase one{i, options.plan ? *options.plan : drawn_plan(options, i, times.case_s)};
     if (options.plan) one.plan.seed += static_cast<std::uint64_t>(i);
-    const bool slow = options.set.ttl_period_ms > kOwnTtlPeriod_ms;
-    one.settles = options.plan || !slow || (times.settles && i + 1 >= all);
+    one.settles = options.plan || !has_slow_ttl(options) || (times.settles && i + 1 >= all);
     cases.push_back(std::move(one));
   }
   return cases;

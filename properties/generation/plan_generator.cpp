@@ -4,7 +4,7 @@
 #include <leasehold/lock_options.hpp>
 #include <utility>
 
-#include "properties/generation/ranges.hpp"
+#include "model/spec/lock_rules.hpp"
 #include "sim/plan/lock_registry.hpp"
 #include "sim/plan/random.hpp"
 
@@ -70,6 +70,13 @@ struct Ranges {
   int healthy_percent;
 };
 
+/// How many leases a long holding of this lock may last. One without extension has to be over
+/// within its lease, as published.
+int long_hold_leases(const std::string& lock) {
+  const auto known = model::lock_named(lock);
+  return !known || model::rules_of(*known).extends ? 2 : 1;
+}
+
 /// Renewals of a queued call, in longest pauses of a polling one.
 constexpr std::int64_t kRenewalPauses = 10;
 
@@ -108,63 +115,6 @@ const Ranges& ranges_for(Manner manner) {
   return manner == Manner::live ? live : simulated;
 }
 
-class Generator {
- public:
-  Generator(const Numbers& numbers, const PlanLimits& limits)
-      : in_(numbers), limits_(limits), ranges_(ranges_for(limits.manner)) {}
-
-  Plan read();
-
- private:
-  ProcessPlan read_process(bool drifts);
-  void read_kinds(int from, int to);
-  [[nodiscard]] std::int64_t read_count(FaultKind kind);
-  [[nodiscard]] std::int64_t read_live_count(FaultKind kind);
-  void read_fault(FaultKind kind);
-  void read_healthy();
-  void read_triggered();
-  void read_permits();
-  void read_together_and_leads();
-  void read_options();
-  void read_full_queues();
-  void read_many_locks();
-  void read_defaults();
-  void read_world();
-  template <typename Choice>
-  std::vector<Choice> read_some(const std::vector<Choice>& all);
-
-  Reader in_;
-  const PlanLimits& limits_;
-  const Ranges& ranges_;
-  Plan plan_;
-};
-
-ProcessPlan Generator::read_process(bool drifts) {
-  ProcessPlan p;
-  p.expiry_ms = ranges_.expiry_ms.read(in_);
-  p.wait_min_ms = in_.between(1, 10);
-  p.wait_max_ms = p.wait_min_ms + in_.within(ranges_.longer_wait_ms);
-  p.hold_ms = in_.within(ranges_.hold_ms);
-  const auto& [few, one_in, many] = ranges_.long_hold_percent;
-  const bool often =
-      one_in > 0 && in_.share(1, one_in) && p.expiry_ms <= ranges_.expiry_ms.usual.high;
-  p.long_hold_percent = static_cast<int>(in_.within(often ? many : few));
-  p.single_attempt_percent = static_cast<int>(in_.between(0, 20));
-  p.cancel_percent = static_cast<int>(in_.between(0, 10));
-  p.acquire_timeout_ms = in_.between(300, 4'000);
-  if (drifts) p.drift_ppm = in_.between(-4'000, 4'000);  // within max_drift, 5,000
-  const auto waiting = in_.between(0, static_cast<int>(sim::Waiting::queue));
-  p.waiting = limits_.waitings[static_cast<std::size_t>(waiting) % limits_.waitings.size()];
-  // Queued calls hear of their turn; renewals as frequent as polls would hide what they miss.
-  if (p.waiting == sim::Waiting::queue) p.wait_max_ms *= kRenewalPauses;
-  // One caller is twice as likely as each other number.
-  p.callers = static_cast<int>(std::max<std::int64_t>(in_.between(0, ranges_.most_callers), 1));
-  if (in_.chance(ranges_.few_hand_overs_percent)) {
-    p.hand_overs = static_cast<int>(in_.within(ranges_.few_hand_overs));
-  }
-  return p;
-}
-
 /// There is about one fault of this kind in this many ms of a live run.
 std::int64_t interval_ms(FaultKind kind, Reader& in, int locks, bool foreign) {
   if (sim::about(kind).stops_writes) return 15'000;
@@ -181,309 +131,349 @@ std::int64_t interval_ms(FaultKind kind, Reader& in, int locks, bool foreign) {
   }
 }
 
-std::int64_t Generator::read_live_count(FaultKind kind) {
-  // Half of them in each plan, so that locks work most of the time. Two primaries always, because
-  // other faults often prevent that election.
-  const bool always = !sim::about(kind).stops_writes || kind == FaultKind::two_primaries;
-  if (!always && in_.chance(50)) return 0;
-  const auto interval = interval_ms(kind, in_, plan_.locks, limits_.foreign);
-  return std::max<std::int64_t>(limits_.faulty_ms / interval, 1);
-}
+class Generator {
+ public:
+  Generator(const Numbers& numbers, const PlanLimits& limits)
+      : in_(numbers), limits_(limits), ranges_(ranges_for(limits.manner)) {}
 
-/// How many faults of this kind the plan has.
-std::int64_t Generator::read_count(FaultKind kind) {
-  constexpr int kKindPercent = 35;
-  const bool asked =
-      limits_.groups.contains(sim::group_of(kind)) && sim::harm_of(kind) == sim::Harm::none;
-  if (limits_.manner == Manner::live) return asked ? read_live_count(kind) : 0;
-  const bool drawn = in_.chance(kKindPercent) && asked;
-  const bool wanted = limits_.only ? *limits_.only == kind : drawn;
-  return wanted ? in_.between(1, 4) : 0;
-}
-
-void Generator::read_fault(FaultKind kind) {
-  // Longer than most leases, because a real process hardly notices shorter pauses.
-  constexpr Range kLivePause_ms{1'200, 4'500};
-  FaultPlan f;
-  f.kind = kind;
-  const auto last = std::max(plan_.faulty_ms - ranges_.after_faults_ms, ranges_.before_faults_ms);
-  f.at_ms = in_.between(ranges_.before_faults_ms, last);
-  f.pick = in_.between(0, ranges_.picks);
-  const auto ranges = ranges_of(kind, plan_.clock_margin_ms);
-  const bool live_pause = kind == FaultKind::pause && limits_.manner == Manner::live;
-  f.for_ms = in_.choice(live_pause ? kLivePause_ms : ranges.for_ms);
-  f.amount = in_.choice(ranges.amount);
-  plan_.faults.push_back(f);
-}
-
-void Generator::read_kinds(int from, int to) {
-  for (int k = from; k < to; ++k) {
-    const auto kind = static_cast<FaultKind>(k);
-    const auto count = read_count(kind);
-    for (std::int64_t i = 0; i < count; ++i) read_fault(kind);
+  Plan read() {
+    constexpr int kForeignLongHolds = 3;  ///< times as many
+    // From here on kinds are read last, so that seeds keep their meaning.
+    constexpr int kReadLast = static_cast<int>(FaultKind::wall_clock) + 1;
+    constexpr int kMaxHoldingPercent = 25;
+    constexpr int kTriggeredPercent = 80;  ///< of the plans that are not healthy: two of three
+    plan_.lock = limits_.lock;
+    plan_.seed = static_cast<std::uint64_t>(in_.between(0, 1'000'000'000));
+    plan_.faulty_ms = limits_.faulty_ms;
+    plan_.locks = static_cast<int>(in_.within(limits_.locks));
+    plan_.clock_margin_ms = ranges_.clock_margin_ms.read(in_);
+    const auto processes = in_.within(limits_.processes);
+    const bool drifts = in_.chance(ranges_.drifting_percent);
+    for (std::int64_t i = 0; i < processes; ++i) plan_.processes.push_back(read_process(drifts));
+    read_kinds(0, kReadLast);
+    for (auto& p : plan_.processes) {
+      p.long_hold_leases = limits_.foreign ? 2 : long_hold_leases(limits_.lock);
+      if (limits_.foreign) p.long_hold_percent *= kForeignLongHolds;
+      // Shorter than its long holdings, often.
+      if (in_.chance(kMaxHoldingPercent)) p.max_holding_ms = in_.between(50, p.expiry_ms);
+    }
+    read_kinds(kReadLast, sim::kFaultKinds);
+    const bool faulty = is_faulty();
+    const bool healthy = faulty && in_.chance(ranges_.healthy_percent);
+    if (healthy) read_healthy();
+    if (faulty && !healthy && !live_ && in_.chance(kTriggeredPercent)) read_triggered();
+    read_permits();
+    read_together_and_leads();
+    if (faulty && is_ours() && !live_) {
+      read_options();
+      const auto drawn = in_.between(0, 99);
+      const auto& ways = limits_.waitings;
+      const bool may_queue = std::find(ways.begin(), ways.end(), sim::Waiting::queue) != ways.end();
+      if (drawn >= 93 && drawn < 96 && may_queue) read_full_queues();
+      auto& last = plan_.processes.back();
+      if (drawn == 92) last.old_release = last.waiting != sim::Waiting::queue;
+      if (drawn == 96 || drawn == 97) read_many_locks();
+      if (drawn > 97) read_defaults();
+    }
+    read_world();
+    std::stable_sort(plan_.faults.begin(), plan_.faults.end(),
+                     [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });
+    return std::move(plan_);
   }
-}
 
-/// Leaves out faults of servers and links, and those that begin at a command because they are many;
-/// and lets holders die.
-void Generator::read_healthy() {
-  std::erase_if(plan_.faults, [](const FaultPlan& f) {
-    const bool of_process = f.kind == FaultKind::crash || f.kind == FaultKind::pause ||
-                            f.kind == FaultKind::suspend;
-    return !of_process || f.on != FaultPlan::Command::none;
-  });
-  const auto count = in_.between(2, 5);
-  for (std::int64_t i = 0; i < count; ++i) read_fault(FaultKind::crash);
-}
-
-/// Half of them, and at least one.
-template <typename Choice>
-std::vector<Choice> Generator::read_some(const std::vector<Choice>& all) {
-  std::vector<Choice> some;
-  for (const auto& one : all) {
-    if (in_.chance(50)) some.push_back(one);
+ private:
+  [[nodiscard]] bool is_ours() const {
+    return !limits_.foreign && !sim::lock_under_test(plan_.lock).is_published();
   }
-  const auto& any = in_.one_of(all);
-  if (some.empty()) some.push_back(any);
-  return some;
-}
+  [[nodiscard]] bool is_faulty() const { return !limits_.only && !limits_.groups.empty(); }
 
-/// Faults that begin when a command is sent or answered, because a fault and a command seldom meet
-/// within a few ms. Such a plan has no others, because those end most of what these bring about. It
-/// has some kinds and some commands, and faults of one length.
-void Generator::read_triggered() {
-  using enum FaultPlan::Kind;
-  using Command = FaultPlan::Command;
-  constexpr Range kLong_ms{200, 2'500};
-  constexpr int kLongestShort = 11;  // a power of two
-  constexpr int kLongPercent = 30, kReplyPercent = 30;
-  constexpr std::int64_t kFewest = 30, kMost = 100;  // most meet nothing that a planted error needs
-  std::vector<FaultKind> asked{lost_replies, late_requests, cut_link, refuse_link,
-                               slow_link,    pause,         crash,    two_primaries,
-                               step_up,      errors,        force_release};
-  std::erase_if(asked, [&](FaultKind k) { return !limits_.groups.contains(sim::group_of(k)); });
-  if (asked.empty()) return;
-  plan_.faults.clear();
-  const auto kinds = read_some<FaultKind>(asked);
-  // Attempts are far more frequent than all others: they are one command of six.
-  const auto commands = read_some<Command>({Command::acquire, Command::extend, Command::remove,
-                                            Command::hand_over, Command::pass_on, Command::look});
-  const auto short_ms = [this] {
-    return in_.between(1, std::int64_t{1} << in_.between(0, kLongestShort));
-  };
-  const bool long_ones = in_.chance(kLongPercent);
-  for (auto left = in_.between(kFewest, kMost); left > 0; --left) {
+  ProcessPlan read_process(bool drifts) {
+    ProcessPlan p;
+    p.expiry_ms = ranges_.expiry_ms.read(in_);
+    p.wait_min_ms = in_.between(1, 10);
+    p.wait_max_ms = p.wait_min_ms + in_.within(ranges_.longer_wait_ms);
+    p.hold_ms = in_.within(ranges_.hold_ms);
+    const auto& [few, one_in, many] = ranges_.long_hold_percent;
+    const bool often =
+        one_in > 0 && in_.share(1, one_in) && p.expiry_ms <= ranges_.expiry_ms.usual.high;
+    p.long_hold_percent = static_cast<int>(in_.within(often ? many : few));
+    p.single_attempt_percent = static_cast<int>(in_.between(0, 20));
+    p.cancel_percent = static_cast<int>(in_.between(0, 10));
+    p.acquire_timeout_ms = in_.between(300, 4'000);
+    if (drifts) p.drift_ppm = in_.between(-4'000, 4'000);  // within max_drift, 5,000
+    const auto waiting = in_.between(0, static_cast<int>(sim::Waiting::queue));
+    p.waiting = limits_.waitings[static_cast<std::size_t>(waiting) % limits_.waitings.size()];
+    // Queued calls hear of their turn; renewals as frequent as polls would hide what they miss.
+    if (p.waiting == sim::Waiting::queue) p.wait_max_ms *= kRenewalPauses;
+    // One caller is twice as likely as each other number.
+    p.callers = static_cast<int>(std::max<std::int64_t>(in_.between(0, ranges_.most_callers), 1));
+    if (in_.chance(ranges_.few_hand_overs_percent)) {
+      p.hand_overs = static_cast<int>(in_.within(ranges_.few_hand_overs));
+    }
+    return p;
+  }
+
+  std::int64_t read_live_count(FaultKind kind) {
+    // Half of them in each plan, so that locks work most of the time. Two primaries always, because
+    // other faults often prevent that election.
+    const bool always = !sim::about(kind).stops_writes || kind == FaultKind::two_primaries;
+    if (!always && in_.chance(50)) return 0;
+    const auto interval = interval_ms(kind, in_, plan_.locks, limits_.foreign);
+    return std::max<std::int64_t>(limits_.faulty_ms / interval, 1);
+  }
+
+  /// How many faults of this kind the plan has.
+  std::int64_t read_count(FaultKind kind) {
+    constexpr int kKindPercent = 35;
+    const bool asked =
+        limits_.groups.contains(sim::group_of(kind)) && sim::harm_of(kind) == sim::Harm::none;
+    if (live_) return asked ? read_live_count(kind) : 0;
+    const bool drawn = in_.chance(kKindPercent) && asked;
+    const bool wanted = limits_.only ? *limits_.only == kind : drawn;
+    return wanted ? in_.between(1, 4) : 0;
+  }
+
+  void read_fault(FaultKind kind) {
+    // Longer than most leases, because a real process hardly notices shorter pauses.
+    constexpr Range kLivePause_ms{1'200, 4'500};
     FaultPlan f;
-    f.kind = in_.one_of(kinds);
-    f.on = in_.one_of(commands);
-    f.nth = in_.between(1, 2);
-    f.at_reply = in_.chance(kReplyPercent);
-    f.at_ms = in_.between(0, plan_.faulty_ms - 1);
-    const auto process = in_.between(0, static_cast<std::int64_t>(plan_.processes.size()) - 1);
-    if (in_.chance(50)) f.process = process;
+    f.kind = kind;
+    const auto last = std::max(plan_.faulty_ms - ranges_.after_faults_ms, ranges_.before_faults_ms);
+    f.at_ms = in_.between(ranges_.before_faults_ms, last);
     f.pick = in_.between(0, ranges_.picks);
-    const auto ranges = ranges_of(f.kind, plan_.clock_margin_ms);
-    // An old primary is met only if it stays one for some time.
-    const bool long_one = long_ones || sim::about(f.kind).stops_writes;
-    const auto for_ms = long_one ? in_.within(kLong_ms) : short_ms();
-    if (ranges.for_ms.high > 0) f.for_ms = for_ms;
+    const auto ranges = ranges_of(kind, plan_.clock_margin_ms);
+    const bool live_pause = kind == FaultKind::pause && live_;
+    f.for_ms = in_.choice(live_pause ? kLivePause_ms : ranges.for_ms);
     f.amount = in_.choice(ranges.amount);
     plan_.faults.push_back(f);
   }
-}
 
-/// Some of its processes call for permits instead of locks. In three of four such plans they hold
-/// long, and more wait than there are permits, long and beside slots that come and go: only where
-/// nothing is disturbed for seconds must a call notice a free slot in time.
-void Generator::read_permits() {
-  const int one_in = limits_.manner == Manner::live ? 3 : 4;
-  const bool has_semaphores = !limits_.foreign && !sim::lock_under_test(plan_.lock).is_published();
-  if (!has_semaphores || !in_.share(1, one_in)) return;
-  const auto permits = static_cast<int>(in_.between(1, 3));
-  const bool patient = in_.chance(75);
-  const bool faulty = !limits_.only && !limits_.groups.empty();
-  if (patient && faulty && limits_.manner == Manner::simulated) read_healthy();
-  for (auto& p : plan_.processes) {
-    if (!in_.chance(60)) continue;
-    p.permits = permits;
-    if (!patient) continue;
-    p.callers = limits_.manner == Manner::live ? 1 : static_cast<int>(in_.between(2, 3));
-    p.acquire_timeout_ms *= 4;
-    p.single_attempt_percent /= 4;
-    p.long_hold_percent = static_cast<int>(in_.between(30, 90));
-    p.long_hold_leases = static_cast<int>(in_.between(2, 5));
-    p.max_holding_ms = 0;
-  }
-}
-
-/// Some of its processes want two locks or more at once, and some stand for election.
-void Generator::read_together_and_leads() {
-  const int one_in = limits_.manner == Manner::live ? 3 : 6;
-  const bool ours = !limits_.foreign && !sim::lock_under_test(plan_.lock).is_published();
-  if (!ours || !in_.share(1, one_in)) return;
-  plan_.locks = std::max(plan_.locks, static_cast<int>(in_.between(1, 3)));
-  for (auto& p : plan_.processes) {
-    const auto drawn = in_.between(0, 5);
-    const auto together = static_cast<int>(in_.between(2, 3));
-    if (p.permits > 0) continue;
-    if (drawn < 2 && plan_.locks > 1) p.together = std::min(together, plan_.locks);
-    if (drawn == 2 || drawn == 3) p.leads = true;
-  }
-  // One of several is lost.
-  constexpr auto kForced = FaultKind::force_release;
-  const bool forced = !limits_.only && limits_.groups.contains(sim::group_of(kForced)) &&
-                      limits_.manner == Manner::simulated;
-  for (int i = 0; forced && i < 3; ++i) read_fault(kForced);
-}
-
-/// Settings that few plans need, each of some processes; and callers of one process that differ.
-void Generator::read_options() {
-  constexpr std::int64_t kMostDrift_ppm = 40'000;
-  for (auto& p : plan_.processes) {
-    const auto max_drift = in_.between(0, 4 * kMostDrift_ppm);
-    if (max_drift <= kMostDrift_ppm) {
-      p.drift_ppm = p.drift_ppm * max_drift / p.max_drift_ppm;
-      p.max_drift_ppm = max_drift;
+  void read_kinds(int from, int to) {
+    for (int k = from; k < to; ++k) {
+      const auto kind = static_cast<FaultKind>(k);
+      const auto count = read_count(kind);
+      for (std::int64_t i = 0; i < count; ++i) read_fault(kind);
     }
-    const auto timeout = in_.between(p.expiry_ms / 10, p.expiry_ms / 2 - 1);
-    if (in_.chance(20)) p.operation_timeout_ms = timeout;
-    const auto cadence = in_.between(p.expiry_ms / 6, p.expiry_ms * 7 / 10);
-    if (in_.chance(20)) p.extension_cadence_ms = cadence;
-    const auto workers = static_cast<int>(in_.between(1, 8));
-    if (in_.chance(20)) p.workers = workers;
-    const auto other = p.expiry_ms * in_.between(30, 300) / 100;
-    const auto margin = in_.between(plan_.clock_margin_ms, 2 * plan_.clock_margin_ms);
-    const auto holding = in_.between(50, other);
-    if (!in_.chance(40)) continue;
-    p.callers = std::max(p.callers, 2);
-    p.other_expiry_ms = std::max<std::int64_t>(other, 200);
-    if (in_.chance(50)) p.other_margin_ms = margin;
-    if (in_.chance(25)) p.other_max_holding_ms = holding;
   }
-}
 
-/// More processes queue for one lock than its queue has room for.
-void Generator::read_full_queues() {
-  const auto room = in_.between(1, 2);
-  plan_.locks = 1;
-  while (plan_.processes.size() < 5) plan_.processes.push_back(plan_.processes.front());
-  for (auto& p : plan_.processes) {
-    p.queue_room = room;
-    if (p.waiting == sim::Waiting::queue) continue;
-    p.waiting = sim::Waiting::queue;
-    p.wait_max_ms *= kRenewalPauses;
+  /// Leaves out faults of servers and links, and those that begin at a command because they are
+  /// many; and lets holders die.
+  void read_healthy() {
+    std::erase_if(plan_.faults, [](const FaultPlan& f) {
+      const bool of_process = f.kind == FaultKind::crash || f.kind == FaultKind::pause ||
+                              f.kind == FaultKind::suspend;
+      return !of_process || f.on != FaultPlan::Command::none;
+    });
+    const auto count = in_.between(2, 5);
+    for (std::int64_t i = 0; i < count; ++i) read_fault(FaultKind::crash);
   }
-}
 
-/// One process holds so many locks for so long that one command extends fifty and more.
-void Generator::read_many_locks() {
-  auto& p = plan_.processes.front();
-  p.together = plan_.locks = static_cast<int>(in_.between(52, 60));
-  p.permits = 0;
-  p.leads = false;
-  p.expiry_ms = in_.between(3'000, 5'000);
-  p.operation_timeout_ms = p.extension_cadence_ms = p.other_expiry_ms = 0;
-  p.max_holding_ms = in_.chance(30) ? p.expiry_ms : 0;
-  p.callers = 1;
-  p.acquire_timeout_ms = 8'000;
-  p.single_attempt_percent = p.cancel_percent = 0;
-  p.long_hold_percent = 100;
-  // The others leave it most of the locks.
-  for (std::size_t i = 1; i < plan_.processes.size(); ++i) {
-    plan_.processes[i].together = 0;
-    plan_.processes[i].callers = 1;
+  /// Half of them, and at least one.
+  template <typename Choice>
+  std::vector<Choice> read_some(const std::vector<Choice>& all) {
+    std::vector<Choice> some;
+    for (const auto& one : all) {
+      if (in_.chance(50)) some.push_back(one);
+    }
+    const auto& any = in_.one_of(all);
+    if (some.empty()) some.push_back(any);
+    return some;
   }
-}
 
-/// Each setting as it is where nobody sets it, of the lock and of a replica set. All times are
-/// longer with the leases, so that such a run has as many events as another.
-void Generator::read_defaults() {
-  constexpr std::int64_t kLonger = 20;
-  plan_.faulty_ms *= kLonger;
-  plan_.clock_margin_ms = LockOptions().clock_margin.count();
-  plan_.ttl_period_ms = 60'000;
-  plan_.election_timeout_ms = 10'000;
-  plan_.heartbeat_ms = sim::kOwnHeartbeat_ms;
-  for (auto& p : plan_.processes) {
-    const ProcessPlan drawn = std::exchange(p, {});
-    p.expiry_ms = LockOptions().expiry.count();
-    p.workers = 4;
-    p.callers = drawn.callers;
-    p.drift_ppm = std::clamp<std::int64_t>(drawn.drift_ppm, -4'000, 4'000);
-    p.hold_ms = drawn.hold_ms * kLonger;
-    p.long_hold_percent = drawn.long_hold_percent;
-    p.long_hold_leases = drawn.long_hold_leases;
-    p.acquire_timeout_ms = drawn.acquire_timeout_ms * kLonger;
-    p.permits = drawn.permits;
-    p.together = drawn.together;
-    p.leads = drawn.leads;
-    if (drawn.waiting != sim::Waiting::queue) continue;
-    p.waiting = sim::Waiting::queue;
-    p.wait_max_ms = 10'000;
+  /// Faults that begin when a command is sent or answered, because a fault and a command seldom
+  /// meet within a few ms. Such a plan has no others, because those end most of what these bring
+  /// about. It has some kinds and some commands, and faults of one length.
+  void read_triggered() {
+    using enum FaultPlan::Kind;
+    using Command = FaultPlan::Command;
+    constexpr Range kLong_ms{200, 2'500};
+    constexpr int kLongestShort = 11;  // a power of two
+    constexpr int kLongPercent = 30, kReplyPercent = 30;
+    // Most meet nothing that a planted error needs.
+    constexpr std::int64_t kFewest = 30, kMost = 100;
+    std::vector<FaultKind> asked{lost_replies, late_requests, cut_link, refuse_link,
+                                 slow_link,    pause,         crash,    two_primaries,
+                                 step_up,      errors,        force_release};
+    std::erase_if(asked, [&](FaultKind k) { return !limits_.groups.contains(sim::group_of(k)); });
+    if (asked.empty()) return;
+    plan_.faults.clear();
+    const auto kinds = read_some<FaultKind>(asked);
+    // Attempts are far more frequent than all others: they are one command of six.
+    const auto commands = read_some<Command>({Command::acquire, Command::extend, Command::remove,
+                                              Command::hand_over, Command::pass_on, Command::look});
+    const auto short_ms = [this] {
+      return in_.between(1, std::int64_t{1} << in_.between(0, kLongestShort));
+    };
+    const bool long_ones = in_.chance(kLongPercent);
+    for (auto left = in_.between(kFewest, kMost); left > 0; --left) {
+      FaultPlan f;
+      f.kind = in_.one_of(kinds);
+      f.on = in_.one_of(commands);
+      f.nth = in_.between(1, 2);
+      f.at_reply = in_.chance(kReplyPercent);
+      f.at_ms = in_.between(0, plan_.faulty_ms - 1);
+      const auto process = in_.between(0, static_cast<std::int64_t>(plan_.processes.size()) - 1);
+      if (in_.chance(50)) f.process = process;
+      f.pick = in_.between(0, ranges_.picks);
+      const auto ranges = ranges_of(f.kind, plan_.clock_margin_ms);
+      // An old primary is met only if it stays one for some time.
+      const bool long_one = long_ones || sim::about(f.kind).stops_writes;
+      const auto for_ms = long_one ? in_.within(kLong_ms) : short_ms();
+      if (ranges.for_ms.high > 0) f.for_ms = for_ms;
+      f.amount = in_.choice(ranges.amount);
+      plan_.faults.push_back(f);
+    }
   }
-  for (auto& f : plan_.faults) {
-    f.at_ms *= kLonger;
-    f.for_ms *= kLonger / 2;
-  }
-}
 
-/// What the servers and drivers of a virtual run are like. By the seed, which is a draw, so that
-/// seeds keep their meaning.
-void Generator::read_world() {
-  constexpr int kFailedFetches = 25;
-  plan_.shards = plan_.seed % 3 == 1 && plan_.lock == "leasehold" &&
-                 limits_.manner == Manner::simulated && plan_.heartbeat_ms < sim::kOwnHeartbeat_ms;
-  plan_.ttl_at_once = plan_.seed % 2 == 0;
-  plan_.failed_fetches = kFailedFetches;
-  plan_.stray_commands = true;
-}
+  /// Some of its processes call for permits instead of locks. In three of four such plans they hold
+  /// long, and more wait than there are permits, long and beside slots that come and go: only where
+  /// nothing is disturbed for seconds must a call notice a free slot in time.
+  void read_permits() {
+    const int one_in = live_ ? 3 : 4;
+    if (!is_ours() || !in_.share(1, one_in)) return;
+    const auto permits = static_cast<int>(in_.between(1, 3));
+    const bool patient = in_.chance(75);
+    if (patient && is_faulty() && !live_) read_healthy();
+    for (auto& p : plan_.processes) {
+      if (!in_.chance(60)) continue;
+      p.permits = permits;
+      if (!patient) continue;
+      p.callers = live_ ? 1 : static_cast<int>(in_.between(2, 3));
+      p.acquire_timeout_ms *= 4;
+      p.single_attempt_percent /= 4;
+      p.long_hold_percent = static_cast<int>(in_.between(30, 90));
+      p.long_hold_leases = static_cast<int>(in_.between(2, 5));
+      p.max_holding_ms = 0;
+    }
+  }
 
-Plan Generator::read() {
-  constexpr int kForeignLongHolds = 3;  ///< times as many
-  // From here on kinds are read last, so that seeds keep their meaning.
-  constexpr int kReadLast = static_cast<int>(FaultKind::wall_clock) + 1;
-  constexpr int kMaxHoldingPercent = 25;
-  constexpr int kTriggeredPercent = 80;  ///< of the plans that are not healthy: two of three
-  plan_.lock = limits_.lock;
-  plan_.seed = static_cast<std::uint64_t>(in_.between(0, 1'000'000'000));
-  plan_.faulty_ms = limits_.faulty_ms;
-  plan_.locks = static_cast<int>(in_.within(limits_.locks));
-  plan_.clock_margin_ms = ranges_.clock_margin_ms.read(in_);
-  const auto processes = in_.within(limits_.processes);
-  const bool drifts = in_.chance(ranges_.drifting_percent);
-  for (std::int64_t i = 0; i < processes; ++i) plan_.processes.push_back(read_process(drifts));
-  read_kinds(0, kReadLast);
-  for (auto& p : plan_.processes) {
-    p.long_hold_leases = limits_.foreign ? 2 : long_hold_leases(limits_.lock);
-    if (limits_.foreign) p.long_hold_percent *= kForeignLongHolds;
-    // Shorter than its long holdings, often.
-    if (in_.chance(kMaxHoldingPercent)) p.max_holding_ms = in_.between(50, p.expiry_ms);
+  /// Some of its processes want two locks or more at once, and some stand for election.
+  void read_together_and_leads() {
+    const int one_in = live_ ? 3 : 6;
+    if (!is_ours() || !in_.share(1, one_in)) return;
+    plan_.locks = std::max(plan_.locks, static_cast<int>(in_.between(1, 3)));
+    for (auto& p : plan_.processes) {
+      const auto drawn = in_.between(0, 5);
+      const auto together = static_cast<int>(in_.between(2, 3));
+      if (p.permits > 0) continue;
+      if (drawn < 2 && plan_.locks > 1) p.together = std::min(together, plan_.locks);
+      if (drawn == 2 || drawn == 3) p.leads = true;
+    }
+    // One of several is lost.
+    constexpr auto kForced = FaultKind::force_release;
+    const bool forced =
+        !limits_.only && limits_.groups.contains(sim::group_of(kForced)) && !live_;
+    for (int i = 0; forced && i < 3; ++i) read_fault(kForced);
   }
-  read_kinds(kReadLast, sim::kFaultKinds);
-  const bool faulty = !limits_.only && !limits_.groups.empty();
-  const bool healthy = faulty && in_.chance(ranges_.healthy_percent);
-  if (healthy) read_healthy();
-  const bool triggered = faulty && !healthy && limits_.manner == Manner::simulated;
-  if (triggered && in_.chance(kTriggeredPercent)) read_triggered();
-  read_permits();
-  read_together_and_leads();
-  const bool ours = !limits_.foreign && !sim::lock_under_test(plan_.lock).is_published();
-  if (faulty && ours && limits_.manner == Manner::simulated) {
-    read_options();
-    const auto drawn = in_.between(0, 99);
-    const auto& ways = limits_.waitings;
-    const bool may_queue = std::find(ways.begin(), ways.end(), sim::Waiting::queue) != ways.end();
-    if (drawn >= 93 && drawn < 96 && may_queue) read_full_queues();
-    auto& last = plan_.processes.back();
-    if (drawn == 92) last.old_release = last.waiting != sim::Waiting::queue;
-    if (drawn == 96 || drawn == 97) read_many_locks();
-    if (drawn > 97) read_defaults();
+
+  /// Settings that few plans need, each of some processes; and callers of one process that differ.
+  void read_options() {
+    constexpr std::int64_t kMostDrift_ppm = 40'000;
+    for (auto& p : plan_.processes) {
+      const auto max_drift = in_.between(0, 4 * kMostDrift_ppm);
+      if (max_drift <= kMostDrift_ppm) {
+        p.drift_ppm = p.drift_ppm * max_drift / p.max_drift_ppm;
+        p.max_drift_ppm = max_drift;
+      }
+      const auto timeout = in_.between(p.expiry_ms / 10, p.expiry_ms / 2 - 1);
+      if (in_.chance(20)) p.operation_timeout_ms = timeout;
+      const auto cadence = in_.between(p.expiry_ms / 6, p.expiry_ms * 7 / 10);
+      if (in_.chance(20)) p.extension_cadence_ms = cadence;
+      const auto workers = static_cast<int>(in_.between(1, 8));
+      if (in_.chance(20)) p.workers = workers;
+      const auto other = p.expiry_ms * in_.between(30, 300) / 100;
+      const auto margin = in_.between(plan_.clock_margin_ms, 2 * plan_.clock_margin_ms);
+      const auto holding = in_.between(50, other);
+      if (!in_.chance(40)) continue;
+      p.callers = std::max(p.callers, 2);
+      p.other_expiry_ms = std::max<std::int64_t>(other, 200);
+      if (in_.chance(50)) p.other_margin_ms = margin;
+      if (in_.chance(25)) p.other_max_holding_ms = holding;
+    }
   }
-  read_world();
-  std::stable_sort(plan_.faults.begin(), plan_.faults.end(),
-                   [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });
-  return std::move(plan_);
-}
+
+  /// More processes queue for one lock than its queue has room for.
+  void read_full_queues() {
+    const auto room = in_.between(1, 2);
+    plan_.locks = 1;
+    while (plan_.processes.size() < 5) plan_.processes.push_back(plan_.processes.front());
+    for (auto& p : plan_.processes) {
+      p.queue_room = room;
+      if (p.waiting == sim::Waiting::queue) continue;
+      p.waiting = sim::Waiting::queue;
+      p.wait_max_ms *= kRenewalPauses;
+    }
+  }
+
+  /// One process holds so many locks for so long that one command extends fifty and more.
+  void read_many_locks() {
+    auto& p = plan_.processes.front();
+    p.together = plan_.locks = static_cast<int>(in_.between(52, 60));
+    p.permits = 0;
+    p.leads = false;
+    p.expiry_ms = in_.between(3'000, 5'000);
+    p.operation_timeout_ms = p.extension_cadence_ms = p.other_expiry_ms = 0;
+    p.max_holding_ms = in_.chance(30) ? p.expiry_ms : 0;
+    p.callers = 1;
+    p.acquire_timeout_ms = 8'000;
+    p.single_attempt_percent = p.cancel_percent = 0;
+    p.long_hold_percent = 100;
+    // The others leave it most of the locks.
+    for (std::size_t i = 1; i < plan_.processes.size(); ++i) {
+      plan_.processes[i].together = 0;
+      plan_.processes[i].callers = 1;
+    }
+  }
+
+  /// Each setting as it is where nobody sets it, of the lock and of a replica set. All times are
+  /// longer with the leases, so that such a run has as many events as another.
+  void read_defaults() {
+    constexpr std::int64_t kLonger = 20;
+    plan_.faulty_ms *= kLonger;
+    plan_.clock_margin_ms = LockOptions().clock_margin.count();
+    plan_.ttl_period_ms = 60'000;
+    plan_.election_timeout_ms = 10'000;
+    plan_.heartbeat_ms = sim::kOwnHeartbeat_ms;
+    for (auto& p : plan_.processes) {
+      const ProcessPlan drawn = std::exchange(p, {});
+      p.expiry_ms = LockOptions().expiry.count();
+      p.workers = 4;
+      p.callers = drawn.callers;
+      p.drift_ppm = std::clamp<std::int64_t>(drawn.drift_ppm, -4'000, 4'000);
+      p.hold_ms = drawn.hold_ms * kLonger;
+      p.long_hold_percent = drawn.long_hold_percent;
+      p.long_hold_leases = drawn.long_hold_leases;
+      p.acquire_timeout_ms = drawn.acquire_timeout_ms * kLonger;
+      p.permits = drawn.permits;
+      p.together = drawn.together;
+      p.leads = drawn.leads;
+      if (drawn.waiting != sim::Waiting::queue) continue;
+      p.waiting = sim::Waiting::queue;
+      p.wait_max_ms = 10'000;
+    }
+    for (auto& f : plan_.faults) {
+      f.at_ms *= kLonger;
+      f.for_ms *= kLonger / 2;
+    }
+  }
+
+  /// What the servers and drivers of a virtual run are like. By the seed, which is a draw, so that
+  /// seeds keep their meaning.
+  void read_world() {
+    constexpr int kFailedFetches = 25;
+    plan_.shards = plan_.seed % 3 == 1 && plan_.lock == "leasehold" && !live_ &&
+                   plan_.heartbeat_ms < sim::kOwnHeartbeat_ms;
+    plan_.ttl_at_once = plan_.seed % 2 == 0;
+    plan_.failed_fetches = kFailedFetches;
+    plan_.stray_commands = true;
+  }
+
+  Reader in_;
+  const PlanLimits& limits_;
+  const bool live_ = limits_.manner == Manner::live;
+  const Ranges& ranges_;
+  Plan plan_;
+};
 
 }  // namespace
 
@@ -493,6 +483,12 @@ std::vector<sim::Waiting> drawn_waitings() {
     all.push_back(static_cast<sim::Waiting>(w));
   }
   return all;
+}
+
+FaultRanges ranges_of(sim::FaultPlan::Kind kind, std::int64_t clock_margin_ms) {
+  const auto& about = sim::about(kind);
+  if (kind != sim::FaultPlan::Kind::clock_jump) return {about.for_ms, about.amount};
+  return {about.for_ms, {-clock_margin_ms, clock_margin_ms}};
 }
 
 PlanLimits live_limits() {

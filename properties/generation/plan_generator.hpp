@@ -44,6 +44,13 @@ struct PlanLimits {
 /// Limits of live plans, which are larger.
 [[nodiscard]] PlanLimits live_limits();
 
+/// How long drawn faults of a kind last, and how large they are, for a plan with this clock margin;
+/// 0 to 0: the kind has no such number.
+struct FaultRanges {
+  sim::Range for_ms, amount;
+};
+[[nodiscard]] FaultRanges ranges_of(sim::FaultPlan::Kind kind, std::int64_t clock_margin_ms);
+
 /// Reads a plan from the numbers; after their end zeros follow, which stand for the least values.
 [[nodiscard]] sim::Plan plan_from(const Numbers& numbers, const PlanLimits& limits);
 

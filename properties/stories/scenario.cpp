@@ -29,10 +29,6 @@ bool is_promised(const std::string& lock, model::Check guarantee) {
   return !sim::promise_of(is_variant ? "leasehold" : lock, guarantee).empty();
 }
 
-bool is_broken_promise(const std::string& lock, const model::Finding& f) {
-  return f.verdict == model::Verdict::violated && is_promised(lock, f.check);
-}
-
 /// The comment lines before the first line of the plan, without their "# ".
 std::string comment_of(const std::string& head) {
   std::string about;
@@ -123,26 +119,21 @@ sim::Plan without_fault(sim::Plan plan) {
   return plan;
 }
 
-std::string broken_promises(const std::string& lock, const Judgement& judgement) {
-  std::string broken;
-  for (const auto& f : judgement.findings) {
-    if (is_broken_promise(lock, f))
-      broken += (broken.empty() ? "" : " ") + std::string(to_string(f.check));
+model::CheckSet broken_promises(const std::string& lock, const Judgement& judgement) {
+  model::CheckSet broken;
+  for (const auto check : violated(judgement.findings)) {
+    if (is_promised(lock, check)) broken.insert(check);
   }
   return broken;
 }
 
 model::CheckSet not_reproduced(const Scenario& scenario, const Judgement& judgement) {
-  model::CheckSet broken;
-  for (const auto& f : judgement.findings) {
-    if (is_broken_promise(scenario.plan.lock, f)) broken.insert(f.check);
-  }
-  return scenario.reproduces.without(broken);
+  return scenario.reproduces.without(broken_promises(scenario.plan.lock, judgement));
 }
 
 std::string verdict_line(const std::string& lock, const Judgement& judgement) {
   const auto broken = broken_promises(lock, judgement);
-  if (!broken.empty()) return "violated " + broken;
+  if (!broken.empty()) return "violated " + to_string(broken);
   const auto& form = judgement.findings.front();
   if (form.verdict != model::Verdict::holds) return "unknown: " + form.why;
   const bool tested = std::any_of(
@@ -166,9 +157,10 @@ std::string render_expectation(const Scenario& scenario) {
     const auto& one = runs[lock];
     out += "\nwith " + lock + "\n";
     for (const auto& line : transcript(one.run.history)) out += line + '\n';
+    const auto broken = broken_promises(lock, one.judgement);
     for (const auto& f : one.judgement.findings) {
-      if (is_broken_promise(lock, f))
-        out += std::string(to_string(f.check)) + " violated: " + with_short_names(f.why) + '\n';
+      if (!broken.contains(f.check)) continue;
+      out += std::string(to_string(f.check)) + " violated: " + with_short_names(f.why) + '\n';
     }
   }
   return out;

@@ -32,8 +32,8 @@ struct Scenario {
 /// The plan without the failure: no faults, and no steps that are the fault.
 [[nodiscard]] sim::Plan without_fault(sim::Plan plan);
 
-/// The promises that a lock did not keep, as "G1 G2"; empty: it kept all.
-[[nodiscard]] std::string broken_promises(const std::string& lock, const Judgement& judgement);
+/// The promises that a lock did not keep.
+[[nodiscard]] model::CheckSet broken_promises(const std::string& lock, const Judgement& judgement);
 
 /// The guarantees that the story has to break and its lock kept; empty: it reproduces all.
 [[nodiscard]] model::CheckSet not_reproduced(const Scenario& scenario,

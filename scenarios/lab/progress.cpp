@@ -5,12 +5,9 @@
 #include <sys/ioctl.h>
 #include <time.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <future>
-#include <thread>
 #include <vector>
 
 #include "cli/inherited.hpp"
@@ -121,33 +118,5 @@ void catch_interruptions() {
 }
 
 bool interrupted() { return came_s != 0; }
-
-void on_all_cores(std::uint64_t count, const std::function<bool(std::uint64_t)>& work,
-                  const std::function<void(std::uint64_t)>& watch) {
-  constexpr std::chrono::milliseconds kLook{200};
-  std::atomic<std::uint64_t> next = 0, done = 0;
-  std::atomic<bool> enough = false;
-  const auto take = [&] {
-    for (auto i = next++; i < count && !enough; i = next++) {
-      try {
-        if (!work(i)) enough = true;
-      } catch (...) {
-        enough = true;
-        throw;
-      }
-      ++done;
-    }
-  };
-  std::vector<std::future<void>> threads;
-  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
-    threads.push_back(std::async(std::launch::async, take));
-  }
-  for (const auto& thread : threads) {
-    while (thread.wait_for(kLook) != std::future_status::ready) {
-      if (watch) watch(done);
-    }
-  }
-  for (auto& thread : threads) thread.get();
-}
 
 }  // namespace leasehold::lab

@@ -46,11 +46,4 @@ void catch_interruptions();
 /// Whether such a signal came. Thread safety: any thread.
 [[nodiscard]] bool interrupted();
 
-/// Calls `work` for each number below `count`, on as many threads as there are cores, and returns
-/// when all have ended. Once it has returned false no other number is begun; so, too, if it throws,
-/// and the exception is thrown here. Meanwhile calls `watch`, if there is one, about five times a
-/// second from the caller's thread, with how many are done.
-void on_all_cores(std::uint64_t count, const std::function<bool(std::uint64_t)>& work,
-                  const std::function<void(std::uint64_t)>& watch = nullptr);
-
 }  // namespace leasehold::lab

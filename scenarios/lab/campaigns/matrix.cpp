@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "scenarios/lab/campaigns/matrix_run.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/report.hpp"
@@ -39,25 +38,6 @@ void write_scenarios(const properties::Matrix& matrix, const std::string& folder
   }
 }
 
-/// Prints both tables, and where they differ.
-int live_matrix(const std::string& json_file, const std::string& runs) {
-  const auto progress = [](std::size_t done, std::size_t all) {
-    fmt::print(stderr, "\r\x1b[K{} of {} live runs{}", done, all, done == all ? "\n" : "");
-  };
-  const auto simulated = run_matrix(kSeeds);
-  const auto live = run_live_matrix(runs, progress);
-  const auto c = compare(live, simulated);
-  fmt::print(
-      "{}\n{} cells hold in both worlds, {} are violated in both, {} violations of the "
-      "virtual world did not occur in the one live run\n",
-      to_markdown(live, 1), c.agree_to_hold, c.seen_in_both, c.only_virtual);
-  for (const auto& text : c.rare) fmt::print("rare: {}\n", text);
-  for (const auto& text : c.listed) fmt::print("listed beforehand: {}\n", text);
-  for (const auto& text : c.only_live) fmt::print("ONLY LIVE: {}\n", text);
-  write_json(json_file, lab::to_json(live));
-  return c.only_live.empty() ? kHolds : kViolated;
-}
-
 }  // namespace
 
 int matrix(const std::vector<std::string>& words) {
@@ -84,11 +64,21 @@ int matrix(const std::vector<std::string>& words) {
   require_writable("json", json_file);
   if (!scenarios.empty()) require_folder("scenarios", scenarios);
   if (!runs.empty()) require_folder("runs", runs);
-  if (world == "live") return live_matrix(json_file, runs);
   StatusLine line;
-  const auto found = run_matrix(kSeeds, [&](std::size_t done, std::size_t all) {
-    line.show(fmt::format("{} of {} rows", done, all));
-  });
+  const auto watch = [&](const char* what) {
+    return [&line, what](std::size_t done, std::size_t all) {
+      line.show(fmt::format("{} of {} {}", done, all, what));
+    };
+  };
+  const auto found = properties::run_matrix(kSeeds, watch("rows"));
+  if (world == "live") {
+    const auto live = properties::run_live_matrix(runs, watch("live runs"));
+    line.end();
+    const auto compared = compare(live, found);
+    fmt::print("{}\n{}", to_markdown(live, 1), compared.text);
+    write_json(json_file, to_json(live));
+    return compared.only_live ? kViolated : kHolds;
+  }
   line.end();
   const auto text = to_markdown(found, kSeeds);
   fmt::print("{}", text);

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "scenarios/lab/campaigns/matrix_run.hpp"
 #include "sim/plan/lock_registry.hpp"
 
 namespace leasehold::lab {
@@ -21,7 +20,7 @@ constexpr std::uint64_t kSeeds = 20;
 
 /// Made once: ctest starts a program for each test, so all that look at it are one test.
 const Matrix& matrix() {
-  static const Matrix found = run_matrix(kSeeds);
+  static const Matrix found = properties::run_matrix(kSeeds);
   return found;
 }
 

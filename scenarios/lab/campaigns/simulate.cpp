@@ -141,7 +141,7 @@ SimulateReport run(const SimulateCommand& a) {
     return !a.until_failure || of_one.failed.empty();
   };
   const auto count = a.file.empty() ? a.range.to - a.range.from + 1 : 1;
-  on_all_cores(count, work, [&](std::uint64_t done) {
+  properties::on_all_cores(count, work, [&](std::uint64_t done) {
     line.show(fmt::format("{} of {} runs", done, count));
   });
   line.end();

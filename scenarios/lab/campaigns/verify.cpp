@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <set>
 #include <sstream>
@@ -301,29 +302,28 @@ po::options_description soak_options(LiveCommand& a) {
 
 void add_growth(nlohmann::ordered_json& json, const properties::Growth& growth) {
   json["measured_processes"] = growth.measured;
-  for (const auto& [name, t] : {std::pair("resident_kib", growth.resident_kib),
-                                {"anonymous_kib", growth.anonymous_kib},
-                                {"descriptors", growth.descriptors}}) {
-    json[name] = {{"mean", t.mean}, {"growth", t.growth}, {"error", t.error}};
+  for (std::size_t m = 0; m < properties::kMeasures.size(); ++m) {
+    const auto& [mean, growing, error] = growth.trends[m];
+    json[properties::kMeasures[m]] = {{"mean", mean}, {"growth", growing}, {"error", error}};
   }
   for (const auto& w : growth.course) {
-    json["course"].push_back({{"at_s", w.at_s},
-                              {"resident_kib", w.resident_kib},
-                              {"anonymous_kib", w.anonymous_kib},
-                              {"descriptors", w.descriptors}});
+    auto& sample = json["course"].emplace_back();
+    sample["at_s"] = w.at_s;
+    for (std::size_t m = 0; m < w.values.size(); ++m) {
+      sample[properties::kMeasures[m]] = w.values[m];
+    }
   }
 }
 
 void print(const properties::Growth& growth) {
-  const auto line = [](const char* what, const properties::Trend& t) {
-    fmt::print("  {} {:.1f}, growing by {:+.2f}, standard error {:.2f}\n", what, t.mean, t.growth,
-               t.error);
-  };
+  constexpr std::array kWords{"KiB of resident memory", "KiB of it anonymous", "descriptors"};
   fmt::print("{} processes ran from start to end; from a quarter of the time on, a process had\n",
              growth.measured);
-  line("KiB of resident memory", growth.resident_kib);
-  line("KiB of it anonymous", growth.anonymous_kib);
-  line("descriptors", growth.descriptors);
+  for (std::size_t m = 0; m < kWords.size(); ++m) {
+    const auto& [mean, growing, error] = growth.trends[m];
+    fmt::print("  {} {:.1f}, growing by {:+.2f}, standard error {:.2f}\n", kWords[m], mean,
+               growing, error);
+  }
 }
 
 }  // namespace

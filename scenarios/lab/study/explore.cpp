@@ -13,6 +13,7 @@
 
 #include "model/spec/diagrams.hpp"
 #include "model/spec/exploration.hpp"
+#include "properties/campaigns/simulate.hpp"
 #include "properties/stories/counterexample.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
@@ -81,7 +82,7 @@ void run_all(Jobs& jobs, std::uint64_t max_states) {
     print(jobs[i]);
     return true;
   };
-  on_all_cores(jobs.size(), work, [&](std::uint64_t ended) {
+  properties::on_all_cores(jobs.size(), work, [&](std::uint64_t ended) {
     std::uint64_t states = 0;
     for (const auto& job : jobs) states += job.states;
     const std::scoped_lock lock(printing);

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <sstream>
 
@@ -147,14 +146,6 @@ Incident incident_of(const ImportCommand& a) {
                  [&] { return properties::read_incident(entries, lines, a.options); });
 }
 
-std::string broken(const std::vector<model::Finding>& findings) {
-  std::vector<std::string> names;
-  for (const auto& f : findings) {
-    if (f.verdict == model::Verdict::violated) names.emplace_back(to_string(f.check));
-  }
-  return names.empty() ? "nothing was violated" : fmt::format("violated {}", fmt::join(names, " "));
-}
-
 }  // namespace
 
 int import_incident(const std::vector<std::string>& words) {
@@ -178,8 +169,10 @@ int import_incident(const std::vector<std::string>& words) {
   fmt::print("{} events since {}\n{}{}", incident.history.size(),
              properties::date_text(incident.began_ms), findings_text(c),
              story(findings, incident.history, true));
+  const auto broken = properties::violated(findings);
   write_file(asked.scenario_file,
-             fmt::format("# What an oplog and logs showed: {}.\n# locks: {}\n{}", broken(findings),
+             fmt::format("# What an oplog and logs showed: {}{}.\n# locks: {}\n{}",
+                         broken.empty() ? "nothing was violated" : "violated ", to_string(broken),
                          plan.lock, to_scn(plan)));
   if (!asked.folder.empty()) {
     properties::keep_run(asked.folder, plan, incident.history, findings, {},

@@ -92,13 +92,12 @@ bool is_as_expected(const Scenario& s, const Options& options, const std::string
 
 /// The verdict of the user's lock. Only what it promises is checked.
 std::string verdict_of_worker(const properties::Judgement& judgement) {
-  std::string broken;
   for (const auto& f : judgement.findings) {
     const bool unknown = f.verdict == model::Verdict::unknown && !f.never_tested();
     if (f.check == model::Check::protocol && unknown) return kNothingSeen + f.why;
-    if (f.verdict == model::Verdict::violated) broken += " " + std::string(to_string(f.check));
   }
-  if (!broken.empty()) return "violated" + broken;
+  const auto broken = properties::violated(judgement.findings);
+  if (!broken.empty()) return "violated " + to_string(broken);
   return to_string(model::overall_tested(judgement.findings));
 }
 

@@ -92,7 +92,7 @@ TEST(ScnPage, EachExampleDoesWhatItSays) {
     if (!example.reproduces.empty()) ++reproduced;
     const bool breaks_assumption = example.head.find("fault drop-collection") != std::string::npos;
     if (example.reproduces.empty() && !breaks_assumption) {
-      EXPECT_EQ(broken_promises(example.plan.lock, judgement), "") << example.head;
+      EXPECT_EQ(to_string(broken_promises(example.plan.lock, judgement)), "") << example.head;
     }
   }
   EXPECT_EQ(reproduced, 2);
