@@ -1,10 +1,11 @@
-#include "properties/campaigns/floors.hpp"
+#include "properties/campaigns/verify.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "model/workers/worker_judge.hpp"
-#include "properties/generation/plan_generator.hpp"
 #include "sim/plan/lock_registry.hpp"
 
 namespace leasehold::properties {
@@ -75,16 +76,16 @@ bool can_hit(std::string_view group, bool foreign) {
 void limit_excuses(std::vector<Finding>& findings, const Demands& demands) {
   constexpr std::int64_t kFew = 20;
   constexpr int kOfChosen = 50;
-  for (const auto& [check, simulated, live] : excuse_limits()) {
+  for (const auto& [check, simulated, live] : kExcuseLimits) {
     const auto usual = demands.live ? live : simulated;
     const auto percent = demands.chosen ? std::max(usual, kOfChosen) : usual;
     for (Finding& f : findings) {
       const auto excused = f.all_excused(), all = f.checked + excused;
       const bool too_many = excused >= kFew && excused * 100 > percent * all;
       if (f.check != check || !too_many) continue;
-      f.leave_open(Open::excused, "too many were excused: " + std::to_string(excused) + " of " +
-                                      std::to_string(all) + " checks (" + excuses_of(f) +
-                                      "), at most " + std::to_string(percent) + " % may be");
+      f.leave_open(Open::excused,
+                   fmt::format("too many were excused: {} of {} checks ({}), at most {} % may be",
+                               excused, all, excuses_of(f), percent));
     }
   }
 }
@@ -170,8 +171,7 @@ Totals activity_floors(const VerifyOptions& options) {
     if (!hits || !options.set.can_have(usual)) continue;
     floors[what] = options.set.script ? share_of(floor, group, options.set) : floor;
   }
-  const auto& waitings = options.waitings;
-  const bool queues = std::any_of(waitings.begin(), waitings.end(), [&](sim::Waiting waiting) {
+  const bool queues = std::ranges::any_of(options.waitings, [&](sim::Waiting waiting) {
     return sim::waits_in_queue({.waiting = waiting}, options.lock);
   });
   const bool draws_one = seconds >= kQueuesFrom_s;
@@ -206,23 +206,6 @@ std::optional<Shortfall> shortfall(const Finding& finding, const model::Floors& 
   return Shortfall{to_string(finding.check), certain, floor};
 }
 
-const std::vector<ExcuseLimit>& excuse_limits() {
-  using enum Check;
-  static const std::vector<ExcuseLimit> all{
-      // Live limits are about twice what runs at load 15 to 36 show, because such a load is usual.
-      // A pause that ends a lease also keeps its process from saying so.
-      {G5, 10, 50},
-      // A few of thousands of waits fall into a fault, or into a moment in which servers are slow.
-      {G7, 1, 8}, {calls, 1, 5},
-      // A document that waits for the TTL monitor meets the faults that stop it.
-      {G8, 27, 90},
-      // On a busy machine most commands take more than 100 ms, hence may be sent once more.
-      {G9, 79, 90},
-      // One in forty was excused at most: a worker was not free.
-      {G6, 1, 5}, {release, 1, 5}, {needless, 1, 5}, {refinement, 1, 5}, {grounded, 1, 5}};
-  return all;
-}
-
 void conclude(std::vector<Finding>& findings, const Demands& demands) {
   for (Finding& f : findings) {
     const auto floor = demands.floors.find(f.check);
@@ -233,8 +216,8 @@ void conclude(std::vector<Finding>& findings, const Demands& demands) {
       continue;
     }
     if (f.never_tested()) f.verdict = Verdict::holds;  // its floor says more
-    f.leave_open(Open::too_seldom, "checked " + std::to_string(f.checked) +
-                                       " times, the floor is " + std::to_string(f.floor));
+    f.leave_open(Open::too_seldom,
+                 fmt::format("checked {} times, the floor is {}", f.checked, f.floor));
   }
   limit_excuses(findings, demands);
 }
@@ -261,11 +244,11 @@ CampaignAnswer answer(const std::vector<Finding>& findings, const Hindrances& h)
   bool unread = false;
   for (const Finding& f : findings) {
     if (f.verdict != Verdict::unknown || f.check == Check::activity) continue;
-    const auto floor = std::to_string(std::max<std::int64_t>(f.floor, 1));
     const std::string name = to_string(f.check);
     unread |= f.is_open(Open::unread);
     if (below_floor(f)) {
-      add(too_seldom, name + ' ' + std::to_string(f.checked) + " of " + floor, ", ");
+      const auto floor = std::max<std::int64_t>(f.floor, 1);
+      add(too_seldom, fmt::format("{} {} of {}", name, f.checked, floor), ", ");
     } else {
       add(f.only_stalled() || f.is_open(Open::excused) ? late : other, name, ", ");
     }
@@ -317,8 +300,7 @@ std::vector<Shortfall> shortfalls(const VerifyReport& so_far) {
 std::string to_string(const std::vector<Shortfall>& all) {
   std::string out;
   for (const auto& [what, seen, floor] : all) {
-    out += (out.empty() ? "" : ", ") + what + " " + std::to_string(seen) + " of " +
-           std::to_string(floor);
+    out += fmt::format("{}{} {} of {}", out.empty() ? "" : ", ", what, seen, floor);
   }
   return out;
 }
@@ -342,7 +324,7 @@ bool settles_at_last(const VerifyReport& so_far) {
   const auto left = kMostTimesAsked * so_far.options.seconds - so_far.elapsed_s;
   if (left < static_cast<double>(seconds_for_g8(so_far.options))) return false;
   const auto floors = floors_for(so_far.options);
-  return std::any_of(so_far.findings.begin(), so_far.findings.end(), [&](const Finding& f) {
+  return std::ranges::any_of(so_far.findings, [&](const Finding& f) {
     return f.check == Check::G8 && shortfall(f, floors);
   });
 }

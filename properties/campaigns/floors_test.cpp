@@ -1,4 +1,4 @@
-#include "properties/campaigns/floors.hpp"
+#include "properties/campaigns/verify.hpp"
 
 #include <gtest/gtest.h>
 

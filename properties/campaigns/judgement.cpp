@@ -1,13 +1,11 @@
 #include "properties/campaigns/judgement.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "model/refinement/refinement.hpp"
@@ -92,8 +90,7 @@ void add_majority(std::vector<Finding>& findings, const model::History& history)
 
 void merge(std::vector<Finding>& all, const std::vector<Finding>& one) {
   for (const Finding& b : one) {
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const Finding& a) { return a.check == b.check; });
+    const auto found = std::ranges::find(all, b.check, &Finding::check);
     if (found == all.end()) {
       all.push_back(b);
     } else {
@@ -106,8 +103,7 @@ std::string excuses_of(const Finding& finding) {
   std::string out;
   for (std::size_t i = 0; i < model::kExcuses.size(); ++i) {
     if (finding.excused[i] == 0) continue;
-    out += (out.empty() ? "" : ", ") + std::string(model::kExcuses[i]) + ' ' +
-           std::to_string(finding.excused[i]);
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", model::kExcuses[i], finding.excused[i]);
   }
   return out;
 }
@@ -144,10 +140,8 @@ Stalls stalls_in(const model::History& history) {
 
 std::string to_string(const Stalls& stalls) {
   if (stalls.longest_ns == 0) return "";
-  std::array<char, 16> percent{};
-  std::snprintf(percent.data(), percent.size(), "%.1f", stalls.machine_percent());
-  return std::to_string(stalls.longest_ns / model::kMs) + " ms (" + stalls.victim +
-         "); the machine stood still for " + percent.data() + " % of the time";
+  return fmt::format("{} ms ({}); the machine stood still for {:.1f} % of the time",
+                     stalls.longest_ns / model::kMs, stalls.victim, stalls.machine_percent());
 }
 
 Judgement judge(const model::History& history) {
@@ -266,8 +260,6 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
           "places_kept_by_extensions", "places_kept_by_grants"}) {
       if (f.counts.contains(key)) totals[key] += f.counts.at(key);
     }
-  }
-  for (const auto& f : findings) {
     if (f.never_tested()) continue;
     ++totals["verdicts"];
     totals["verdicts_unknown"] += f.verdict == Verdict::unknown ? 1 : 0;

@@ -33,8 +33,7 @@ void let_one_die(sim::Plan& plan, std::uint64_t seed) {
 
 /// A run says nothing if its recorder missed something.
 bool is_well_formed(const Judgement& judgement) {
-  const auto& all = judgement.findings;
-  return std::none_of(all.begin(), all.end(), [](const model::Finding& f) {
+  return std::ranges::none_of(judgement.findings, [](const model::Finding& f) {
     return f.check == model::Check::form && f.verdict != Verdict::holds;
   });
 }

@@ -1,5 +1,6 @@
 #include "properties/campaigns/simulate.hpp"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-#include "properties/campaigns/floors.hpp"
+#include "properties/campaigns/verify.hpp"
 #include "sim/plan/lock_registry.hpp"
 
 namespace leasehold::properties {
@@ -101,9 +102,8 @@ void conclude_with_death(int signal) {
 /// One of many thousands of generated plans may have little else than faults.
 std::string idle_runs_shortfall(const SimulateReport& r) {
   if (r.scripted || r.idle_runs * kRunsForAnIdleOne <= r.runs) return "";
-  return std::to_string(r.idle_runs) + " of " + std::to_string(r.runs) + " runs had fewer than " +
-         std::to_string(kFewAcquisitions) + " acquisitions, one in " +
-         std::to_string(kRunsForAnIdleOne) + " may";
+  return fmt::format("{} of {} runs had fewer than {} acquisitions, one in {} may", r.idle_runs,
+                     r.runs, kFewAcquisitions, kRunsForAnIdleOne);
 }
 
 std::string happenings_shortfall(const SimulateReport& r) {
@@ -146,9 +146,8 @@ std::string happenings_shortfall(const SimulateReport& r) {
     const bool of_servers = r.took_effect.contains(what);
     const std::int64_t seen = of_servers ? r.took_effect.at(what) : count_of(r.totals, what);
     if (able < from_runs || seen * one_in >= able) continue;
-    return std::string(what) + " happened " + std::to_string(seen) + " times in " +
-           std::to_string(able) + " runs, the floor is " +
-           (one_in == 4 ? "a quarter" : "one in " + std::to_string(one_in));
+    return fmt::format("{} happened {} times in {} runs, the floor is {}", what, seen, able,
+                       one_in == 4 ? "a quarter" : fmt::format("one in {}", one_in));
   }
   return "";
 }
@@ -161,8 +160,8 @@ std::string faults_shortfall(const SimulateReport& r) {
     const auto floor = static_cast<std::int64_t>(0.5 * all - std::sqrt(all));
     const auto felt = count_of(r.bit, kind);
     if (felt >= floor) continue;
-    return "the fault " + kind + " took effect in " + std::to_string(felt) + " of the " +
-           std::to_string(count) + " runs that had it, the floor is " + std::to_string(floor);
+    return fmt::format("the fault {} took effect in {} of the {} runs that had it, the floor is {}",
+                       kind, felt, count, floor);
   }
   return "";
 }

@@ -1,9 +1,7 @@
-#include "properties/campaigns/slices.hpp"
+#include "properties/campaigns/verify.hpp"
 
 #include <algorithm>
 #include <cctype>
-#include <set>
-#include <string>
 #include <utility>
 
 #include "sim/virtual/cluster.hpp"
@@ -59,11 +57,9 @@ class Slicer {
  public:
   Slicer(const Plan& plan, const History& history, const Finding& finding)
       : plan_(plan), hits_(hits_of(history)), began_ns_(history.front().at_ns) {
-    const auto [first, last] = std::minmax_element(
-        finding.events.begin(), finding.events.end(),
-        [&](auto a, auto b) { return history.at(a).at_ns < history.at(b).at_ns; });
-    from_ms_ = (history.at(*first).at_ns - began_ns_) / kMs - kSliceBefore_ms;
-    to_ms_ = (history.at(*last).at_ns - began_ns_) / kMs;
+    const auto ms_of = [&](auto i) { return (history.at(i).at_ns - began_ns_) / kMs; };
+    from_ms_ = ms_of(std::ranges::min(finding.events, {}, ms_of)) - kSliceBefore_ms;
+    to_ms_ = ms_of(std::ranges::max(finding.events, {}, ms_of));
   }
 
   [[nodiscard]] Plan slice(const Places& places, bool with_faults) const {
@@ -91,7 +87,7 @@ class Slicer {
     if (fault.at_ms > to_ms_ || fault.at_ms + fault.for_ms < from_ms_) return false;
     if (fault.process >= 0 && !places.contains(fault.process)) return false;
     const auto due_ns = began_ns_ + fault.at_ms * kMs;
-    return std::any_of(hits_.begin(), hits_.end(), [&](const Hit& hit) {
+    return std::ranges::any_of(hits_, [&](const Hit& hit) {
       const bool its = hit.fault == to_string(fault.kind) && hit.at_ns >= due_ns &&
                        hit.at_ns <= due_ns + kSliceLateness_ms * kMs;
       return its && (!is_of_the_plan(hit.victim) ||
@@ -124,8 +120,7 @@ class Slicer {
 
 std::vector<Plan> slices(const Plan& plan, const History& history,
                          const std::vector<Finding>& findings, model::Check check) {
-  const auto found = std::find_if(findings.begin(), findings.end(),
-                                  [&](const Finding& f) { return f.check == check; });
+  const auto found = std::ranges::find(findings, check, &Finding::check);
   if (found == findings.end() || found->events.empty() || is_scripted(plan)) return {};
   Places its, of_all, all;
   add_places(history, *found, its);
@@ -138,7 +133,7 @@ std::vector<Plan> slices(const Plan& plan, const History& history,
   std::vector<Plan> slices;
   for (Plan slice : {slicer.slice(its, false), slicer.slice(its, true),
                      slicer.slice(of_all, true), slicer.slice(all, true)}) {
-    const bool known = std::find(slices.begin(), slices.end(), slice) != slices.end();
+    const bool known = std::ranges::find(slices, slice) != slices.end();
     if (slice == plan || known || !unsound(slice).empty()) continue;
     slices.push_back(std::move(slice));
   }

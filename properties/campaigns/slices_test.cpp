@@ -1,4 +1,4 @@
-#include "properties/campaigns/slices.hpp"
+#include "properties/campaigns/verify.hpp"
 
 #include <gtest/gtest.h>
 

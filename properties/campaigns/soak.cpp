@@ -1,5 +1,6 @@
 #include "properties/campaigns/soak.hpp"
 
+#include <fmt/format.h>
 #include <sys/types.h>
 
 #include <algorithm>
@@ -9,8 +10,6 @@
 #include <numeric>
 #include <optional>
 
-#include "properties/campaigns/floors.hpp"
-#include "properties/generation/plan_generator.hpp"
 #include "sim/live/system/child_process.hpp"
 #include "sim/live/system/process_tree.hpp"
 
@@ -182,16 +181,16 @@ Finding growth_finding(const Growth& growth, double elapsed_s, bool foreign) {
   found.check = model::Check::growth;
   if (elapsed_s < 60 * kShortestSoakMinutes || growth.measured == 0) {
     found.leave_open(model::Open::too_seldom,
-                     "too short to measure growth: " + std::to_string(kShortestSoakMinutes) +
-                         " minutes at least");
+                     fmt::format("too short to measure growth: {} minutes at least",
+                                 kShortestSoakMinutes));
     return found;
   }
   found.checked = growth.measured;
   const auto &kib = growth.trends[kAnonymous_kib], &descriptors = growth.trends[kDescriptors];
   const double theirs = foreign ? kMostGrowthOfTheirs * kib.mean : 0;
   if (kib.grew(std::max(kMostGrowth_kib, theirs))) {
-    found.why = "anonymous memory grew by " + std::to_string(std::llround(kib.growth)) +
-                " KiB of " + std::to_string(std::llround(kib.mean)) + " a process";
+    found.why = fmt::format("anonymous memory grew by {:.0f} KiB of {:.0f} a process", kib.growth,
+                            kib.mean);
   } else if (descriptors.grew(kMostDescriptors)) {
     found.why = "descriptors grew by " + std::to_string(descriptors.growth) + " a process";
   }
@@ -215,9 +214,9 @@ SoakReport soak(VerifyOptions options, const OnProgress& on_progress,
   run.findings.push_back(
       growth_finding(report.growth, run.elapsed_s, options.foreign.has_value()));
   if (!run.kept.empty()) {
-    run.repeat = "leasehold-lab soak --seed " + std::to_string(options.seed) + " --minutes " +
-                 std::to_string(options.seconds / 60) + " --processes " +
-                 std::to_string(*options.processes) + " --locks " + std::to_string(*options.locks);
+    run.repeat = fmt::format("leasehold-lab soak --seed {} --minutes {} --processes {} --locks {}",
+                             options.seed, options.seconds / 60, *options.processes,
+                             *options.locks);
   }
   static_cast<CampaignAnswer&>(run) =
       answer(run.findings, {.harness_failure = run.harness_failure,

@@ -18,8 +18,8 @@ namespace leasehold::properties {
 /// In less time pools and caches still fill, so that growth shows nothing.
 inline constexpr int kShortestSoakMinutes = 20;
 
-/// What is measured. Memory that is resident and not anonymous is pages of the program's files, read
-/// when their code first runs: it is bounded, and no leak.
+/// What is measured. Memory that is resident and not anonymous is pages of the program's files,
+/// read when their code first runs: it is bounded, and no leak.
 enum Measure { kResident_kib, kAnonymous_kib, kDescriptors };
 inline constexpr std::array kMeasures{"resident_kib", "anonymous_kib", "descriptors"};
 

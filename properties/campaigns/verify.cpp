@@ -1,7 +1,9 @@
 #include "properties/campaigns/verify.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -11,11 +13,7 @@
 #include "model/history/from_outside.hpp"
 #include "model/workers/worker_judge.hpp"
 #include "mongo/client/uri.hpp"
-#include "properties/campaigns/floors.hpp"
-#include "properties/campaigns/judgement.hpp"
 #include "properties/campaigns/simulate.hpp"
-#include "properties/campaigns/slices.hpp"
-#include "properties/generation/plan_generator.hpp"
 #include "sim/plan/plan_fields.hpp"
 
 namespace leasehold::properties {
@@ -73,9 +71,7 @@ std::string quoted(const std::string& word) {
 
 /// No worker of the run was ready: another run would show no more.
 bool nobody_was_ready(const model::History& history) {
-  const auto has = [&](const auto& is) {
-    return std::any_of(history.begin(), history.end(), is);
-  };
+  const auto has = [&](const auto& is) { return std::ranges::any_of(history, is); };
   return has([](const model::Event& e) { return e.outcome == model::kNeverReady; }) &&
          !has([](const model::Event& e) { return e.kind == model::Kind::ask; });
 }
@@ -133,7 +129,20 @@ class Run {
   /// lacks (servers, threads, space) goes on, because the command has the words for it.
   std::optional<sim::RunResult> try_plan(const VerifyCase& one) {
     try {
-      return run_plan(one);
+      const auto number = std::to_string(one.number);
+      const auto database = kDatabases + std::to_string(options_.seed) + "_" + number;
+      auto run = site_.run_in(database, janitor_, "case-" + number);
+      if (!one.settles) run.settle_ms = 0;
+      run.on_progress = [&](const sim::live::Progress& progress) {
+        report_.past_proxies.insert(progress.past_proxies.begin(), progress.past_proxies.end());
+        tell(progress);
+      };
+      run.stop = stop_;
+      run.on_start = options_.on_start;
+      run.foreign = options_.foreign;
+      auto result = sim::live::run_live(one.plan, run);
+      fs::remove_all(run.folder);
+      return result;
     } catch (const sim::live::NoServers&) {
       throw;
     } catch (const std::system_error&) {
@@ -142,23 +151,6 @@ class Run {
       report_.harness_failure = error.what();
       return std::nullopt;
     }
-  }
-
-  sim::RunResult run_plan(const VerifyCase& one) {
-    const auto number = std::to_string(one.number);
-    const auto database = kDatabases + std::to_string(options_.seed) + "_" + number;
-    auto run = site_.run_in(database, janitor_, "case-" + number);
-    if (!one.settles) run.settle_ms = 0;
-    run.on_progress = [&](const sim::live::Progress& progress) {
-      report_.past_proxies.insert(progress.past_proxies.begin(), progress.past_proxies.end());
-      tell(progress);
-    };
-    run.stop = stop_;
-    run.on_start = options_.on_start;
-    run.foreign = options_.foreign;
-    auto result = sim::live::run_live(one.plan, run);
-    fs::remove_all(run.folder);
-    return result;
   }
 
   void run_case(const VerifyCase& one) {
@@ -233,17 +225,16 @@ class Run {
     int tried = 0;
     while (tried < kVirtualTries && !fails(plan)) ++tried, ++plan.seed;
     if (tried == kVirtualTries) {
-      report_.reduced = "in the virtual world the failing plan does not break " +
-                        std::string(to_string(broken.check)) + " in " + std::to_string(tried) +
-                        " seeds";
+      report_.reduced =
+          fmt::format("in the virtual world the failing plan does not break {} in {} seeds",
+                      to_string(broken.check), tried);
       return false;
     }
     plan = minimise(plan, fails, broken.slices);
     int hits = 0;
     for (int i = 0; i < kLiveTries && !stop_(); ++i) hits += breaks_live(plan, broken.check);
     keep_smallest(broken, plan, "minimised in the virtual world in " + std::to_string(runs));
-    report_.reduced += "; tried live, it failed in " + std::to_string(hits) + " of " +
-                       std::to_string(kLiveTries) + " runs";
+    report_.reduced += fmt::format("; tried live, it failed in {} of {} runs", hits, kLiveTries);
     return hits > 0;
   }
 
@@ -273,15 +264,15 @@ class Run {
     const auto file = fs::path(broken.folder) / "smallest.scn";
     std::ofstream(file) << to_scn(plan);
     if (!report_.reduced.empty()) report_.reduced += "\n";
-    report_.reduced += how + " runs, from " + std::to_string(entries(broken.plan)) + " to " +
-                       std::to_string(entries(plan)) + " entries: " + file.string();
+    report_.reduced += fmt::format("{} runs, from {} to {} entries: {}", how, entries(broken.plan),
+                                   entries(plan), file.string());
   }
 
   /// Returns the folder.
   std::string keep(const VerifyCase& one, const model::History& history,
                    const std::vector<Finding>& findings) {
-    const auto folder = options_.keep_folder + "/" + std::to_string(options_.seed) + "-" +
-                        std::to_string(one.number);
+    const auto folder =
+        fmt::format("{}/{}-{}", options_.keep_folder, options_.seed, one.number);
     keep_run(folder, one.plan, history, findings, site_.log_files(), report_.promises());
     report_.kept.push_back(folder);
     if (!report_.repeat.empty()) return folder;
@@ -316,8 +307,8 @@ class Run {
   std::string why_no_g8() const {
     const auto needed = seconds_for_g8(options_);
     if (!has_slow_ttl(options_) || options_.seconds >= needed) return "";
-    return ": the TTL monitor runs once in " + std::to_string(options_.set.ttl_period_ms / 1'000) +
-           " s here, so it needs --seconds " + std::to_string(needed);
+    return fmt::format(": the TTL monitor runs once in {} s here, so it needs --seconds {}",
+                       options_.set.ttl_period_ms / 1'000, needed);
   }
 
   /// Only for a generated run, because a chosen plan asks for one check.
@@ -339,15 +330,16 @@ class Run {
     activity.checked = static_cast<std::int64_t>(activity_floors(options_).size());
     for (const auto& [what, seen, floor] : idle(report_)) {
       activity.verdict = Verdict::unknown;
-      activity.why += (activity.why.empty() ? "" : "; ") + what + " happened " +
-                      std::to_string(seen) + " times, the floor is " + std::to_string(floor);
+      activity.why += fmt::format("{}{} happened {} times, the floor is {}",
+                                  activity.why.empty() ? "" : "; ", what, seen, floor);
     }
-    if (report_.stalls.mostly()) {
+    const bool stood_still = report_.stalls.mostly();
+    if (stood_still) {
       activity.verdict = Verdict::unknown;
-      activity.why += (activity.why.empty() ? "" : "; ") + std::string("longest stall ") +
+      activity.why += (activity.why.empty() ? "longest stall " : "; longest stall ") +
                       to_string(report_.stalls);
     }
-    const bool asked = activity.checked > 0 || report_.stalls.mostly();
+    const bool asked = activity.checked > 0 || stood_still;
     if (asked && !report_.findings.empty()) report_.findings.push_back(std::move(activity));
   }
 
@@ -355,12 +347,12 @@ class Run {
     // A scripted plan shows the same each time.
     if (options_.plan && sim::is_scripted(*options_.plan)) return "";
     if (options_.plan) {
-      return "run the plan more often, as --times " +
-             std::to_string(kMostTimesAsked * options_.times) + ", or change what it draws";
+      return fmt::format("run the plan more often, as --times {}, or change what it draws",
+                         kMostTimesAsked * options_.times);
     }
     if (options_.only_case) return "run all cases of the seed, without --case";
-    return "run with more seconds, as --seconds " +
-           std::to_string(kMostTimesAsked * options_.seconds);
+    return fmt::format("run with more seconds, as --seconds {}",
+                       kMostTimesAsked * options_.seconds);
   }
 
   const VerifyOptions& options_;
@@ -434,9 +426,8 @@ std::string repeat_command(const VerifyOptions& options, int number) {
     say("promises", quoted(options.promises_file));
   }
   if (!drawn && !options.foreign) say("lock", options.plan->lock);
-  std::string groups;
-  for (const auto& group : options.faults) groups += (groups.empty() ? "" : ",") + group;
-  say("faults", groups.empty() ? "none" : groups,
+  say("faults",
+      options.faults.empty() ? "none" : fmt::format("{}", fmt::join(options.faults, ",")),
       drawn && options.faults.size() != sim::fault_groups().size());
   if (options.set.script) say("store", quoted(options.set.script->program()));
   say("uri", quoted(mongo::without_password(options.set.uri)), !options.set.uri.empty());

@@ -10,8 +10,7 @@
 
 #include "model/history/history_builder.hpp"
 #include "model/workers/worker_told.hpp"
-#include "properties/stories/transcript.hpp"
-#include "properties/campaigns/floors.hpp"
+#include "properties/stories/scenario.hpp"
 #include "sim/live/oplog/oplog.hpp"
 
 namespace leasehold::properties {
@@ -402,7 +401,7 @@ TEST(Findings, WhatIsViolatedStaysSoInAHistoryThatIsNotWhole) {
 
 /// The first guarantee with a limit of its own stands for all.
 TEST(Findings, TooManyExcusesLeaveNothingThatHolds) {
-  const auto limit = excuse_limits().front();
+  const auto limit = kExcuseLimits[0];
   const auto with = [&](Verdict verdict, std::int64_t excused, const Demands& demands) {
     Finding f = finding(limit.check, 100);
     f.verdict = verdict;

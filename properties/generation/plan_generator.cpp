@@ -51,23 +51,26 @@ struct Mixed {
   }
 };
 
-/// The ranges of plans of one manner. Percentages are of processes unless said otherwise.
+/// The ranges of plans of one manner: these are of simulated ones. Percentages are of processes
+/// unless said otherwise.
 struct Ranges {
-  Mixed clock_margin_ms, expiry_ms;
-  Range longer_wait_ms;  ///< beyond the shortest wait
-  Range hold_ms;
+  Mixed clock_margin_ms{{200, 2'000}};
+  Mixed expiry_ms{{300, 1'200}, 4, {1'200, 3'000}};
+  Range longer_wait_ms{10, 300};  ///< beyond the shortest wait
+  Range hold_ms{1, 12};
   /// The rare ones only with the usual leases: long leases have few, so that every run has
   /// acquisitions.
-  Mixed long_hold_percent;
-  int drifting_percent;  ///< of plans
-  int most_callers;
-  int few_hand_overs_percent;
-  Range few_hand_overs;
-  std::int64_t before_faults_ms, after_faults_ms;  ///< of the faulty time, without any
-  std::int64_t picks;
+  Mixed long_hold_percent{{2, 6}, 3, {8, 20}};
+  int drifting_percent = 50;  ///< of plans
+  int most_callers = 4;
+  int few_hand_overs_percent = 30;
+  Range few_hand_overs{0, 2};
+  /// There are none in these parts of the faulty time.
+  std::int64_t before_faults_ms = 100, after_faults_ms = 200;
+  std::int64_t picks = 1'000;
   /// The share of plans that disturb no server: only there has a dead holder's lock to pass on in
   /// time.
-  int healthy_percent;
+  int healthy_percent = 15;
 };
 
 /// How many leases a long holding of this lock may last. One without extension has to be over
@@ -81,21 +84,7 @@ int long_hold_leases(const std::string& lock) {
 constexpr std::int64_t kRenewalPauses = 10;
 
 const Ranges& ranges_for(Manner manner) {
-  static const Ranges simulated{
-      .clock_margin_ms = {{200, 2'000}},
-      .expiry_ms = {{300, 1'200}, 4, {1'200, 3'000}},
-      .longer_wait_ms = {10, 300},
-      .hold_ms = {1, 12},
-      .long_hold_percent = {{2, 6}, 3, {8, 20}},
-      .drifting_percent = 50,
-      .most_callers = 4,
-      .few_hand_overs_percent = 30,
-      .few_hand_overs = {0, 2},
-      .before_faults_ms = 100,
-      .after_faults_ms = 200,
-      .picks = 1'000,
-      .healthy_percent = 15,
-  };
+  static const Ranges simulated{};
   // Mostly short leases: a run sees more of them end. For healthy servers, leave out groups.
   static const Ranges live{
       .clock_margin_ms = {{500, 2'000}, 5, {2'000, 10'000}},
@@ -167,8 +156,7 @@ class Generator {
     if (faulty && is_ours() && !live_) {
       read_options();
       const auto drawn = in_.between(0, 99);
-      const auto& ways = limits_.waitings;
-      const bool may_queue = std::find(ways.begin(), ways.end(), sim::Waiting::queue) != ways.end();
+      const bool may_queue = std::ranges::count(limits_.waitings, sim::Waiting::queue) > 0;
       if (drawn >= 93 && drawn < 96 && may_queue) read_full_queues();
       auto& last = plan_.processes.back();
       if (drawn == 92) last.old_release = last.waiting != sim::Waiting::queue;
@@ -176,8 +164,7 @@ class Generator {
       if (drawn > 97) read_defaults();
     }
     read_world();
-    std::stable_sort(plan_.faults.begin(), plan_.faults.end(),
-                     [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });
+    std::ranges::stable_sort(plan_.faults, {}, &FaultPlan::at_ms);
     return std::move(plan_);
   }
 

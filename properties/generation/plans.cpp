@@ -30,24 +30,20 @@ std::vector<Change> smaller_sizes(const Plan& plan) {
 
 /// What a reader need not think of.
 std::vector<Change> zeros(const Plan& plan) {
-  std::vector<Change> changes{[](Plan& p) { p.shards = false; },
-                              [](Plan& p) { p.ttl_at_once = false; },
-                              [](Plan& p) { p.failed_fetches = 0; },
-                              [](Plan& p) { p.stray_commands = false; }};
+  using P = ProcessPlan;
+  std::vector<Change> changes;
+  const auto of_plan = [&](auto... fields) {
+    (changes.emplace_back([fields](Plan& p) { p.*fields = {}; }), ...);
+  };
+  const auto of_process = [&](std::size_t i, auto... fields) {
+    (changes.emplace_back([i, fields](Plan& p) { p.processes[i].*fields = {}; }), ...);
+  };
+  of_plan(&Plan::shards, &Plan::ttl_at_once, &Plan::failed_fetches, &Plan::stray_commands);
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {
-    for (auto field : {&ProcessPlan::single_attempt_percent, &ProcessPlan::cancel_percent,
-                       &ProcessPlan::long_hold_percent}) {
-      changes.emplace_back([i, field](Plan& p) { p.processes[i].*field = 0; });
-    }
-    changes.emplace_back([i](Plan& p) { p.processes[i].drift_ppm = 0; });
-    changes.emplace_back([i](Plan& p) { p.processes[i].permits = 0; });
-    changes.emplace_back([i](Plan& p) { p.processes[i].together = 0; });
-    changes.emplace_back([i](Plan& p) { p.processes[i].leads = false; });
-    for (auto field : {&ProcessPlan::other_expiry_ms, &ProcessPlan::other_margin_ms,
-                       &ProcessPlan::other_max_holding_ms, &ProcessPlan::operation_timeout_ms,
-                       &ProcessPlan::extension_cadence_ms}) {
-      changes.emplace_back([i, field](Plan& p) { p.processes[i].*field = 0; });
-    }
+    of_process(i, &P::single_attempt_percent, &P::cancel_percent, &P::long_hold_percent,
+               &P::drift_ppm, &P::permits, &P::together, &P::leads, &P::other_expiry_ms,
+               &P::other_margin_ms, &P::other_max_holding_ms, &P::operation_timeout_ms,
+               &P::extension_cadence_ms);
   }
   return changes;
 }

@@ -1,8 +1,9 @@
-#include "properties/stories/counterexample.hpp"
+#include "properties/stories/scenario.hpp"
 
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 
 namespace leasehold::properties {
 namespace {
@@ -46,9 +47,8 @@ class StepTeller {
     plan_.faulty_ms = at_.back() + 3 * kLease_ms;
     // Clients that hold by then write: what the fenced resource makes of it is checked, too.
     for (int c = 0; c < scope_.clients; ++c) add_step(Action::write, at_.back() + kNear_ms, c);
-    const auto by_time = [](const auto& a, const auto& b) { return a.at_ms < b.at_ms; };
-    std::stable_sort(plan_.steps.begin(), plan_.steps.end(), by_time);
-    std::stable_sort(plan_.faults.begin(), plan_.faults.end(), by_time);
+    std::ranges::stable_sort(plan_.steps, {}, &sim::StepPlan::at_ms);
+    std::ranges::stable_sort(plan_.faults, {}, &FaultPlan::at_ms);
     return plan_;
   }
 
@@ -231,9 +231,9 @@ class StepTeller {
   }
 
   [[nodiscard]] bool at_once(std::size_t executed, std::size_t heard) const {
-    return std::all_of(way_.begin() + static_cast<std::ptrdiff_t>(executed) + 1,
-                       way_.begin() + static_cast<std::ptrdiff_t>(heard),
-                       [](const auto& step) { return step.action.act == LockAct::commit; });
+    return std::ranges::all_of(
+        std::span(way_).subspan(executed + 1, heard - executed - 1),
+        [](const auto& step) { return step.action.act == LockAct::commit; });
   }
 
   /// A holder that sends nothing in the counterexample does not extend: its messages are not heard.
@@ -266,13 +266,11 @@ class StepTeller {
 
   /// Whether its sender no longer waits for it.
   [[nodiscard]] bool times_out(std::size_t from, std::size_t to, int client) const {
-    return std::any_of(way_.begin() + static_cast<std::ptrdiff_t>(from),
-                       way_.begin() + static_cast<std::ptrdiff_t>(to), [&](const auto& step) {
-                         return step.action.client == client &&
-                                (step.action.act == LockAct::time_out ||
-                                 step.action.act == LockAct::give_up ||
-                                 step.action.act == LockAct::crash);
-                       });
+    return std::ranges::any_of(std::span(way_).subspan(from, to - from), [&](const auto& step) {
+      const auto act = step.action.act;
+      return step.action.client == client &&
+             (act == LockAct::time_out || act == LockAct::give_up || act == LockAct::crash);
+    });
   }
 
   [[nodiscard]] int slot_filled(std::size_t i, int client) const {

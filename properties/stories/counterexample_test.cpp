@@ -1,4 +1,4 @@
-#include "properties/stories/counterexample.hpp"
+#include "properties/stories/scenario.hpp"
 
 #include <gtest/gtest.h>
 

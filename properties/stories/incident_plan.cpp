@@ -13,6 +13,7 @@ using model::kMs;
 using model::kNone;
 using model::Span;
 using model::WorkerCall;
+using FaultKind = sim::FaultPlan::Kind;
 
 constexpr std::int64_t kSettled_ms = 100;  ///< before the first step
 constexpr std::int64_t kGranted_ms = 500;  ///< allowance of a time-out for a later grant here
@@ -43,10 +44,8 @@ class Storyteller {
     add_deaths(plan);
     add_late_releases(plan);
     for (const auto& one : plan.steps) plan.faulty_ms = std::max(plan.faulty_ms, one.at_ms + 1'000);
-    std::stable_sort(plan.steps.begin(), plan.steps.end(),
-                     [](const auto& a, const auto& b) { return a.at_ms < b.at_ms; });
-    std::stable_sort(plan.faults.begin(), plan.faults.end(),
-                     [](const auto& a, const auto& b) { return a.at_ms < b.at_ms; });
+    std::ranges::stable_sort(plan.steps, {}, &sim::StepPlan::at_ms);
+    std::ranges::stable_sort(plan.faults, {}, &sim::FaultPlan::at_ms);
     plan.clock_margin_ms = margin_ms();
     return plan;
   }
@@ -68,10 +67,10 @@ class Storyteller {
       return f.verdict == model::Verdict::violated && !f.events.empty();
     };
     // The violation of a release comes before its consequences.
-    auto found = std::find_if(findings.begin(), findings.end(), [&](const auto& f) {
+    auto found = std::ranges::find_if(findings, [&](const auto& f) {
       return violated(f) && f.check == model::Check::G6;
     });
-    if (found == findings.end()) found = std::find_if(findings.begin(), findings.end(), violated);
+    if (found == findings.end()) found = std::ranges::find_if(findings, violated);
     for (const auto& [name, all] : calls_) {
       for (const WorkerCall& call : all) told_.push_back(&call);
     }
@@ -89,9 +88,7 @@ class Storyteller {
         return call->ask->name != name || !span_of(*call).meets(wide);
       });
     }
-    std::stable_sort(told_.begin(), told_.end(), [](const auto* a, const auto* b) {
-      return a->ask->at_ns < b->ask->at_ns;
-    });
+    std::ranges::stable_sort(told_, {}, [](const auto* call) { return call->ask->at_ns; });
     if (!told_.empty()) zero_ns_ = told_.front()->ask->at_ns - kSettled_ms * kMs;
   }
 
@@ -120,8 +117,7 @@ class Storyteller {
     const auto place = place_of(plan, call);
     const auto span = span_of(call);
     auto& callers = busy_[place];
-    auto free = std::find_if(callers.begin(), callers.end(),
-                             [&](std::int64_t until) { return until <= span.from; });
+    auto free = std::ranges::find_if(callers, [&](auto until) { return until <= span.from; });
     if (free == callers.end()) free = callers.insert(callers.end(), 0);
     *free = span.to;
     auto& process = plan.processes[static_cast<std::size_t>(place)];
@@ -155,7 +151,7 @@ class Storyteller {
   /// until it did something again.
   void add_stop(sim::Plan& plan, const HeldDocument& doc) {
     if (doc.call == nullptr || !places_.contains(*doc.call->process)) return;
-    const bool told = std::find(told_.begin(), told_.end(), doc.call) != told_.end();
+    const bool told = std::ranges::count(told_, doc.call) > 0;
     const auto& s = *doc.call->session;
     if (!told || d_.processes.at(*doc.call->process).crash != kNone) return;
     const auto from = logged_ms(d_.at(doc.last), true);
@@ -164,12 +160,10 @@ class Storyteller {
     const auto ended = doc.next == kNone ? given_up : logged_ms(d_.at(doc.next), true);
     if (std::min(given_up, ended) - from <= doc.call->ask->expiry_ms) return;
     const auto first = first_sign(*doc.call->process, from, given_up);
-    sim::FaultPlan fault;
-    fault.kind = first < given_up ? sim::FaultPlan::Kind::cut_link : sim::FaultPlan::Kind::pause;
-    fault.at_ms = from + kLate_ms;
-    fault.for_ms = std::max<std::int64_t>(given_up - fault.at_ms - kLate_ms, 1);
-    fault.process = places_.at(*doc.call->process);
-    plan.faults.push_back(fault);
+    plan.faults.push_back({.kind = first < given_up ? FaultKind::cut_link : FaultKind::pause,
+                           .at_ms = from + kLate_ms,
+                           .for_ms = std::max<std::int64_t>(given_up - from - 2 * kLate_ms, 1),
+                           .process = places_.at(*doc.call->process)});
   }
 
   /// When it wrote the first line of its log between the two.
@@ -188,11 +182,8 @@ class Storyteller {
     for (const auto& [name, place] : places_) {
       const auto crash = d_.processes.at(name).crash;
       if (crash == kNone) continue;
-      sim::FaultPlan fault;
-      fault.kind = sim::FaultPlan::Kind::crash;
-      fault.at_ms = std::max<std::int64_t>(logged_ms(d_.at(crash), true), 0);
-      fault.process = place;
-      plan.faults.push_back(fault);
+      const auto at_ms = std::max<std::int64_t>(logged_ms(d_.at(crash), true), 0);
+      plan.faults.push_back({.kind = FaultKind::crash, .at_ms = at_ms, .process = place});
     }
   }
 
@@ -204,13 +195,11 @@ class Storyteller {
       const auto released = at_ms(d_.at(s.release).at_ns);
       const auto late = harm_ns_ == 0 ? 0 : at_ms(harm_ns_) - released;
       if (late <= 0) continue;
-      sim::FaultPlan fault;
-      fault.kind = sim::FaultPlan::Kind::late_requests;
-      fault.at_ms = std::max<std::int64_t>(released - kLate_ms, 0);
-      fault.for_ms = 2 * kLate_ms;
-      fault.amount = late;
-      fault.process = places_.at(*call->process);
-      plan.faults.push_back(fault);
+      plan.faults.push_back({.kind = FaultKind::late_requests,
+                             .at_ms = std::max<std::int64_t>(released - kLate_ms, 0),
+                             .for_ms = 2 * kLate_ms,
+                             .amount = late,
+                             .process = places_.at(*call->process)});
     }
   }
 

@@ -10,7 +10,6 @@
 
 #include "properties/campaigns/matrix.hpp"
 #include "properties/campaigns/simulate.hpp"
-#include "properties/stories/transcript.hpp"
 #include "sim/plan/lock_registry.hpp"
 
 namespace leasehold::properties {
@@ -106,9 +105,7 @@ std::vector<Scenario> read_scenarios(const fs::path& folder) {
     auto scenario = read_scenario(entry.path());
     if (sim::is_scripted(scenario.plan)) all.push_back(std::move(scenario));
   }
-  std::sort(all.begin(), all.end(), [](const Scenario& a, const Scenario& b) {
-    return std::tie(a.group, a.name) < std::tie(b.group, b.name);
-  });
+  std::ranges::sort(all, {}, [](const Scenario& s) { return std::tie(s.group, s.name); });
   return all;
 }
 
@@ -136,10 +133,9 @@ std::string verdict_line(const std::string& lock, const Judgement& judgement) {
   if (!broken.empty()) return "violated " + to_string(broken);
   const auto& form = judgement.findings.front();
   if (form.verdict != model::Verdict::holds) return "unknown: " + form.why;
-  const bool tested = std::any_of(
-      judgement.findings.begin(), judgement.findings.end(), [&](const model::Finding& f) {
-        return is_promised(lock, f.check) && f.verdict == model::Verdict::holds;
-      });
+  const bool tested = std::ranges::any_of(judgement.findings, [&](const model::Finding& f) {
+    return is_promised(lock, f.check) && f.verdict == model::Verdict::holds;
+  });
   return tested ? "holds" : "unknown: nothing that it promises was put to the test";
 }
 

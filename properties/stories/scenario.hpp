@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/spec/exploration.hpp"
 #include "properties/campaigns/judgement.hpp"
 #include "sim/plan/plan.hpp"
 
@@ -48,5 +49,38 @@ struct Scenario {
 
 /// The line that the file expects of this lock; empty: none.
 [[nodiscard]] std::string expected_verdict(const Scenario& scenario, const std::string& lock);
+
+/// A history in words, a line an event: which process asked for, got, lost and released which lock,
+/// wrote to the resource, was killed or stopped; which faults came and went; which documents went
+/// without a release. Times in ms from the first process's start; processes are A, B, C; tokens
+/// beyond what a person can read are T1, T2, ... in their order.
+[[nodiscard]] std::vector<std::string> transcript(const model::History& history);
+
+/// The part in which these events decided something: the events of their lock from the first of
+/// them to the last, and of their processes; with the writes of its document and the answers of
+/// holders. The events themselves have a mark.
+[[nodiscard]] std::vector<std::string> transcript_of(const model::History& history,
+                                                     const std::vector<model::Index>& events);
+
+/// The name that a transcript gives to a process: "p1.2" is B.
+[[nodiscard]] std::string short_name(const std::string& process);
+
+/// The text with the names that a transcript gives to the processes.
+[[nodiscard]] std::string with_short_names(const std::string& text);
+
+/// A lease of the abstract lock has two ticks; this is one in a story.
+inline constexpr std::int64_t kTick_ms = 500;
+
+/// From the abstract lock to the real one: turns a counterexample of the explorer into a story for
+/// both worlds. The plan has the same asks, releases, deaths, failovers and passes of the TTL
+/// monitor at the same times, and links that make each message as late as in the counterexample.
+/// The lock itself decides when it tries again, extends, cleans up and gives up waiting for an
+/// answer. So a sound lock survives what breaks a variant, and a lock with the variant's error
+/// mostly breaks.
+///
+/// The lock also plays a client of the .NET package.
+[[nodiscard]] sim::Plan counterexample_plan(const model::Scope& scope,
+                                            const std::vector<model::Taken>& way,
+                                            const std::string& lock);
 
 }  // namespace leasehold::properties

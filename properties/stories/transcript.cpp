@@ -1,4 +1,4 @@
-#include "properties/stories/transcript.hpp"
+#include "properties/stories/scenario.hpp"
 
 #include <algorithm>
 #include <map>

@@ -39,7 +39,7 @@ Cluster read_cluster(const std::string& file) {
   try {
     cluster = nlohmann::json::parse(in).get<Cluster>();
   } catch (const std::exception&) {
-    throw UsageError("--state is '" + file + "': it must be a file that cluster up wrote");
+    refuse("--state", file, "it must be a file that cluster up wrote");
   }
   if (kill(cluster.pid, 0) != 0) {
     throw UsageError("no cluster is up (the one of " + file + " is gone); cluster up starts one");
@@ -148,7 +148,8 @@ int cluster(const std::vector<std::string>& words) {
   options.add_options()("what", po::value(&what), "up, status, step-up, skew or down")(
       "member", po::value(&member)->default_value(member), "which, from 0")(
       "ms", po::value(&ms)->default_value(ms), "skew: how far its clock is ahead")(
-      "ppm", po::value(&ppm)->default_value(ppm), "skew: how much too fast it runs from now on")(
+      "ppm", in_range("ppm", ppm, -900'000, 1'000'000)->default_value(ppm),
+      "skew: how much too fast it runs from now on")(
       "state", po::value(&file)->default_value(file)->value_name("FILE"),
       "where `up` writes down what it started");
   po::positional_options_description positional;
@@ -156,7 +157,6 @@ int cluster(const std::vector<std::string>& words) {
   parse("cluster up|status|step-up MEMBER|skew MEMBER MS|down [OPTIONS]", options, words,
         positional);
   if (what == "up") return up(file);
-  require_range("ppm", ppm, -900'000, 1'000'000);
   if (what == "status") return status(read_cluster(file));
   if (what == "step-up") return step_up(read_cluster(file), member);
   if (what == "skew") return skew(read_cluster(file), member, ms, ppm);

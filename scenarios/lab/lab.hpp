@@ -2,6 +2,7 @@
 
 #include <boost/program_options.hpp>
 #include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,29 @@ enum Exit {
 using cli::HelpAsked;
 using cli::UsageError;
 
+/// Throws UsageError, as "--world is 'moon': it must be virtual or live".
+[[noreturn]] void refuse(const std::string& what, const std::string& value,
+                         const std::string& rule);
+
+/// Values of options that parse() looks at; it throws UsageError. A file that can be written: it
+/// fails early, before a long run, and leaves nothing.
+[[nodiscard]] po::typed_value<std::string>* to_file(const char* option, std::string& file);
+/// A folder in which runs can be kept, or that can be made. Leaves nothing.
+[[nodiscard]] po::typed_value<std::string>* to_folder(const char* option, std::string& folder);
+/// low <= number <= high.
+void require_range(const std::string& option, std::int64_t value, std::int64_t low,
+                   std::int64_t high);
+template <typename T>
+[[nodiscard]] po::typed_value<T>* in_range(const char* option, T& number, std::int64_t low,
+                                           std::int64_t high) {
+  return po::value(&number)->notifier([=](const T& given) {
+    require_range(option, static_cast<std::int64_t>(given), low, high);
+  });
+}
+[[nodiscard]] po::typed_value<int>* in_range(const char* option, std::optional<int>& number,
+                                             int low, int high);
+inline constexpr const char* kWorlds = "it must be virtual or live";
+
 /// Parses the words after the subcommand. Throws UsageError or HelpAsked.
 po::variables_map parse(const std::string& usage, po::options_description options,
                         const std::vector<std::string>& words,
@@ -36,12 +60,9 @@ po::variables_map parse(const std::string& usage, po::options_description option
 struct Outputs {
   std::string json, junit, page, summary, history;
 
-  /// Adds --json and --junit, which write `what`.
-  void add_to(po::options_description& options, const std::string& what = "report");
-  /// Adds --report, with this help.
-  void add_page(po::options_description& options, const char* help);
-  /// Throws UsageError for the first that cannot be written.
-  void require_writable() const;
+  /// Adds --json and --junit, which write `what`, and --report, if it has a help.
+  void add_to(po::options_description& options, const char* page_help = nullptr,
+              const std::string& what = "report");
 };
 
 /// What `read` returns. An error of it is a UsageError that begins with `what`.
@@ -56,21 +77,14 @@ auto reading(const std::string& what, const Read& read) {
   }
 }
 
-/// Fails early, before a long run, if the file cannot be written. Leaves nothing. Empty is fine.
+/// As `to_file`. Empty is fine.
 void require_writable(const std::string& option, const std::string& file);
-
-/// Throws UsageError unless runs can be kept in the folder, or it can be made. Leaves nothing.
-void require_folder(const std::string& option, const std::string& folder);
 
 /// Throws UsageError unless `--lock` names a known lock, which runs live if `live`.
 void require_lock(const std::string& lock, bool live = false);
 
 /// "queue,uniform", as `--waiting` has it; throws UsageError for an unknown name.
 std::vector<sim::Waiting> parse_waitings(const std::string& text);
-
-/// Throws UsageError unless low <= value <= high.
-void require_range(const std::string& option, std::int64_t value, std::int64_t low,
-                   std::int64_t high);
 
 /// Throws UsageError that names the file, and `what` it is.
 [[nodiscard]] std::string read_file(const std::string& what, const std::string& file);

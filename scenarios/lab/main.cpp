@@ -75,14 +75,18 @@ po::variables_map parse(const std::string& usage, po::options_description option
                         const po::positional_options_description& positional) {
   auto given = cli::parse("leasehold-lab " + usage, options, words, positional);
   for (const auto& [option, value] : given) {
+    const auto semantic = options.find(option, false).semantic();
     const auto* text = boost::any_cast<std::string>(&value.value());
-    if (text == nullptr || !text->empty() || value.defaulted()) continue;
-    const auto* known = options.find_nothrow(option, false);
-    const bool needs_value = known == nullptr || known->semantic()->min_tokens() > 0;
-    if (!needs_value) continue;  // as --list, which takes none
-    throw UsageError("--" + option + " is '': it must not be empty");
+    const bool needs_value = semantic->min_tokens() > 0;  // --list takes none
+    if (needs_value && text != nullptr && text->empty() && !value.defaulted()) {
+      refuse("--" + option, "", "it must not be empty");
+    }
   }
   return given;
+}
+
+void refuse(const std::string& what, const std::string& value, const std::string& rule) {
+  throw UsageError(what + " is '" + value + "': " + rule);
 }
 
 std::string scenario_folder() {
@@ -97,9 +101,7 @@ std::string read_file(const std::string& what, const std::string& file) {
   std::ifstream in(file);
   std::ostringstream text;
   const bool is_file = in && !std::filesystem::is_directory(file);
-  if (!is_file) {
-    throw UsageError(what + " is '" + file + "': it cannot be read, or is no file");
-  }
+  if (!is_file) refuse(what, file, "it cannot be read, or is no file");
   text << in.rdbuf();
   constexpr std::string_view kMark = "\xEF\xBB\xBF";  // editors of some systems begin with it
   auto all = text.str();
@@ -113,34 +115,22 @@ sim::Plan read_plan(const std::string& file) {
 }
 
 sim::Plan read_live_plan(const std::string& file) {
+  constexpr const char* kVirtualOnly = ", which only the virtual world has";
   auto plan = read_plan(file);
   for (const auto& fault : plan.faults) {
     if (fault.on == sim::FaultPlan::Command::none) continue;
-    throw UsageError("plan is '" + file + "': a fault has on=" + sim::to_string(fault.on) +
-                     ", which only the virtual world has");
+    refuse("plan", file, std::string("a fault has on=") + sim::to_string(fault.on) + kVirtualOnly);
   }
   if (sim::lock_under_test(plan.lock).runs_live) return plan;
-  throw UsageError("plan is '" + file + "': its lock is '" + plan.lock +
-                   "', which only the virtual world has");
+  refuse("plan", file, "its lock is '" + plan.lock + "'" + kVirtualOnly);
 }
 
-void Outputs::add_to(po::options_description& options, const std::string& what) {
-  options.add_options()("json", po::value(&json)->value_name("FILE"),
-                        ("write the " + what + " as JSON").c_str())(
-      "junit", po::value(&junit)->value_name("FILE"),
-      ("write the " + what + " as JUnit XML").c_str());
-}
-
-void Outputs::add_page(po::options_description& options, const char* help) {
-  options.add_options()("report", po::value(&page)->value_name("FILE"), help);
-}
-
-void Outputs::require_writable() const {
-  lab::require_writable("json", json);
-  lab::require_writable("junit", junit);
-  lab::require_writable("report", page);
-  lab::require_writable("summary", summary);
-  lab::require_writable("history", history);
+void Outputs::add_to(po::options_description& options, const char* page_help,
+                     const std::string& what) {
+  options.add_options()("json", to_file("json", json), ("write the " + what + " as JSON").c_str())(
+      "junit", to_file("junit", junit), ("write the " + what + " as JUnit XML").c_str());
+  if (page_help == nullptr) return;
+  options.add_options()("report", to_file("report", page), page_help);
 }
 
 void require_range(const std::string& option, std::int64_t value, std::int64_t low,
@@ -158,16 +148,32 @@ void require_writable(const std::string& option, const std::string& file) {
   const auto place = there ? fs::path(file) : fs::absolute(file).parent_path();
   // It is not made here, because others may wait for it.
   if (fs::is_directory(place, error) != there && access(place.c_str(), W_OK) == 0) return;
-  throw UsageError("--" + option + " is '" + file + "': it must be a file that can be written");
+  refuse("--" + option, file, "it must be a file that can be written");
 }
 
-void require_folder(const std::string& option, const std::string& folder) {
-  namespace fs = std::filesystem;
-  auto nearest = fs::absolute(folder);
-  while (!nearest.empty() && !fs::exists(nearest)) nearest = nearest.parent_path();
-  if (!folder.empty() && fs::is_directory(nearest) && access(nearest.c_str(), W_OK) == 0) return;
-  throw UsageError("--" + option + " is '" + folder +
-                   "': it must be a folder that can be written, or made");
+po::typed_value<std::string>* to_file(const char* option, std::string& file) {
+  const auto require = [option](const std::string& given) { require_writable(option, given); };
+  return po::value(&file)->value_name("FILE")->notifier(require);
+}
+
+po::typed_value<std::string>* to_folder(const char* option, std::string& folder) {
+  const auto require = [option](const std::string& given) {
+    namespace fs = std::filesystem;
+    if (given.empty()) return;  // parse() refuses it
+    auto nearest = fs::absolute(given);
+    while (!nearest.empty() && !fs::exists(nearest)) nearest = nearest.parent_path();
+    if (fs::is_directory(nearest) && access(nearest.c_str(), W_OK) == 0) return;
+    refuse(std::string("--") + option, given,
+           "it must be a folder that can be written, or made");
+  };
+  return po::value(&folder)->value_name("FOLDER")->notifier(require);
+}
+
+po::typed_value<int>* in_range(const char* option, std::optional<int>& number, int low, int high) {
+  return po::value<int>()->notifier([=, &number](int given) {
+    require_range(option, given, low, high);
+    number = given;
+  });
 }
 
 void require_lock(const std::string& lock, bool live) {
@@ -177,7 +183,7 @@ void require_lock(const std::string& lock, bool live) {
     if (known.name == lock) return;
     allowed += (allowed.empty() ? "" : ", ") + known.name;
   }
-  throw UsageError("--lock is '" + lock + "': it must be one of " + allowed);
+  refuse("--lock", lock, "it must be one of " + allowed);
 }
 
 std::vector<sim::Waiting> parse_waitings(const std::string& text) {
@@ -186,9 +192,7 @@ std::vector<sim::Waiting> parse_waitings(const std::string& text) {
   for (std::string word; std::getline(words, word, ',');) {
     int w = 0;
     while (w < sim::kWaitings && word != to_string(static_cast<sim::Waiting>(w))) ++w;
-    if (w == sim::kWaitings) {
-      throw UsageError("--waiting is '" + text + "': '" + word + "' is no waiting strategy");
-    }
+    if (w == sim::kWaitings) refuse("--waiting", text, "'" + word + "' is no waiting strategy");
     all.push_back(static_cast<sim::Waiting>(w));
   }
   return all;

@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <vector>
 
 #include "cli/inherited.hpp"
@@ -72,13 +71,11 @@ void StatusLine::end() const {
 sim::Plan minimised(const sim::Plan& plan, const std::function<bool(const sim::Plan&)>& fails) {
   const auto began = std::chrono::steady_clock::now();
   StatusLine line;
-  auto small = properties::minimise(plan, [&](const sim::Plan& candidate) {
+  return properties::minimise(plan, [&](const sim::Plan& candidate) {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - began;
     line.show(minimising_line(elapsed.count()), elapsed.count());
     return elapsed <= properties::kMinimisingLimit && fails(candidate);
   });
-  line.end();
-  return small;
 }
 
 std::size_t line_width(int descriptor) {

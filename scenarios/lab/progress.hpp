@@ -22,6 +22,7 @@ namespace leasehold::lab {
 /// log.
 class StatusLine {
  public:
+  ~StatusLine() { end(); }
   /// Without a time it comes on a terminal alone.
   void show(const std::string& line, double elapsed_s = -1);
   void end() const;

@@ -47,23 +47,16 @@ int matrix(const std::vector<std::string>& words) {
       "Options");
   options.add_options()("world", po::value(&world)->default_value(world),
                         "virtual, or live: one run each, compared with the virtual table")(
-      "markdown", po::value(&markdown)->value_name("FILE"), "write the tables as Markdown")(
-      "scenarios", po::value(&scenarios)->value_name("FOLDER"),
+      "markdown", to_file("markdown", markdown), "write the tables as Markdown")(
+      "scenarios", to_folder("scenarios", scenarios),
       "write the smallest plan that shows each broken promise, one for each lock and guarantee")(
-      "runs", po::value(&runs)->value_name("FOLDER"),
-      "keep the live runs that broke a guarantee, for `check`")(
-      "json", po::value(&json_file)->value_name("FILE"), "write all cells as JSON");
+      "runs", to_folder("runs", runs), "keep the live runs that broke a guarantee, for `check`")(
+      "json", to_file("json", json_file), "write all cells as JSON");
   parse("matrix [OPTIONS]", options, words);
-  if (world != "virtual" && world != "live") {
-    throw UsageError("--world is '" + world + "': it must be virtual or live");
-  }
+  if (world != "virtual" && world != "live") refuse("--world", world, kWorlds);
   if (world == "virtual" && !runs.empty()) {
-    throw UsageError("--runs is '" + runs + "': virtual runs are repeated by their seeds");
+    refuse("--runs", runs, "virtual runs are repeated by their seeds");
   }
-  require_writable("markdown", markdown);
-  require_writable("json", json_file);
-  if (!scenarios.empty()) require_folder("scenarios", scenarios);
-  if (!runs.empty()) require_folder("runs", runs);
   StatusLine line;
   const auto watch = [&](const char* what) {
     return [&line, what](std::size_t done, std::size_t all) {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <vector>
 
 #include "scenarios/lab/progress.hpp"
 #include "sim/live/own_set/preflight.hpp"
@@ -38,10 +37,10 @@ std::string script_of(const std::string& store) {
     const auto& at = entry.path();
     if (is_program(at) && !at.has_extension()) names.push_back(at.filename());
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   names.emplace_back("the path of a script that can be executed");
-  throw UsageError(fmt::format("--store is '{}': it must be {}{}", store,
-                               names.size() > 1 ? "one of " : "", fmt::join(names, ", ")));
+  refuse("--store", store, fmt::format("it must be {}{}", names.size() > 1 ? "one of " : "",
+                                       fmt::join(names, ", ")));
 }
 
 std::shared_ptr<StoreScript> opened(const std::string& store) {
@@ -51,17 +50,17 @@ std::shared_ptr<StoreScript> opened(const std::string& store) {
 }
 
 void require_a_worker(const SiteOptions& asked, const std::optional<ForeignLock>& foreign) {
-  const auto is = "--store is '" + asked.store + "': ";
   if (!asked.uri.empty()) {
-    throw UsageError(is + "--uri names a replica set of MongoDB; leave one of them out");
+    refuse("--store", asked.store,
+           "--uri names a replica set of MongoDB; leave one of them out");
   }
   if (!foreign) {
-    throw UsageError(is + "it needs the lock that stands on it: --worker COMMAND and "
-                          "--promises FILE");
+    refuse("--store", asked.store,
+           "it needs the lock that stands on it: --worker COMMAND and --promises FILE");
   }
   if (foreign->promises.document) {
-    throw UsageError("--promises is '" + asked.promises_file +
-                     "': 'document' is for MongoDB's oplog; with --store it must not be there");
+    refuse("--promises", asked.promises_file,
+           "'document' is for MongoDB's oplog; with --store it must not be there");
   }
 }
 
@@ -85,9 +84,9 @@ std::int64_t least_margin(const std::vector<WantedPlan>& plans,
 }
 
 bool hits_links(const std::vector<WantedPlan>& plans) {
-  return std::any_of(plans.begin(), plans.end(), [](const WantedPlan& one) {
-    return std::any_of(one.plan.faults.begin(), one.plan.faults.end(),
-                       [](const auto& fault) { return !sim::hits_process(fault.kind); });
+  return std::ranges::any_of(plans, [](const WantedPlan& one) {
+    return std::ranges::any_of(one.plan.faults,
+                               [](const auto& f) { return !sim::hits_process(f.kind); });
   });
 }
 
@@ -120,7 +119,7 @@ void require_possible(const WantedRuns& runs, const TheirSet& set, const std::st
   }
   if (runs.faults_chosen.empty()) return;
   for (const auto& group : runs.faults) {
-    const bool has = std::any_of(possible.begin(), possible.end(), [&](Kind kind) {
+    const bool has = std::ranges::any_of(possible, [&](Kind kind) {
       return sim::group_of(kind) == group && sim::harm_of(kind) == sim::Harm::none;
     });
     if (has) continue;
@@ -202,7 +201,7 @@ std::optional<ForeignLock> SiteOptions::lock(const po::variables_map& given) con
     throw UsageError("--worker COMMAND and --promises FILE go together: one of them is missing");
   }
   if (!given.contains("worker")) return std::nullopt;
-  if (worker.empty()) throw UsageError("--worker is '': it must be a command");
+  if (worker.empty()) refuse("--worker", "", "it must be a command");
   return ForeignLock{worker, read_promises(promises_file)};
 }
 

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "properties/campaigns/floors.hpp"
+#include "properties/campaigns/verify.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/report.hpp"
@@ -38,9 +38,9 @@ void parse_seeds(const std::string& text, Seeds& seeds) {
   const auto dots = all.find("..");
   const auto last = dots == all.npos ? all : all.substr(dots + 2);
   if (!is_number(all.substr(0, dots), seeds.from) || !is_number(last, seeds.to)) {
-    throw UsageError("--seeds is '" + text + "': it must be a number or a range like 1..1000");
+    refuse("--seeds", text, "it must be a number or a range like 1..1000");
   }
-  if (seeds.to < seeds.from) throw UsageError("--seeds is '" + text + "': the range is empty");
+  if (seeds.to < seeds.from) refuse("--seeds", text, "the range is empty");
 }
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -56,22 +56,6 @@ std::string broken_by(const properties::Simulated& one) {
     }
   }
   return "";
-}
-
-/// Writes the smallest plan that breaks the same guarantee to a file.
-void keep_failure(const Plan& plan, const std::string& folder, const std::string& name) {
-  namespace fs = std::filesystem;
-  const auto broken = broken_by(properties::simulate(plan));
-  const Plan small = minimised(plan, [&](const Plan& candidate) {
-    return broken_by(properties::simulate(candidate)) == broken;
-  });
-  fs::create_directories(folder);
-  const std::string file = folder + "/" + name + ".scn";
-  std::ofstream(file) << sim::to_scn(small);
-  const auto one = properties::simulate(small);
-  fmt::print("{}", story(one.judgement.findings, one.run.history));
-  fmt::print("minimised to {} processes and {} faults: {}\nto repeat: leasehold-lab simulate {}\n",
-             small.processes.size(), small.faults.size(), file, file);
 }
 
 struct SimulateCommand {
@@ -101,14 +85,12 @@ po::options_description options_for(SimulateCommand& a) {
       "errors")(
       "waiting", po::value(&a.waiting)->value_name("LIST"),
       "the waiting strategies to draw from, like queue or queue,uniform; else all")(
-      "runs", po::value(&a.folder)->default_value(a.folder)->value_name("FOLDER"),
+      "runs", to_folder("runs", a.folder)->default_value(a.folder),
       "where the first failing plan is kept, minimised")(
-      "history", po::value(&a.outputs.history)->value_name("FILE"),
-      "write the history of a single run")(
+      "history", to_file("history", a.outputs.history), "write the history of a single run")(
       "hash", po::bool_switch(&a.hashed), "print a hash of all histories")(
       "until-failure", po::bool_switch(&a.until_failure), "stop at the first run that fails");
-  a.outputs.add_to(options);
-  a.outputs.add_page(options, "write the first run that failed, else the first, as a page");
+  a.outputs.add_to(options, "write the first run that failed, else the first, as a page");
   return options;
 }
 
@@ -119,10 +101,8 @@ void validate(SimulateCommand& a) {
   if (!a.waiting.empty()) a.limits.waitings = parse_waitings(a.waiting);
   const auto& history = a.outputs.history;
   if (!history.empty() && a.file.empty() && a.range.from != a.range.to) {
-    throw UsageError("--history is '" + history + "': it needs a single run");
+    refuse("--history", history, "it needs a single run");
   }
-  a.outputs.require_writable();
-  require_folder("runs", a.folder);
 }
 
 /// On all cores. A plan from a file runs once.
@@ -144,7 +124,6 @@ SimulateReport run(const SimulateCommand& a) {
   properties::on_all_cores(count, work, [&](std::uint64_t done) {
     line.show(fmt::format("{} of {} runs", done, count));
   });
-  line.end();
   return report;
 }
 
@@ -191,14 +170,27 @@ nlohmann::ordered_json facts_of(const SimulateReport& report, double cpu, bool h
   return json;
 }
 
-void show_failures(const SimulateCommand& a, const SimulateReport& report) {
+/// Writes the smallest plan that breaks the same guarantee as the first that failed to a file.
+void keep_failure(const SimulateCommand& a, const SimulateReport& report) {
+  namespace fs = std::filesystem;
   if (report.failed.empty()) return;
   const auto seed = *report.failed.begin();
   fmt::print("{} of {} runs failed; the first is seed {}\n", report.failed.size(), report.runs,
              seed);
   const auto name = a.file.empty() ? fmt::format("{}-{}", a.limits.lock, seed)
-                                   : std::filesystem::path(a.file).stem().string();
-  keep_failure(a.plan_of(seed), a.folder, name);
+                                   : fs::path(a.file).stem().string();
+  const auto plan = a.plan_of(seed);
+  const auto broken = broken_by(properties::simulate(plan));
+  const Plan small = minimised(plan, [&](const Plan& candidate) {
+    return broken_by(properties::simulate(candidate)) == broken;
+  });
+  fs::create_directories(a.folder);
+  const std::string file = a.folder + "/" + name + ".scn";
+  std::ofstream(file) << sim::to_scn(small);
+  const auto one = properties::simulate(small);
+  fmt::print("{}", story(one.judgement.findings, one.run.history));
+  fmt::print("minimised to {} processes and {} faults: {}\nto repeat: leasehold-lab simulate {}\n",
+             small.processes.size(), small.faults.size(), file, file);
 }
 
 }  // namespace
@@ -228,7 +220,7 @@ int simulate(const std::vector<std::string>& words) {
                .facts = facts_of(report, cpu, a.hashed)};
   print(report, cpu);
   fmt::print("\n{}", findings_text(c));
-  show_failures(a, report);
+  keep_failure(a, report);
   const auto history_of = [&a](std::uint64_t seed) {
     return sim::simulated::run(a.plan_of(seed)).history;
   };

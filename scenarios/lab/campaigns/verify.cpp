@@ -8,7 +8,6 @@
 #include <sstream>
 #include <utility>
 
-#include "properties/campaigns/floors.hpp"
 #include "properties/campaigns/soak.hpp"
 #include "scenarios/lab/campaigns/run_options.hpp"
 #include "scenarios/lab/lab.hpp"
@@ -46,7 +45,6 @@ class ProgressLine {
     line_.show(to_line(now, report.options.seconds, violations, line_width(STDERR_FILENO)),
                now.elapsed_s);
   }
-  void end() const { line_.end(); }
 
  private:
   StatusLine line_, minimising_;
@@ -156,19 +154,20 @@ std::set<std::string> fault_groups_in(const std::string& text) {
   std::istringstream words(text == "none" ? "" : text);
   for (std::string word; std::getline(words, word, ',');) {
     if (std::find(all.begin(), all.end(), word) == all.end()) {
-      throw UsageError("--faults is '" + text + "': '" + word + "' is none of all, none, " +
-                       fmt::format("{}", fmt::join(all, ", ")));
+      refuse("--faults", text,
+             fmt::format("'{}' is none of all, none, {}", word, fmt::join(all, ", ")));
     }
     groups.insert(word);
   }
   return groups;
 }
 
+constexpr int kWeek_s = 7 * 24 * 3600;
+
 /// What both commands are asked for.
 struct LiveCommand {
   VerifyOptions v;
-  int minutes = 60, processes = 64, locks = 16, only_case = 0;
-  std::string plan_file, faults = "all";
+  std::string faults = "all";
   Outputs outputs;
   SiteOptions site;
 };
@@ -180,74 +179,52 @@ po::options_description verify_options(LiveCommand& a) {
   po::options_description options(
       "Generates plans, runs each on a real replica set with faults, and checks its history. "
       "Options");
-  options.add_options()("seconds", po::value(&v.seconds)->default_value(v.seconds),
+  options.add_options()("seconds",
+                        in_range("seconds", v.seconds, 4, kWeek_s)->default_value(v.seconds),
                         "how long at least; up to three times as long if too little was seen")(
-      "processes", po::value(&a.processes), "simulated processes in each plan; default: generated")(
-      "locks", po::value(&a.locks), "names that they compete for; default: generated")(
+      "processes", in_range("processes", v.processes, 1, 256),
+      "simulated processes in each plan; default: generated")(
+      "locks", in_range("locks", v.locks, 1, 1'000),
+      "names that they compete for; default: generated")(
       "lock", po::value(&v.lock)->default_value(v.lock),
       "leasehold, a published lock, or canary: a lock with a planted error; of --plan too")(
       "waiting", po::value(&v.waiting)->value_name("LIST"),
       "the waiting strategies to draw from, like queue or queue,uniform; else all")(
       "seed", po::value(&v.seed), "repeat a run; default: a new one, which is printed")(
-      "case", po::value(&a.only_case), "run only this case of the seed")(
-      "plan", po::value(&a.plan_file)->value_name("FILE"),
+      "case", in_range("case", v.only_case, 0, 1'000'000), "run only this case of the seed")(
+      "plan", po::value(&v.plan_file)->value_name("FILE"),
       "run this .scn instead of generated plans")(
       "faults", po::value(&a.faults)->default_value(a.faults), groups.c_str())(
-      "times", po::value(&v.times)->default_value(v.times),
+      "times", in_range("times", v.times, 1, 1'000)->default_value(v.times),
       "how often the plan is run at least; what it then saw too seldom makes it three times that")(
       "until-violated", po::bool_switch(&v.until_violated),
       "end with the first case in which a guarantee is violated, and do not minimise its plan")(
-      "floors", po::value(&v.floor_percent)->default_value(v.floor_percent),
+      "floors", in_range("floors", v.floor_percent, 1, 100)->default_value(v.floor_percent),
       "percent of the usual floors, which more seconds raise")(
-      "runs", po::value(&v.keep_folder)->default_value(v.keep_folder)->value_name("FOLDER"),
+      "runs", to_folder("runs", v.keep_folder)->default_value(v.keep_folder),
       "where failing runs are kept")(
-      "summary", po::value(&a.outputs.summary)->value_name("FILE"),
+      "summary", to_file("summary", a.outputs.summary),
       "append the verdict as Markdown, as to GITHUB_STEP_SUMMARY");
-  a.outputs.add_to(options);
-  a.outputs.add_page(options, "write the first case that failed, else the last, as a page");
+  a.outputs.add_to(options, "write the first case that failed, else the last, as a page");
   a.site.add_to(options);
   return options;
-}
-
-/// Takes the value of a given option; the others keep their default.
-template <typename Number>
-void take(const po::variables_map& given, const char* option, int value, int low, int high,
-          Number& target) {
-  if (!given.contains(option)) return;
-  require_range(option, value, low, high);
-  target = value;
-}
-
-void take_worker(const po::variables_map& given, LiveCommand& a) {
-  a.v.foreign = a.site.lock(given);
-  if (!a.v.foreign) return;
-  a.v.promises_file = a.site.promises_file;
-  if (!given["lock"].defaulted()) {
-    throw UsageError("--lock is '" + a.v.lock + "': with --worker its own lock is checked");
-  }
 }
 
 /// Throws UsageError for the first error.
 void validate(const po::variables_map& given, LiveCommand& a) {
   auto& v = a.v;
-  require_range("seconds", v.seconds, 4, 7 * 24 * 3600);
-  require_range("floors", v.floor_percent, 1, 100);
-  take(given, "processes", a.processes, 1, 256, v.processes);
-  take(given, "locks", a.locks, 1, 1'000, v.locks);
-  take(given, "case", a.only_case, 0, 1'000'000, v.only_case);
+  const bool chosen = !given["lock"].defaulted();
   require_lock(v.lock, true);
   if (!v.waiting.empty()) v.waitings = parse_waitings(v.waiting);
   v.faults = fault_groups_in(a.faults);
-  require_range("times", v.times, 1, 1'000);
   if (given.contains("plan")) {
-    v.plan = read_live_plan(a.plan_file);
-    v.plan_file = a.plan_file;
-    if (!given["lock"].defaulted()) v.plan->lock = v.lock;
+    v.plan = read_live_plan(v.plan_file);
+    if (chosen) v.plan->lock = v.lock;
     v.lock = v.plan->lock;
   }
-  take_worker(given, a);
-  a.outputs.require_writable();
-  require_folder("runs", v.keep_folder);
+  v.foreign = a.site.lock(given);
+  v.promises_file = a.site.promises_file;
+  if (v.foreign && chosen) refuse("--lock", v.lock, "with --worker its own lock is checked");
 }
 
 /// The plans of the run, on the user's own set or another store.
@@ -274,28 +251,26 @@ WantedRuns wanted(const LiveCommand& a,
 template <typename Campaign>
 auto shown(const Campaign& campaign) {
   ProgressLine line;
-  auto report = campaign([&](const VerifyReport& r, const sim::live::Progress& now) {
-    line.show(r, now);
+  return campaign([&](const VerifyReport& report, const sim::live::Progress& now) {
+    line.show(report, now);
   });
-  line.end();
-  return report;
 }
 
-po::options_description soak_options(LiveCommand& a) {
+po::options_description soak_options(LiveCommand& a, int& minutes) {
   po::options_description options(
       "One long run on a real replica set with every kind of fault: checks the guarantees, "
       "and whether the processes grow. Options");
-  options.add_options()("minutes", po::value(&a.minutes)->default_value(a.minutes), "how long")(
-      "processes", po::value(&a.processes)->default_value(a.processes),
+  options.add_options()("minutes", in_range("minutes", minutes, 1, kWeek_s / 60)->default_value(60),
+                        "how long")(
+      "processes", in_range("processes", a.v.processes, 2, 256)->default_value(64),
       "half of them are never killed, and are measured")(
-      "locks", po::value(&a.locks)->default_value(a.locks), "names that they compete for")(
+      "locks", in_range("locks", a.v.locks, 1, 1'000)->default_value(16),
+      "names that they compete for")(
       "seed", po::value(&a.v.seed), "of the plan; default: a new one, which is printed")(
-      "history", po::value(&a.outputs.history)->value_name("FILE"),
-      "write what happened, for `check`")(
-      "runs", po::value(&a.v.keep_folder)->default_value(a.v.keep_folder)->value_name("FOLDER"),
+      "history", to_file("history", a.outputs.history), "write what happened, for `check`")(
+      "runs", to_folder("runs", a.v.keep_folder)->default_value(a.v.keep_folder),
       "where a run that broke a guarantee is kept");
-  a.outputs.add_to(options);
-  a.outputs.add_page(options, "write the run as a page");
+  a.outputs.add_to(options, "write the run as a page");
   a.site.add_to(options);
   return options;
 }
@@ -331,16 +306,11 @@ void print(const properties::Growth& growth) {
 int soak(const std::vector<std::string>& words) {
   LiveCommand asked;
   auto& v = asked.v;
+  int minutes = 0;
   v.seed = std::random_device()();
-  const auto given = parse("soak [OPTIONS]", soak_options(asked), words);
-  v.foreign = asked.site.lock(given);
-  require_range("minutes", asked.minutes, 1, 7 * 24 * 60);
-  v.seconds = 60 * asked.minutes;
-  take(given, "processes", asked.processes, 2, 256, v.processes);
-  take(given, "locks", asked.locks, 1, 1'000, v.locks);
+  v.foreign = asked.site.lock(parse("soak [OPTIONS]", soak_options(asked, minutes), words));
+  v.seconds = 60 * minutes;
   v.faults = fault_groups_in(asked.faults);
-  asked.outputs.require_writable();
-  require_folder("runs", v.keep_folder);
   v.set = asked.site.prepare(wanted(asked, properties::soak_plan), v.foreign);
   catch_interruptions();
   fmt::print(stderr, "seed {}\n", v.seed);

@@ -45,8 +45,7 @@ std::string names_of(const std::vector<Line>& lines, Is is) {
 
 std::string verdict_of(const std::vector<Line>& lines) {
   const auto count = [&](Is is) {
-    return std::count_if(lines.begin(), lines.end(),
-                         [is](const Line& line) { return line.finding.is == is; });
+    return std::ranges::count(lines, is, [](const Line& line) { return line.finding.is; });
   };
   const auto failed = names_of(lines, Is::fails), missed = names_of(lines, Is::not_tried);
   if (failed.empty() && missed.empty()) {
@@ -89,75 +88,66 @@ std::string wrong_with(const Json& reply) {
 }
 
 /// The collection of the trials, which is dropped at the end.
-class Trials {
- public:
-  Trials(std::string uri, std::string database)
-      : uri_(std::move(uri)),
-        database_(std::move(database)),
-        collection_(fmt::format("leasehold_certify_{:08x}{:08x}", std::random_device()(),
-                                std::random_device()())) {}
-  Trials(const Trials&) = delete;
-  Trials& operator=(const Trials&) = delete;
+struct Collection {
+  const std::string uri, database;
+  const std::string name = fmt::format("leasehold_certify_{:08x}{:08x}", std::random_device()(),
+                                       std::random_device()());
+  bool made = false;
 
-  /// Throws Stopped, and std::runtime_error if nothing can be said of the servers.
-  std::vector<Line> run(const std::function<void(const Line&)>& show) {
-    const auto until = our_clock() + kAllTrials;
-    const auto connect = [&, number = std::size_t(0)]() mutable {
-      auto servers = connect_to(uri_, number++);
-      servers.ask = [until, real = servers.ask](const auto& database, const auto& command,
-                                                std::uint32_t member) {
-        if (interrupted()) throw Stopped("a signal");
-        if (our_clock() < until) return real(database, command, member);
-        throw NotTried(fmt::format("the trials took longer than {} s", kAllTrials.count()));
-      };
-      return servers;
-    };
-    TrialSite site(connect, database_, collection_);
-    const auto election = [&] {  // on another connection, because those may be stopped
-      return Asker(connect_to(uri_), database_, collection_).hello().value("electionId", Json());
-    };
-    const Json before = election();
-    std::vector<Line> lines;
-    for (const Fact& fact : facts()) {
-      // The first one says whether locks can be held here at all.
-      if (lines.size() == 1 && lines[0].finding.is == Is::fails) break;
-      if (lines.size() == 1) make(site[0]);
-      lines.push_back({&fact, by_each_router(fact, site)});
-      show(lines.back());
-    }
-    if (!verdict_of(lines).starts_with("certified") && election() != before) {
-      throw std::runtime_error("there was an election during the trials: try again");
-    }
-    return lines;
+  /// On a connection of its own, because others may be stopped.
+  [[nodiscard]] Asker asker() const { return {connect_to(uri), database, name}; }
+
+  void make(Asker& asker) {
+    made = true;
+    const auto wrong = wrong_with(asker.run(of_all("create")));
+    if (wrong.empty()) return;
+    throw sim::live::NoServers(fmt::format(
+        "'{}.{}' cannot be created: {}; certify needs the role readWrite on the database",
+        database, name, cli::printable(wrong)));
   }
-
-  /// On a connection of its own, because the others may be stopped.
-  ~Trials() {
-    if (!made_) return;
+  ~Collection() {
+    if (!made) return;
     std::string why;
     try {
-      why = wrong_with(Asker(connect_to(uri_), database_, collection_).run(of_all("drop")));
+      why = wrong_with(asker().run(of_all("drop")));
     } catch (const std::exception& error) {
       why = error.what();
     }
     if (why.empty()) return;
     fmt::print(stderr, "leasehold-lab: '{}.{}' may stay, and has to be dropped then: {}\n",
-               database_, collection_, cli::printable(why));
+               database, name, cli::printable(why));
   }
-
- private:
-  void make(Asker& asker) {
-    made_ = true;
-    const auto wrong = wrong_with(asker.run(of_all("create")));
-    if (wrong.empty()) return;
-    throw sim::live::NoServers(fmt::format(
-        "'{}.{}' cannot be created: {}; certify needs the role readWrite on the database",
-        database_, collection_, cli::printable(wrong)));
-  }
-
-  const std::string uri_, database_, collection_;
-  bool made_ = false;
 };
+
+/// Throws Stopped, and std::runtime_error if nothing can be said of the servers.
+std::vector<Line> run_trials(Collection& in, const std::function<void(const Line&)>& show) {
+  const auto until = our_clock() + kAllTrials;
+  const auto connect = [&, number = std::size_t(0)]() mutable {
+    auto servers = connect_to(in.uri, number++);
+    servers.ask = [until, real = servers.ask](const auto& database, const auto& command,
+                                              std::uint32_t member) {
+      if (interrupted()) throw Stopped("a signal");
+      if (our_clock() < until) return real(database, command, member);
+      throw NotTried(fmt::format("the trials took longer than {} s", kAllTrials.count()));
+    };
+    return servers;
+  };
+  TrialSite site(connect, in.database, in.name);
+  const auto election = [&] { return in.asker().hello().value("electionId", Json()); };
+  const Json before = election();
+  std::vector<Line> lines;
+  for (const Fact& fact : facts()) {
+    // The first one says whether locks can be held here at all.
+    if (lines.size() == 1 && lines[0].finding.is == Is::fails) break;
+    if (lines.size() == 1) in.make(site[0]);
+    lines.push_back({&fact, by_each_router(fact, site)});
+    show(lines.back());
+  }
+  if (!verdict_of(lines).starts_with("certified") && election() != before) {
+    throw std::runtime_error("there was an election during the trials: try again");
+  }
+  return lines;
+}
 
 }  // namespace
 
@@ -182,10 +172,10 @@ int certify(const std::vector<std::string>& words) {
   } catch (const std::runtime_error& error) {
     throw UsageError(error.what());
   }
-  Trials trials(uri, database);
+  Collection collection{uri, database};
   std::vector<Line> lines;
   try {
-    lines = trials.run([json](const Line& line) {
+    lines = run_trials(collection, [json](const Line& line) {
       if (!json) print(line);
     });
   } catch (const Stopped&) {

@@ -5,15 +5,16 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <pugixml.hpp>
 #include <sstream>
 #include <stdexcept>
-#include <string_view>
 
+#include "model/history/digest.hpp"
 #include "model/history/from_outside.hpp"
 #include "model/workers/worker_judge.hpp"
 #include "properties/campaigns/judgement.hpp"
-#include "properties/stories/transcript.hpp"
+#include "properties/stories/scenario.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -184,15 +185,47 @@ std::vector<JunitCase> cases_of(const std::vector<Finding>& findings) {
   return cases;
 }
 
+/// One acquire call, with the caller of its process that made it.
+struct Call {
+  const model::Event* ask;
+  const model::SessionDigest* session;
+  int lane = 0;
+};
+
+std::int64_t time_of(const model::Digest& d, model::Index event) {
+  return (event == model::kNone ? d.history->back() : d.at(event)).at_ns;
+}
+
+/// In the order of their starts, each in the first lane of its process that is free then.
+std::vector<Call> calls_of(const model::Digest& d) {
+  std::vector<Call> calls;
+  for (const auto& s : d.sessions) {
+    if (s.ask != model::kNone) calls.push_back({&d.at(s.ask), &s});
+  }
+  std::ranges::stable_sort(calls, {}, [](const Call& call) { return call.ask->at_ns; });
+  std::map<std::string, std::vector<std::int64_t>> busy_until;
+  for (auto& [ask, session, lane] : calls) {
+    auto& lanes = busy_until[ask->process];
+    const auto is_free = [&](std::int64_t until) { return until <= ask->at_ns; };
+    const auto free = std::ranges::find_if(lanes, is_free) - lanes.begin();
+    lane = static_cast<int>(free);
+    lanes.resize(std::max(lanes.size(), static_cast<std::size_t>(free) + 1));
+    const auto answered = session->granted == model::kNone ? session->ended : session->released;
+    lanes[static_cast<std::size_t>(free)] = time_of(d, answered);
+  }
+  return calls;
+}
+
 }  // namespace
 
-Verdict overall(const std::vector<JunitCase>& cases) {
-  auto worst = Verdict::holds;
-  for (const auto& one : cases) {
-    if (one.verdict == Verdict::violated) return one.verdict;
-    if (one.verdict == Verdict::unknown) worst = one.verdict;
+void Conclusion::add(JunitCase one, double took_s) {
+  if (!cases) {
+    cases.emplace();
+    verdict = Verdict::holds;
   }
-  return worst;
+  if (verdict == Verdict::holds || one.verdict == Verdict::violated) verdict = one.verdict;
+  seconds += took_s;
+  cases->push_back(std::move(one));
 }
 
 void Conclusion::is_of(const std::optional<model::Promises>& worker,
@@ -280,6 +313,35 @@ std::string to_junit(const Conclusion& c) {
   std::ostringstream out;
   xml.save(out, "  ");
   return out.str();
+}
+
+void write_operations(std::ostream& out, const model::History& history) {
+  const auto d = model::digest(history);
+  const auto begin = history.front().at_ns;
+  std::map<std::string, std::size_t> clients;  // each with its number
+  const char* separator = "\n";
+  out << R"({"operations":[)";
+  for (const auto& [ask, session, lane] : calls_of(d)) {
+    const auto held = session->answers.held();
+    if (!held || session->granted == model::kNone) continue;
+    const auto name = fmt::format("{}/{}", ask->process, lane);
+    const auto client = clients.emplace(name, clients.size()).first->second;
+    const auto add = [&](const char* operation, std::int64_t from, std::int64_t to) {
+      out << separator
+          << nlohmann::ordered_json{{"client_id", client},
+                                    {"lock", ask->name},
+                                    {"operation", operation},
+                                    {"call_ns", from - begin},
+                                    {"return_ns", to - begin}}
+                 .dump();
+      separator = ",\n";
+    };
+    add("acquire", ask->at_ns, held->from);
+    const auto over = std::min({time_of(d, session->released), session->over_ns,
+                                time_of(d, d.processes.at(ask->process).crash)});
+    add("release", held->to, std::max({over, ask->at_ns, held->to}));
+  }
+  out << "\n]}\n";
 }
 
 void write_file(const std::string& file, const std::function<void(std::ostream&)>& write,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/history/history.hpp"
@@ -26,8 +27,6 @@ struct JunitCase {
   bool skipped = false;  ///< no failure, if only a stall explains it
   std::string checks = {};
 };
-/// The verdict of all cases: violated before unknown before holds.
-[[nodiscard]] model::Verdict overall(const std::vector<JunitCase>& cases);
 
 struct Conclusion {
   std::string command;  ///< "verify"
@@ -40,9 +39,11 @@ struct Conclusion {
   std::optional<sim::ArrowCounts> arrows = {};
   nlohmann::ordered_json facts = {};  ///< what this command alone reports; they begin its JSON
   std::string run = {};               ///< what was run, in a line for the summary
-  /// Set by a command that checks no history; else each finding is one.
+  /// Those of a command that checks no history; else each finding is one.
   std::optional<std::vector<JunitCase>> cases = {};
 
+  /// Adds a case, by which it is violated before unknown before holds.
+  void add(JunitCase one, double took_s = 0);
   /// Sets what is left out of a worker's lock with these promises, or the arrows of ours.
   void is_of(const std::optional<model::Promises>& worker, const sim::ArrowCounts& taken);
 };
@@ -72,6 +73,11 @@ struct Conclusion {
 [[nodiscard]] std::string run_page(const model::History& history,
                                    const std::optional<model::Promises>& promises = {},
                                    const std::string& advice = "");
+
+/// Files that the build embeds (scenarios/embed.cmake): for that page, and for a new story.
+namespace pages {
+extern const std::string_view new_story_scn_in, run_page_css, run_page_html, run_page_js;
+}  // namespace pages
 
 /// {"operations": [{"client_id", "lock", "operation", "call_ns", "return_ns"}, ...]}, for
 /// Porcupine: times from the start of the run. A holding is an acquire that returns when held() was

@@ -5,8 +5,7 @@
 
 #include "model/history/digest.hpp"
 #include "properties/campaigns/judgement.hpp"
-#include "properties/stories/transcript.hpp"
-#include "scenarios/lab/report/pages.hpp"
+#include "properties/stories/scenario.hpp"
 #include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {

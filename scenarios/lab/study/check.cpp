@@ -4,7 +4,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "properties/campaigns/floors.hpp"
+#include "properties/campaigns/verify.hpp"
 #include "properties/campaigns/judgement.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report/report.hpp"
@@ -15,8 +15,7 @@ namespace {
 /// Only histories of our own locks have the commands that were sent.
 bool is_of_a_worker(const model::History& history) {
   const auto has = [&](model::Kind kind) {
-    return std::any_of(history.begin(), history.end(),
-                       [&](const model::Event& e) { return e.kind == kind; });
+    return std::ranges::count(history, kind, &model::Event::kind) > 0;
   };
   return has(model::Kind::granted) && !has(model::Kind::send);
 }
@@ -27,7 +26,7 @@ model::History read_history(const std::string& file) {
   std::ifstream in(file);
   if (in && in.peek() == std::char_traits<char>::eof()) in.setstate(std::ios::failbit);
   if (!in) in = std::ifstream(file + "/history.jsonl");
-  if (!in) throw UsageError("history is '" + file + "': it must be a file that can be read");
+  if (!in) refuse("history", file, "it must be a file that can be read");
   return reading("history '" + file + "': ", [&] { return model::read(in); });
 }
 
@@ -38,8 +37,7 @@ int check(const std::vector<std::string>& words) {
   po::options_description options("Checks a recorded history (JSON Lines) again. Options");
   options.add_options()("history", po::value(&file), "the history, or the folder of a kept run")(
       "schema", po::bool_switch(&schema), "print the JSON Schema of a history's line, and end");
-  outputs.add_to(options);
-  outputs.add_page(options, "write the run as a page");
+  outputs.add_to(options, "write the run as a page");
   parse("check HISTORY [OPTIONS]", options, words,
         po::positional_options_description().add("history", 1));
   if (schema) {
@@ -47,7 +45,6 @@ int check(const std::vector<std::string>& words) {
     return 0;
   }
   if (file.empty()) throw UsageError("history is missing: it must be a file or a run's folder");
-  outputs.require_writable();
   const auto history = read_history(file);
   const auto promises = reading("the promises beside '" + file + "': ",
                                 [&] { return properties::kept_promises(file); });
@@ -80,10 +77,9 @@ int export_history(const std::vector<std::string>& words) {
       "linearizability checker. Options");
   options.add_options()("history", po::value(&file)->required(),
                         "the history, or the folder of a kept run")(
-      "out", po::value(&out_file)->value_name("FILE"), "where to; standard output otherwise");
+      "out", to_file("out", out_file), "where to; standard output otherwise");
   parse("export HISTORY [OPTIONS]", options, words,
         po::positional_options_description().add("history", 1));
-  require_writable("out", out_file);
   const auto history = read_history(file);
   if (history.empty()) throw UsageError("history '" + file + "': it has no event");
   write_file(out_file, [&](std::ostream& out) { write_operations(out, history); });

@@ -14,7 +14,7 @@
 #include "model/spec/diagrams.hpp"
 #include "model/spec/exploration.hpp"
 #include "properties/campaigns/simulate.hpp"
-#include "properties/stories/counterexample.hpp"
+#include "properties/stories/scenario.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/report.hpp"
@@ -89,7 +89,6 @@ void run_all(Jobs& jobs, std::uint64_t max_states) {
     line.show(fmt::format("{} of {} explorations ended, {:.1f} million states", ended, jobs.size(),
                           static_cast<double>(states) / 1e6));
   });
-  line.end();
 }
 
 /// A published lock is explored guarantee by guarantee, so that each known fault is shown.
@@ -206,48 +205,42 @@ po::options_description options_for(ExploreCommand& a) {
       "an error of the production lock, or none; --list names them")(
       "list", "locks, scopes, and variants with the guarantees that they must break")(
       "scope", po::value(&a.scope_name), "one of the scopes; default all the standard ones")(
-      "max-states", po::value(&a.max_states)->default_value(a.max_states),
+      "max-states",
+      in_range("max-states", a.max_states, 1, 1'000'000'000)->default_value(a.max_states),
       "limit per scope; beyond it the verdict is unknown; a million takes 130 MB")(
-      "stories", po::value(&a.stories)->value_name("FOLDER"),
+      "stories", to_folder("stories", a.stories),
       "write each counterexample as a .scn, for scenario run and simulate");
-  a.outputs.add_to(options, "result");
+  a.outputs.add_to(options, nullptr, "result");
   return options;
 }
 
 /// Reads names, and throws UsageError for the first thing that is wrong.
 void validate(ExploreCommand& a) {
+  constexpr const char* kListed = "explore --list names them";
   const auto lock = model::lock_named(a.lock_name);
-  if (!lock) throw UsageError("--lock is '" + a.lock_name + "': explore --list names them");
+  if (!lock) refuse("--lock", a.lock_name, kListed);
   a.lock = *lock;
   a.wrong = model::variant_named(a.variant);
-  if (a.variant != "none" && a.wrong == nullptr) {
-    throw UsageError("--variant is '" + a.variant + "': explore --list names them");
-  }
+  if (a.variant != "none" && a.wrong == nullptr) refuse("--variant", a.variant, kListed);
   if (a.wrong != nullptr && a.lock != model::Lock::leasehold) {
-    throw UsageError("--variant is '" + a.variant + "': only leasehold has variants");
+    refuse("--variant", a.variant, "only leasehold has variants");
   }
-  if (!a.scope_name.empty() && model::scope_named(a.scope_name) == nullptr) {
-    throw UsageError("--scope is '" + a.scope_name + "': explore --list names them");
-  }
-  require_range("max-states", static_cast<std::int64_t>(a.max_states), 1, 1'000'000'000);
-  a.outputs.require_writable();
-  if (!a.stories.empty()) require_folder("stories", a.stories);
-}
-
-std::vector<model::NamedScope> scopes_for(const ExploreCommand& a) {
-  if (!a.scope_name.empty()) return {*model::scope_named(a.scope_name)};
-  if (a.lock != model::Lock::leasehold) return {*model::scope_named("two-clients")};
-  return model::standard_scopes();
+  const bool known = a.scope_name.empty() || model::scope_named(a.scope_name) != nullptr;
+  if (!known) refuse("--scope", a.scope_name, kListed);
 }
 
 Jobs jobs_for(const ExploreCommand& a) {
+  const bool ours = a.lock == model::Lock::leasehold;
+  auto scopes = model::standard_scopes();
+  if (!ours) scopes = {*model::scope_named("two-clients")};
+  if (!a.scope_name.empty()) scopes = {*model::scope_named(a.scope_name)};
   Jobs jobs;
-  for (auto& [name, scope, states] : scopes_for(a)) {
+  for (auto& [name, scope, states] : scopes) {
     scope.rules = a.rules();
-    if (a.lock != model::Lock::leasehold) {
-      add_document_lock(jobs, a.lock, scope);
-    } else {
+    if (ours) {
       add(jobs, std::string(name), scope);
+    } else {
+      add_document_lock(jobs, a.lock, scope);
     }
   }
   if (a.scope_name.empty()) add_promises(jobs, a.rules());
@@ -277,15 +270,12 @@ void write_stories(const ExploreCommand& a, const Jobs& jobs) {
 
 Conclusion conclusion_of(const ExploreCommand& a, const Jobs& jobs) {
   Conclusion c{.command = "explore",
-               .facts = {{"lock", a.lock_name}, {"variant", a.variant}, {"verdict", ""}},
-               .cases = std::vector<JunitCase>()};
+               .facts = {{"lock", a.lock_name}, {"variant", a.variant}, {"verdict", ""}}};
   for (const auto& job : jobs) {
     c.facts["explorations"].push_back(to_json(job));
-    c.cases->push_back({fmt::format("{}: {}", job.name, describe(job.scope)), job.found.verdict,
-                        job.found.why});
-    c.seconds += job.cpu_seconds;
+    c.add({fmt::format("{}: {}", job.name, describe(job.scope)), job.found.verdict, job.found.why},
+          job.cpu_seconds);
   }
-  c.verdict = overall(*c.cases);
   return c;
 }
 
@@ -306,6 +296,22 @@ int explore(const std::vector<std::string>& words) {
   const int code = conclude(conclusion_of(asked, jobs), asked.outputs);
   if (!asked.stories.empty()) write_stories(asked, jobs);
   return code;
+}
+
+int diagram(const std::vector<std::string>& words) {
+  std::string name;
+  po::options_description options("Prints the diagrams in Mermaid. Options");
+  options.add_options()("table", po::value(&name), "lifecycle, document or flowchart; default all");
+  parse("diagram [TABLE] [OPTIONS]", options, words,
+        po::positional_options_description().add("table", 1));
+  bool found = name.empty();
+  for (const auto* table : model::all_tables()) {
+    if (!name.empty() && table->name() != name) continue;
+    found = true;
+    fmt::print("{}", model::to_mermaid(*table));
+  }
+  if (!found) refuse("table", name, "it must be lifecycle, document or flowchart");
+  return kHolds;
 }
 
 }  // namespace leasehold::lab

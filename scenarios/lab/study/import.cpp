@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "properties/campaigns/floors.hpp"
+#include "properties/campaigns/verify.hpp"
 #include "properties/campaigns/judgement.hpp"
 #include "properties/stories/incident.hpp"
 #include "scenarios/lab/campaigns/run_options.hpp"
@@ -26,6 +26,7 @@ struct ImportCommand {
 };
 
 po::options_description options_for(ImportCommand& a) {
+  constexpr std::int64_t kDay_ms = 86'400'000;
   po::options_description options(
       "Checks what happened outside of the laboratory, by the oplog and the logs of the lock's "
       "users. Options");
@@ -41,25 +42,25 @@ po::options_description options_for(ImportCommand& a) {
       "what an application wrote of its locks; more than one may be given")(
       "promises", po::value(&a.promises_file)->value_name("FILE"),
       "what another lock promises, and where its documents are; else they are leasehold's")(
-      "lease-ms", po::value(&a.options.lease_ms)->default_value(a.options.lease_ms),
+      "lease-ms",
+      in_range("lease-ms", a.options.lease_ms, 1, kDay_ms)->default_value(a.options.lease_ms),
       "where no log says it")(
-      "clock-error", po::value(&a.options.clock_error_ms)->default_value(100)->value_name("MS"),
+      "clock-error",
+      in_range("clock-error", a.options.clock_error_ms, 0, kDay_ms)
+          ->default_value(a.options.clock_error_ms)
+          ->value_name("MS"),
       "by how much a stamp may be wrong")(
-      "scenario", po::value(&a.scenario_file)->value_name("FILE"),
-      "write a story that does the same")(
+      "scenario", to_file("scenario", a.scenario_file), "write a story that does the same")(
       "lock", po::value(&a.lock)->default_value(a.lock), "that plays the story")(
-      "keep", po::value(&a.folder)->value_name("FOLDER"),
-      "keep history and promises, for check and export");
-  a.outputs.add_to(options);
-  a.outputs.add_page(options, "write it as a page");
+      "keep", to_folder("keep", a.folder), "keep history and promises, for check and export");
+  a.outputs.add_to(options, "write it as a page");
   return options;
 }
 
 model::Promises with_document(const std::string& file) {
   auto promises = read_promises(file);
   if (promises.document) return promises;
-  throw UsageError("--promises is '" + file +
-                   "': document is missing; it says where its documents are");
+  refuse("--promises", file, "document is missing; it says where its documents are");
 }
 
 void validate(ImportCommand& a) {
@@ -70,13 +71,7 @@ void validate(ImportCommand& a) {
     throw UsageError("--uri and --since TIME go together: one of them is missing");
   }
   if (a.logs.empty()) throw UsageError("--log is missing: it must name a file");
-  constexpr std::int64_t kDay_ms = 86'400'000;
-  require_range("lease-ms", a.options.lease_ms, 1, kDay_ms);
-  require_range("clock-error", a.options.clock_error_ms, 0, kDay_ms);
   require_lock(a.lock, false);
-  require_writable("scenario", a.scenario_file);
-  a.outputs.require_writable();
-  if (!a.folder.empty()) require_folder("keep", a.folder);
   a.options.own_documents = a.promises_file.empty();
   a.options.promises = a.options.own_documents ? properties::own_incident_promises(a.collection)
                                                : with_document(a.promises_file);

@@ -101,19 +101,16 @@ Conclusion conclusion_of(const std::string& design, const std::vector<Part>& par
                .facts = {{"solver", model::proof::solver_name()},
                          {"design", design.empty() ? "leasehold" : design},
                          {"verdict", ""},
-                         {"parts", nullptr}},
-               .cases = std::vector<JunitCase>()};
+                         {"parts", nullptr}}};
   for (const auto& part : parts) {
     for (const auto& result : part.results) {
       c.facts["parts"][part.name].push_back({{"name", result.name},
                                              {"statement", result.words},
                                              {"verdict", to_string(result.verdict)},
                                              {"seconds", result.seconds}});
-      c.cases->push_back({result.name + ": " + result.words, result.verdict});
-      c.seconds += result.seconds;
+      c.add({result.name + ": " + result.words, result.verdict}, result.seconds);
     }
   }
-  c.verdict = overall(*c.cases);
   if (interrupted() && c.verdict == Verdict::holds) c.verdict = Verdict::unknown;
   return c;
 }
@@ -130,7 +127,8 @@ int prove(const std::vector<std::string>& words) {
   options.add_options()("design", po::value(&design)->value_name("NAME"),
                         "a weaker design instead, to see what fails; --list names them")(
       "list", "steps, invariants, guarantees, weaker designs")(
-      "timeout", po::value(&seconds)->default_value(seconds), "seconds for each question");
+      "timeout", in_range("timeout", seconds, 1, 3600)->default_value(seconds),
+      "seconds for each question");
   outputs.add_to(options);
   const auto given = parse("prove [OPTIONS]", options, words);
   if (given.contains("list")) {
@@ -139,10 +137,8 @@ int prove(const std::vector<std::string>& words) {
   }
   const auto* change = change_named(design);
   if (!design.empty() && change == nullptr) {
-    throw UsageError("--design is '" + design + "': prove --list names them");
+    refuse("--design", design, "prove --list names them");
   }
-  require_range("timeout", seconds, 1, 3600);
-  outputs.require_writable();
   catch_interruptions();
   fmt::print("solver: {}\n", model::proof::solver_name());
   const auto rules = change == nullptr ? model::proof::rules() : model::proof::weakened(*change);

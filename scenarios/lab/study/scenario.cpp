@@ -10,12 +10,10 @@
 #include <fstream>
 #include <memory>
 
-#include "properties/campaigns/floors.hpp"
-#include "properties/stories/transcript.hpp"
+#include "properties/campaigns/verify.hpp"
 #include "scenarios/lab/campaigns/run_options.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
-#include "scenarios/lab/report/pages.hpp"
 #include "scenarios/lab/report/report.hpp"
 #include "sim/live/run/live_world.hpp"
 #include "sim/virtual/world.hpp"
@@ -35,6 +33,10 @@ struct Options {
   SiteOptions site;
   std::optional<sim::live::ForeignLock> foreign;
   sim::live::TheirSet set;
+
+  [[nodiscard]] sim::Plan plan_of(const Scenario& s) const {
+    return without_fault ? properties::without_fault(s.plan) : s.plan;
+  }
 };
 
 std::vector<Scenario> stories_in(const std::string& folder) {
@@ -47,15 +49,13 @@ std::vector<Scenario> chosen(const Options& options) {
   if (options.all) return all;
   std::vector<Scenario> found;
   for (const auto& name : options.names) {
-    const auto is = [&](const Scenario& s) { return s.name == name; };
-    const auto at = std::find_if(all.begin(), all.end(), is);
+    const auto at = std::ranges::find(all, name, &Scenario::name);
     if (at != all.end()) {
       found.push_back(*at);
     } else if (fs::is_regular_file(name)) {
       found.push_back(reading("", [&] { return properties::read_scenario(name); }));
     } else {
-      throw UsageError("scenario is '" + name + "': it must be one that `scenario list` shows, " +
-                       "or a file");
+      refuse("scenario", name, "it must be one that `scenario list` shows, or a file");
     }
   }
   if (found.empty()) throw UsageError("scenario run: name stories, or use --all");
@@ -69,7 +69,7 @@ std::unique_ptr<sim::World> world_of(const Options& o) {
         sim::live::LiveWorld::Setting{o.foreign, o.set, interrupted});
   }
   if (name == "virtual") return std::make_unique<sim::simulated::SimulatedWorld>();
-  throw UsageError("--world is '" + name + "': it must be virtual or live");
+  refuse("--world", name, kWorlds);
 }
 
 constexpr const char* kNothingSeen = "unknown: ";
@@ -162,7 +162,7 @@ void show_run(const Options& options, const properties::Judgement& judgement,
 /// Repeats until the expected result; the last try is shown.
 StoryRun run_story(const Scenario& s, const Options& options, const std::string& lock, bool only,
                    sim::World& world) {
-  auto plan = options.without_fault ? properties::without_fault(s.plan) : s.plan;
+  auto plan = options.plan_of(s);
   if (!options.foreign) plan.lock = lock;
   const auto promises =
       options.foreign ? std::optional(options.foreign->promises) : std::nullopt;
@@ -200,58 +200,18 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
   return one;
 }
 
-/// One story with its locks, until the user interrupts it.
-std::vector<StoryRun> run_with_its_locks(const Scenario& s, const Options& options,
-                                         sim::World& world) {
-  std::vector<StoryRun> all;
-  const auto locks = locks_for(s, options, world.is_live());
-  for (const auto& lock : locks) {
-    const bool only = locks.size() == 1 && !options.all && options.names.size() == 1;
-    auto one = run_story(s, options, lock, only, world);
-    if (interrupted()) break;
-    all.push_back(std::move(one));
-  }
-  return all;
-}
-
 /// A test case for each story and lock; a golden part that differs is another.
-JunitCase case_of(const StoryRun& one) {
-  if (one.expected) return {one.story + ": with " + one.lock};
-  return {one.story + ": with " + one.lock, model::Verdict::violated,
-          "not as expected: " + one.verdict};
-}
-
-nlohmann::ordered_json json_of(const std::vector<StoryRun>& all) {
-  auto json = nlohmann::ordered_json::array();
-  for (const auto& one : all) {
-    json.push_back({{"story", one.story},
-                    {"lock", one.lock},
-                    {"verdict", one.verdict},
-                    {"reproduction", one.reproduction},
-                    {"as_expected", one.expected},
-                    {"tries", one.tries},
-                    {"seconds", one.seconds}});
-  }
-  return json;
-}
-
-/// Compares the golden part with a fresh run of it.
-bool matches(const Scenario& s) {
-  const auto now = properties::render_expectation(s);
-  if (now == s.expected) return true;
-  fmt::print("{}: the result differs from its file; --rewrite updates the file\n", s.name);
-  return false;
-}
-
-/// The run may end this process, so the file stays as it is until the result is whole.
-void rewrite(const Scenario& s) {
-  const auto expectation = properties::render_expectation(s);
-  const fs::path new_file = s.file.string() + ".new";
-  std::ofstream out(new_file);
-  out << s.head << "----\n" << expectation;
-  out.close();
-  if (!out) throw std::runtime_error("cannot write scenario " + s.name);
-  fs::rename(new_file, s.file);
+void add(Conclusion& c, const StoryRun& one) {
+  c.facts["stories"].push_back({{"story", one.story},
+                                {"lock", one.lock},
+                                {"verdict", one.verdict},
+                                {"reproduction", one.reproduction},
+                                {"as_expected", one.expected},
+                                {"tries", one.tries},
+                                {"seconds", one.seconds}});
+  const auto verdict = one.expected ? model::Verdict::holds : model::Verdict::violated;
+  c.add({one.story + ": with " + one.lock, verdict, "not as expected: " + one.verdict},
+        one.seconds);
 }
 
 int list(const Options& options) {
@@ -291,56 +251,60 @@ int begin(const Options& options) {
 int rewrite_all(const std::vector<Scenario>& stories) {
   const char* ci = std::getenv("CI");
   if (ci != nullptr && *ci != '\0') {
-    throw UsageError("--rewrite: CI is '" + std::string(ci) +
-                     "': a changed story must be seen by its author");
+    refuse("--rewrite: CI", ci, "a changed story must be seen by its author");
   }
-  for (const auto& s : stories) rewrite(s);
+  for (const auto& s : stories) {
+    // The run may end this process, so the file stays as it is until the result is whole.
+    const auto expectation = properties::render_expectation(s);
+    const fs::path new_file = s.file.string() + ".new";
+    std::ofstream out(new_file);
+    out << s.head << "----\n" << expectation;
+    out.close();
+    if (!out) throw std::runtime_error("cannot write scenario " + s.name);
+    fs::rename(new_file, s.file);
+  }
   return kHolds;
-}
-
-/// Prepares the user's own set or another store, before anything runs on it.
-void prepare_store(Options& options, const std::vector<Scenario>& stories) {
-  const auto plans = [&](const sim::live::TheirSet&) {
-    std::vector<WantedPlan> all;
-    for (const auto& s : stories) {
-      const auto plan = options.without_fault ? properties::without_fault(s.plan) : s.plan;
-      all.push_back({plan, "scenario '" + s.name + "'"});
-    }
-    return all;
-  };
-  options.set = options.site.prepare({plans, {}, sim::live::LiveWorld::databases()},
-                                     options.foreign);
 }
 
 int run(Options& options) {
   const auto stories = chosen(options);
   if (options.rewrite) return rewrite_all(stories);
-  prepare_store(options, stories);
+  const auto plans = [&](const sim::live::TheirSet&) {
+    std::vector<WantedPlan> all;
+    for (const auto& s : stories) all.push_back({options.plan_of(s), "scenario '" + s.name + "'"});
+    return all;
+  };
+  options.set = options.site.prepare({plans, {}, sim::live::LiveWorld::databases()},
+                                     options.foreign);
   const auto world = world_of(options);
-  std::vector<StoryRun> all;
+  Conclusion c{.command = "scenario",
+               .verdict = model::Verdict::holds,
+               .facts = {{"stories", nlohmann::ordered_json::array()}},
+               .cases = std::vector<JunitCase>()};
+  bool seen = true;
   for (const auto& s : stories) {
-    if (interrupted()) break;
-    for (auto& one : run_with_its_locks(s, options, *world)) all.push_back(std::move(one));
-    const bool golden = !world->is_live() && !options.without_fault && options.lock.empty();
-    if (golden && !s.expected.empty() && !matches(s)) {
-      all.push_back({.story = s.name,
-                     .lock = "all of its locks",
-                     .verdict = "the result differs from its file",
-                     .tries = 1});
+    const auto locks = locks_for(s, options, world->is_live());
+    for (const auto& lock : locks) {
+      if (interrupted()) break;
+      const bool only = locks.size() == 1 && !options.all && options.names.size() == 1;
+      const auto one = run_story(s, options, lock, only, *world);
+      if (interrupted()) break;
+      seen = seen && !one.verdict.starts_with(kNothingSeen);
+      add(c, one);
+    }
+    // The golden part is compared with a fresh run of it.
+    const bool golden = !world->is_live() && !options.without_fault && options.lock.empty() &&
+                        !interrupted() && !s.expected.empty();
+    if (golden && properties::render_expectation(s) != s.expected) {
+      fmt::print("{}: the result differs from its file; --rewrite updates the file\n", s.name);
+      add(c, {.story = s.name,
+              .lock = "all of its locks",
+              .verdict = "the result differs from its file",
+              .tries = 1});
     }
   }
-  Conclusion c{.command = "scenario",
-               .facts = {{"stories", json_of(all)}},
-               .cases = std::vector<JunitCase>()};
-  bool seen = !interrupted();
-  for (const auto& one : all) {
-    c.seconds += one.seconds;
-    seen = seen && !one.verdict.starts_with(kNothingSeen);
-    c.cases->push_back(case_of(one));
-  }
-  c.verdict = overall(*c.cases);
   const bool good = c.verdict == model::Verdict::holds;
-  if (good && !seen) c.verdict = model::Verdict::unknown;
+  if (good && (!seen || interrupted())) c.verdict = model::Verdict::unknown;
   fmt::print("{} stories: {}{}\n", stories.size(), good ? "as expected" : "not as expected",
              interrupted() ? ", as far as they ran: it was interrupted" : "");
   for (const auto& what : world->leave()) fmt::print("left behind: {}\n", what);
@@ -363,10 +327,9 @@ int scenario(const std::vector<std::string>& words) {
       "rewrite", po::bool_switch(&o.rewrite), "rewrite the expected results in the files")(
       "folder", po::value(&o.folder)->value_name("FOLDER"),
       "where the stories are; default: those that come with this program")(
-      "tries", po::value(&o.tries)->default_value(o.tries),
+      "tries", in_range("tries", o.tries, 1, 10)->default_value(o.tries),
       "live: how many tries a story has to give the expected result; the report shows them");
-  o.outputs.add_to(options);
-  o.outputs.add_page(options, "write the run as a page; for several locks or stories one page "
+  o.outputs.add_to(options, "write the run as a page; for several locks or stories one page "
                               "each, named after FILE");
   po::positional_options_description positional;
   positional.add("what", 1).add("names", -1);
@@ -374,16 +337,12 @@ int scenario(const std::vector<std::string>& words) {
   o.foreign = o.site.lock(
       parse("scenario list|show|run|new [NAME...] [OPTIONS]", options, words, positional));
   if (o.foreign) {
-    if (!o.lock.empty()) throw UsageError("--lock is '" + o.lock + "': --worker is its own lock");
+    if (!o.lock.empty()) refuse("--lock", o.lock, "--worker is its own lock");
     o.world = "live";
   }
   if (o.site.elsewhere()) o.world = "live";
-  if (!fs::is_directory(o.folder)) {
-    throw UsageError("--folder is '" + o.folder + "': it must be a folder with stories");
-  }
+  if (!fs::is_directory(o.folder)) refuse("--folder", o.folder, "it must be a folder with stories");
   if (!o.lock.empty()) require_lock(o.lock, o.world == "live");
-  require_range("tries", o.tries, 1, 10);
-  o.outputs.require_writable();
   if (what == "list") return list(o);
   if (what == "show") return show(o);
   if (what == "run") return run(o);
