@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <list>
+#include <mutex>
 #include <string>
 
 #include "sim/live/proxy/fault_proxy.hpp"
@@ -106,6 +108,27 @@ TEST(PassingProxy, ARefusedClientIsResetAndAnotherIsNot) {
   t.proxy.set("p0.1", 0, {.refuse = true});
   EXPECT_EQ(t.client.hear(kSoon), "end");
   EXPECT_EQ(t.proxy.touched("p0.1", 0), 1);
+}
+
+/// On a busy machine the next client waits before the one before it is looked at.
+TEST(PassingProxy, ClientsThatComeBackAtOnceKeepNobodyElseFromTheProxy) {
+  constexpr std::size_t kGivesUp = 500;
+  std::atomic<int> port = 0;
+  std::mutex mutex;
+  std::list<Socket> clients;
+  const auto come = [&] {
+    const std::lock_guard guard(mutex);
+    if (clients.size() == kGivesUp) return;
+    const auto address = loopback_address(port);
+    connect(clients.emplace_back().fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  };
+  FaultProxy proxy([&](int, int) { return come(), "p0.1"; });
+  proxy.set("p0.1", 0, {.refuse = true});
+  port = proxy.add_port(0, 1);
+  come();
+  while (proxy.touched("p0.1", 0) == 0) {
+  }
+  EXPECT_LT(proxy.touched("p0.1", 0), static_cast<std::int64_t>(kGivesUp));
 }
 
 }  // namespace
