@@ -35,8 +35,9 @@ struct Times {
 /// are left out. For a chosen plan: each kind of its faults has an effect.
 [[nodiscard]] Totals activity_floors(const VerifyOptions& options);
 
-/// The percentage of a guarantee's checks that may be excused, by world. properties/README.md has
-/// the measured figures: the limits are about twice as large, and at most 90.
+/// The percentage of a guarantee's checks that may be excused by something else than a pause of its
+/// process, by world. properties/README.md has the measured figures: the limits are about twice as
+/// large, and at most 90.
 struct ExcuseLimit {
   model::Check check;
   int simulated, live;

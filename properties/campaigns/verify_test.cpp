@@ -414,7 +414,7 @@ TEST(Findings, TooManyExcusesLeaveNothingThatHolds) {
   EXPECT_EQ(with(Verdict::holds, 19, {}).verdict, Verdict::holds) << "too few to tell";
   EXPECT_EQ(with(Verdict::holds, 900, {}).why,
             "too many were excused: 900 of 1000 checks (stalls 900), at most " +
-                std::to_string(limit.simulated) + " % may be");
+                std::to_string(limit.simulated) + " % may be by what is not a pause");
   for (const bool live : {false, true}) {
     const auto percent = live ? limit.live : limit.simulated;
     const std::int64_t most = std::max(100 * percent / (100 - percent), 19);
@@ -425,6 +425,15 @@ TEST(Findings, TooManyExcusesLeaveNothingThatHolds) {
   }
   EXPECT_EQ(with(Verdict::holds, 100, {.chosen = true}).verdict, Verdict::holds) << "a half";
   EXPECT_EQ(with(Verdict::holds, 101, {.chosen = true}).verdict, Verdict::unknown);
+}
+
+TEST(Findings, PausesOfAProcessAreCountedAndNotLimited) {
+  Finding f = finding(excuse_limits().front().check, 100);
+  f.excused[static_cast<std::size_t>(model::Excuse::pause)] = 900;
+  std::vector<Finding> all{f};
+  conclude(all, {.live = true});
+  EXPECT_EQ(all[0].verdict, Verdict::holds);
+  EXPECT_EQ(excused_percent(all[0]), 90);
 }
 
 TEST(Findings, WhatAStallLeavesOpenAnotherRunDecidesByItsOwnChecks) {
