@@ -428,20 +428,22 @@ class Builder {
   }
 
   /// By process: the commands that took a worker, from the sending to the reply. A change stream
-  /// and the creation of the index take none.
+  /// and the creation of the index take none, and their answers say likewise whether servers answer:
+  /// they last no time here.
   std::vector<std::vector<Span>> commands_by_process() {
     std::vector<std::vector<Span>> all(out_.process_of.size());
     Id last = kNoCommand;
     for (const Index i : out_.all_sends) {
       const Fact& send = fact(i);
       if (std::exchange(last, send.command) == send.command) continue;
-      if (send.verb == Verb::stream || send.verb == Verb::index) continue;
       if (delayed_[send.process].workers == 0) continue;
       const Index reply = out_.replies[send.command];
       const auto died = std::min(process(send).alive_until, out_.history->back().at_ns);
       const auto to = reply == kNone ? died : fact(reply).at_ns;
       const bool heard = reply != kNone && fact(reply).outcome != Outcome::unknown;
-      all[send.process].push_back({send.at_ns, to, heard ? Excuse::congestion : Excuse::slow});
+      const bool takes_one = send.verb != Verb::stream && send.verb != Verb::index;
+      all[send.process].push_back(
+          {takes_one ? send.at_ns : to, to, heard ? Excuse::congestion : Excuse::slow});
     }
     return all;
   }
@@ -458,9 +460,10 @@ class Builder {
     std::vector<Step> steps;
     for (const Span& one : commands) {
       const bool heard = one.why == Excuse::congestion;
-      if (!heard && !out_.explained(p, one.to)) continue;
-      steps.push_back({one.from, 1, heard});
-      steps.push_back({one.to, -1, heard});
+      const bool takes_one = one.from < one.to;
+      if (!heard && takes_one && !out_.explained(p, one.to)) continue;
+      if (takes_one) steps.push_back({one.from, 1, heard});
+      steps.push_back({one.to, takes_one ? -1 : 0, heard});
     }
     std::stable_sort(steps.begin(), steps.end(),
                      [](const Step& a, const Step& b) { return a.at < b.at; });
@@ -470,7 +473,7 @@ class Builder {
     bool taken = false;
     for (const Step& step : steps) {
       under_way += step.change;
-      if (step.change < 0) unheard = step.heard ? 0 : std::min(unheard + 1, workers);
+      if (step.change <= 0) unheard = step.heard ? 0 : std::min(unheard + 1, workers);
       const bool now = under_way >= (unheard < workers ? workers : 1);
       if (now && !taken) congested.push_back({step.at, kNever, Excuse::congestion});
       if (!now && taken) congested.back().to = step.at;
