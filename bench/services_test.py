@@ -148,7 +148,7 @@ class Figures(unittest.TestCase):
         load = services.Load(1, 0, SECOND, random.Random(1))
         [(client, question)] = load.due(load.next_ns())
         for answer in ({"id": 999, "is": "granted"}, {"id": question["id"], "is": "released"}):
-            with self.assertRaisesRegex(services.BadRun, "client 0 answers"):
+            with self.assertRaisesRegex(services.Misbehaves, "client 0 answers"):
                 load.heard(SECOND // 2, client, answer)
 
 
