@@ -218,10 +218,12 @@ def cell(values, digits, is_bound):
 class Results:
     """The figures of one folder: by strategy, one of each repetition."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, names={}):
+        """`names` are of strategies, where another one is shown."""
         self.settings, self.runs, self.samples = read(folder)
         self.figures, self.bounds = {}, {}
         for run in self.runs:
+            run["strategy"] = names.get(run["strategy"], run["strategy"])
             figures, bounds = measure(self.settings, run, self.samples[int(run["run"])])
             self.figures.setdefault(run["strategy"], {})[int(run["repetition"])] = figures
             self.bounds.setdefault(run["strategy"], set()).update(bounds)
