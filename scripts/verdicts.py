@@ -30,9 +30,15 @@ def words_of(doc, flags, numbers):
 
 
 def require_names(parser, names, choices):
-    for name in names:
-        if name not in choices:
-            parser.error(f"the name is '{name}': it must be one of {', '.join(choices)}")
+    for name in [name for name in names if name not in choices]:
+        parser.error(f"the name is '{name}': it must be one of {', '.join(choices)}")
+
+
+def not_lacking(names, lacks):
+    """Says what is left out, and why."""
+    for name in [name for name in names if lacks(name)]:
+        print(f"left out: {name}: {lacks(name)}")
+    return [name for name in names if not lacks(name)]
 
 
 def read(file, otherwise=None):
@@ -74,24 +80,18 @@ def plans_of(*names):
 def verify(lock, kind, asked, *more):
     """(the report, what was printed, the command)"""
     folder = f"{lock.folder}/{kind}{'-again' if more else ''}"
+    what = ["--plan", f"{PLANS}/{kind}", "--until-violated"]
     if kind in lock.runs:
         what = ["--seed", str(asked.seed), "--seconds", str(asked.seconds), *lock.runs[kind]]
-    else:
-        what = ["--plan", f"{PLANS}/{kind}", "--until-violated"]
-    return verified(lock, folder, *what, *more)
-
-
-def verified(lock, folder, *what):
-    command = [LABORATORY, "verify", *lock.store, *what, "--worker", lock.worker, "--promises", lock.promises,
+    command = [LABORATORY, "verify", *lock.store, *what, *more, "--worker", lock.worker, "--promises", lock.promises,
                "--floors", "10"]
     for _ in range(TRIES):
         shutil.rmtree(f"{ROOT}/{folder}", ignore_errors=True)
         os.makedirs(f"{ROOT}/{folder}")
         ran = subprocess.run([*command, "--runs", folder, "--json", f"{folder}/report.json"], cwd=ROOT, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False)
-        if os.path.exists(f"{ROOT}/{folder}/report.json"):
-            with open(f"{ROOT}/{folder}/report.json", encoding="utf-8") as report:
-                return json.load(report), ran.stdout, shlex.join(command)
+        if report := read(f"{folder}/report.json", {}):
+            return report, ran.stdout, shlex.join(command)
     sys.exit(f"{os.path.basename(sys.argv[0])}: {shlex.join(command)} ended with {ran.returncode}:\n{ran.stderr[-4000:]}")
 
 
