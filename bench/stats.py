@@ -395,20 +395,19 @@ def main():
         results = Results(asked.folder)
         print("\n".join([*results.table(), "", *results.differences(), *results.warnings(), "", DEFINITIONS]))
         if asked.plot:
-            try:
-                plot([(asked.folder, results)], asked.plot)
-            except ModuleNotFoundError as error:
-                print(f"stats: --plot: {error.name} is not installed: python3-matplotlib has it", file=sys.stderr)
-                sys.exit(64)
+            plot([(asked.folder, results)], asked.plot)
         if asked.json:
             with open(asked.json, "w") as out:
                 json.dump({"settings": results.settings, "figures": results.figures}, out, indent=1)
+        return
     except BadResults as error:
-        print(f"stats: {error}", file=sys.stderr)
-        sys.exit(64)
+        why = error
+    except ModuleNotFoundError as error:
+        why = f"--plot: {error.name} is not installed: python3-matplotlib has it"
     except (OSError, ValueError) as error:
-        print(f"stats: --plot or --json cannot be written: {error}", file=sys.stderr)
-        sys.exit(64)
+        why = f"--plot or --json cannot be written: {error}"
+    print(f"stats: {why}", file=sys.stderr)
+    sys.exit(64)
 
 
 if __name__ == "__main__":
