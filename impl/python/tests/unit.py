@@ -64,6 +64,7 @@ class Arguments(Connected):
         self.refused("hand_overs_in_a_row is -1", self.provider.lock, "job", hand_overs_in_a_row=-1)
         self.refused("max_drift is nan", self.provider.lock, "job", max_drift=float("nan"))
         self.refused("workers is 0", leasehold.connect, NOBODY, workers=0)
+        self.refused("on_warning is 7: it must be callable", leasehold.connect, NOBODY, on_warning=7)
         self.refused("permits is 0", self.provider.semaphore, "job", 0)
         for name in ("a\0b", "\ud800", b"job", 7):
             self.refused(f"name is {name!r}", self.provider.lock, name)
@@ -106,10 +107,6 @@ class Warnings(unittest.TestCase):
             _library.warn(b"the index is missing", id(provider._hook))
         self.assertIn("the index is missing", logged.output[0])
         self.assertIn("ZeroDivisionError", logged.output[0])
-
-    def test_need_a_function(self):
-        with self.assertRaisesRegex(leasehold.InvalidOption, "on_warning is 7: it must be callable"):
-            leasehold.connect(NOBODY, on_warning=7)
 
     def test_are_over_at_exit_whatever_thread_closes(self):
         program = """
@@ -285,37 +282,29 @@ class Inspecting(Connected):
         self.assertGreater(most, 5)
 
     def test_is_waited_for_by_closing(self):
-        asked, said = threading.Event(), []
+        asked, go, said = threading.Event(), threading.Event(), []
 
         def inspect(*_):
             asked.set()
-            time.sleep(0.1)
+            go.wait()
             said.append("inspected")
             return 0
 
         fake = mock.Mock(leasehold_inspect=inspect, leasehold_close=lambda box: said.append("closed"))
+        # Besides the user the end of the Provider and the exit of Python close it.
+        calls = [lambda: self.provider.inspect("job"), self.provider.close, *[self.provider._opened.finish] * 2]
+        threads = [threading.Thread(target=call, daemon=True) for call in calls]
         with mock.patch.object(leasehold.lock, "library", fake):
-            inspects = threading.Thread(target=self.provider.inspect, args=("job",))
-            inspects.start()
-            asked.wait()
-            self.provider.close()
-            inspects.join()
-        self.assertEqual(said, ["inspected", "closed"])
-
-    def test_is_waited_for_by_all_that_close(self):
-        asked, go = threading.Event(), threading.Event()
-        fake = mock.Mock(leasehold_inspect=lambda *_: asked.set() or go.wait() and 0)
-        with mock.patch.object(leasehold.lock, "library", fake):
-            threads = [threading.Thread(target=self.provider.inspect, args=("job",), daemon=True)]
             threads[0].start()
             asked.wait()
-            for _ in range(2):  # the end of the Provider and the exit of Python, say
-                threads.append(threading.Thread(target=self.provider._opened.finish, daemon=True))
-                threads[-1].start()
+            for thread in threads[1:]:
+                thread.start()
+            time.sleep(0.1)
             go.set()
             for thread in threads:
                 thread.join(30)
             self.assertFalse(any(thread.is_alive() for thread in threads))
+        self.assertEqual(said, ["inspected", *["closed"] * 3])
 
     def test_has_the_nearest_date(self):
         date = leasehold.seen._date
