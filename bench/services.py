@@ -18,7 +18,7 @@ import itertools
 import json
 import os
 import random
-import selectors
+import select
 import statistics
 import sys
 import time
@@ -117,23 +117,21 @@ class Load:
 
 def play(load, workers, start_ns, look):
     """The load, by the workers, in real time. Each turn calls `look` with the time."""
-    with selectors.SelectSelector() as ready:
-        for client, worker in enumerate(workers):
-            ready.register(worker.process.stdout, selectors.EVENT_READ, client)
-        while not load.over():
+    clients = {worker.process.stdout: client for client, worker in enumerate(workers)}
+    while not load.over():
+        now = time.monotonic_ns() - start_ns
+        if now > load.given_up_ns + ANSWER_WITHIN_S * SECOND:
+            raise Misbehaves(f"{workers[0].named}, or one like it, does not answer {ANSWER_WITHIN_S} s after its time-out")
+        look(now)
+        for client, question in load.due(now):
+            workers[client].say(**question)
+        next_ns = load.next_ns()
+        wait_ns = SECOND if next_ns is None else next_ns - (time.monotonic_ns() - start_ns)
+        for ready in select.select(clients, [], [], min(1, max(0, wait_ns) / SECOND))[0]:
+            answers = workers[clients[ready]].read()
             now = time.monotonic_ns() - start_ns
-            if now > load.given_up_ns + ANSWER_WITHIN_S * SECOND:
-                raise Misbehaves(f"{workers[0].named}, or one like it, does not answer {ANSWER_WITHIN_S} s after its time-out")
-            look(now)
-            for client, question in load.due(now):
-                workers[client].say(**question)
-            next_ns = load.next_ns()
-            wait_ns = SECOND if next_ns is None else next_ns - (time.monotonic_ns() - start_ns)
-            for key, _ in ready.select(min(1, max(0, wait_ns) / SECOND)):
-                answers = workers[key.data].read()
-                now = time.monotonic_ns() - start_ns
-                for answer in answers:
-                    load.heard(now, key.data, answer)
+            for answer in answers:
+                load.heard(now, clients[ready], answer)
 
 
 def acquire_ns(worker, id, name):

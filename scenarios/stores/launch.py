@@ -8,7 +8,7 @@ members once the pipe to it is closed. What else scripts and tests start is here
 import contextlib
 import json
 import os
-import selectors
+import select
 import shutil
 import signal
 import socket
@@ -76,15 +76,13 @@ class Worker:
     def hear(self, id, *wanted, seconds=ANSWER_WITHIN_S):
         """The next answer to this question, whose `is` must be one of these, and when it came (ns)."""
         until = time.monotonic() + seconds
-        with selectors.SelectSelector() as ready:
-            ready.register(self.process.stdout, selectors.EVENT_READ)
-            while not self._heard.get(id):
-                if not ready.select(max(0, until - time.monotonic())):
-                    raise Misbehaves(f"{self.named} does not answer {' or '.join(wanted)} in {seconds} s")
-                now = time.monotonic_ns()
-                for answer in self.read():
-                    heard = self.lost if answer["is"] == "lost" else self._heard.setdefault(int(answer.get("id", 0)), [])
-                    heard.append((answer, now))
+        while not self._heard.get(id):
+            if not select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))[0]:
+                raise Misbehaves(f"{self.named} does not answer {' or '.join(wanted)} in {seconds} s")
+            now = time.monotonic_ns()
+            for answer in self.read():
+                heard = self.lost if answer["is"] == "lost" else self._heard.setdefault(int(answer.get("id", 0)), [])
+                heard.append((answer, now))
         answer, now = self._heard[id].pop(0)
         if answer["is"] not in wanted:
             raise Misbehaves(f"{self.named} answers {answer}: it must be {' or '.join(wanted)}")
