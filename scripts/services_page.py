@@ -86,23 +86,16 @@ LIMITS = """
 """
 
 
-def acquired_on(key):
-    """(name, store) of a verdict."""
-    return key.split(" on ")
-
-
 def verdict_tables(promises, results):
-    keys = [key for key in results if acquired_on(key)[0] in promises]
-    named = {key: promises[acquired_on(key)[0]] for key in keys}
+    known = [(*key.split(" on "), found["runs"]) for key, found in results.items()]
+    known = [(name, store, runs, promises[name]) for name, store, runs in known if name in promises]
     text = table(["lock", "store", "version", "language", *GUARANTEES, "G2, clocks moved"], [
-        [*acquired_on(key), named[key]["name"], named[key]["language"], *verdicts(GUARANTEES, results[key]["runs"])]
-        for key in keys])
-    found = [[*acquired_on(key), *row, named[key]["says"]] for key in keys for row in violations(results[key]["runs"])]
+        [name, store, said["name"], said["language"], *verdicts(GUARANTEES, runs)] for name, store, runs, said in known])
+    found = [[name, store, *row, said["says"]] for name, store, runs, said in known for row in violations(runs)]
     if found:
         text += table(["lock", "store", "guarantee", "seen", "again", "its author"], found)
-    names = {acquired_on(key)[0] for key in keys}
-    known = [list(row) for row in REPORTED if row[0] in names]
-    return text + (table(["lock", "said or reported", "found here"], known) if known else "")
+    reported = [list(row) for row in REPORTED if row[0] in [name for name, *_ in known]]
+    return text + (table(["lock", "said or reported", "found here"], reported) if reported else "")
 
 
 def figures_of(rows):

@@ -3,6 +3,7 @@
 What was found of a lock is {"seconds", "seed", "runs": {KIND: {"acquisitions", "left_out", "guarantees", "found"}}}. A
 kind is a name of options, or the file of a plan; clocks are moved only in those with "clocks" in their names."""
 import argparse
+import dataclasses
 import json
 import os
 import re
@@ -54,15 +55,15 @@ def keep(file, results):
         out.write("\n")
 
 
+@dataclasses.dataclass
 class Lock:
     """What is run: a worker with its promises, on a store or, without one, on a replica set of MongoDB."""
-
-    def __init__(self, name, worker, promises, runs, plans=(), store=()):
-        self.name, self.worker, self.promises = name, worker, promises
-        self.runs = runs  # {kind: options}
-        self.plans = plans  # files under PLANS; each shows the guarantee that its first line names
-        self.store = list(store)  # options
-        self.folder = f"build/others/runs/{name}"  # of kept runs
+    name: str
+    worker: str
+    promises: str
+    runs: dict  # {kind: options}
+    plans: list  # files under PLANS; each shows the guarantee that its first line names
+    store: list = ()  # options
 
     def shown_by(self, kind):
         if kind in self.runs:
@@ -79,7 +80,7 @@ def plans_of(*names):
 
 def verify(lock, kind, asked, *more):
     """(the report, what was printed, the command)"""
-    folder = f"{lock.folder}/{kind}{'-again' if more else ''}"
+    folder = f"build/others/runs/{lock.name}/{kind}{'-again' if more else ''}"
     what = ["--plan", f"{PLANS}/{kind}", "--until-violated"]
     if kind in lock.runs:
         what = ["--seed", str(asked.seed), "--seconds", str(asked.seconds), *lock.runs[kind]]
