@@ -23,6 +23,7 @@ import statistics
 import sys
 import time
 
+sys.dont_write_bytecode = True
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../scenarios/stores"))
 from launch import ANSWER_WITHIN_S, Misbehaves, Worker, processes  # noqa: E402
 

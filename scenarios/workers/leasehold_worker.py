@@ -6,6 +6,7 @@ import time
 
 import leasehold
 
+sys.dont_write_bytecode = True
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../others/python"))
 from serve import serve  # noqa: E402
 

@@ -8,6 +8,7 @@ import uuid
 
 import pymongo
 
+sys.dont_write_bytecode = True
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../others/python"))
 from serve import serve  # noqa: E402
 
