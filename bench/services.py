@@ -17,6 +17,7 @@ import heapq
 import itertools
 import json
 import os
+import pathlib
 import random
 import select
 import statistics
@@ -219,10 +220,8 @@ def add(folder, columns, file, rows):
 
 def keep(folder, asked, load, run):
     os.makedirs(folder, exist_ok=True)
-    number = 1
-    if os.path.exists(f"{folder}/runs.csv"):
-        with open(f"{folder}/runs.csv", newline="", encoding="utf-8") as file:
-            number += len(list(csv.DictReader(file)))
+    runs = pathlib.Path(folder, "runs.csv")
+    number = len(runs.read_text().splitlines()) if runs.exists() else 1  # the first has the names
     with open(f"{folder}/settings.json", "w", encoding="utf-8") as out:
         json.dump({"measured_ms": load.end_ns // MS, "drain_ms": DRAIN_S * 1_000, "clients": asked.clients, "callers": 1,
                    "hottest_share": 1.0, "arrivals": f"closed:{PAUSE_MS}ms", "beside": "", "lease_ms": asked.lease_ms,
