@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -45,14 +46,11 @@ def not_lacking(names, lacks):
 def read(file, otherwise=None):
     if otherwise is not None and not os.path.exists(f"{ROOT}/{file}"):
         return otherwise
-    with open(f"{ROOT}/{file}", encoding="utf-8") as text:
-        return json.load(text)
+    return json.loads(pathlib.Path(ROOT, file).read_text(encoding="utf-8"))
 
 
 def keep(file, results):
-    with open(f"{ROOT}/{file}", "w", encoding="utf-8") as out:
-        json.dump(results, out, indent=1)
-        out.write("\n")
+    pathlib.Path(ROOT, file).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 @dataclasses.dataclass
@@ -68,8 +66,7 @@ class Lock:
     def shown_by(self, kind):
         if kind in self.runs:
             return None
-        with open(f"{ROOT}/{PLANS}/{kind}", encoding="utf-8") as plan:
-            return re.match(r"# (G\d): ", plan.readline())[1]
+        return re.match(r"# (G\d): ", pathlib.Path(ROOT, PLANS, kind).read_text(encoding="utf-8"))[1]
 
 
 def plans_of(*names):
