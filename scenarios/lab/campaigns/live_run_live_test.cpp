@@ -27,12 +27,7 @@ using model::History;
 using model::Kind;
 using model::Verdict;
 using sim::FaultPlan;
-
-/// Shared by the tests that inject faults.
-sim::live::ReplicaSet& faulty_set() {
-  static sim::live::ReplicaSet set({.faulty = true});
-  return set;
-}
+using sim::live::faulty_set;
 
 const std::set<std::string> kProcessesOnly{"process"};
 

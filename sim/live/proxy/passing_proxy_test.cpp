@@ -1,9 +1,5 @@
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <list>
@@ -11,7 +7,7 @@
 #include <string>
 
 #include "sim/live/proxy/fault_proxy.hpp"
-#include "sim/live/system/loopback.hpp"
+#include "sim/live/system/listener_test.hpp"
 
 /// The proxy before servers whose protocol it does not know.
 namespace leasehold::sim::live {
@@ -48,18 +44,14 @@ constexpr int kSoon = 5'000, kNothing = 150;
 /// One connection of "p0.1" through a proxy to a server of this test.
 struct Through {
   Through() {
-    auto address = loopback_address();
-    socklen_t size = sizeof address;
-    bind(listener.fd, reinterpret_cast<sockaddr*>(&address), size);
-    listen(listener.fd, 8);
-    getsockname(listener.fd, reinterpret_cast<sockaddr*>(&address), &size);
-    address = loopback_address(proxy.add_port(0, ntohs(address.sin_port)));
-    connect(client.fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
-    server.fd = accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC);
+    const auto address = loopback_address(proxy.add_port(0, listener.port));
+    connect(client.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    server.fd = listener.accept_one().fd;
   }
   std::atomic<int> asked = 0;
   FaultProxy proxy{[this](int, int) { return ++asked, "p0.1"; }};
-  Socket listener, client, server{-1};
+  Listener listener;
+  Socket client, server{-1};
 };
 
 TEST(PassingProxy, AServerMaySpeakFirst) {
@@ -71,7 +63,7 @@ TEST(PassingProxy, AServerMaySpeakFirst) {
   EXPECT_EQ(t.asked, 1) << "once for a connection";
 }
 
-TEST(PassingProxy, WhatAClientSaidAndItsEndWaitWhileTheLinkIsCut) {
+TEST(PassingProxy, AClientsBytesAndItsEndWaitWhileTheLinkIsCut) {
   Through t;
   t.proxy.set("p0.1", 0, {.hold_requests = true, .hold_replies = true});
   t.client.say("late");
