@@ -262,7 +262,7 @@ class Conformer final : public model::Inquiry<Conformance> {
     const Fact& attempt = d_.fact(sent);
     Session& s = session(attempt);
     if (s.chart != asking_) return;  // the call has ended; the answer is for the clean-up
-    if (e.outcome == Outcome::done && e.matched == 1) {
+    if (e.outcome == Outcome::done && e->matched == 1) {
       s.won = true;
       return chart_win(s, attempt, i);
     }
