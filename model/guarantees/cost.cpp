@@ -17,7 +17,7 @@ constexpr Index kNoSuch = kNone - 1;
 /// server does not know the write.
 std::vector<Index> before_each(const Digest& d) {
   std::vector<Index> before(d.facts.lock_ids.size(), kNoSuch);
-  for (const auto& [name, changes] : d.truth) {
+  for (const auto& changes : d.truth) {
     Index last = kNone;
     for (const Change& c : changes) {
       if (!c.gone && before[c.lock_id] == kNoSuch) before[c.lock_id] = last;

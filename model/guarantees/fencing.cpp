@@ -20,7 +20,7 @@ Ranks ranks(const Digest& d) {
     if (s.granted != kNone) granted[d.fact(s.granted).lock_id] = d.fact(s.granted).owner;
   }
   Ranks rank(d.facts.owners, kNoRank);
-  for (const auto& [name, changes] : d.truth) {
+  for (const auto& changes : d.truth) {
     for (const Change& c : changes) {
       const Id owner = granted[c.lock_id];
       if (owner != kNoText) rank[owner] = d.at(c.event).order;
@@ -95,7 +95,7 @@ Finding check_token_order(const Digest& d) {
     Index& first = granted[d.fact(s.granted).lock_id];
     if (first == kNone) first = s.granted;
   }
-  for (const auto& [name, changes] : d.truth) {
+  for (const auto& changes : d.truth) {
     Index last = kNone;
     for (const Change& c : changes) {
       if (c.gone) continue;
@@ -107,13 +107,13 @@ Finding check_token_order(const Digest& d) {
       const auto order = d.at(c.event).order;
       if (!d.of_a_document && g->token != order) {
         violate(f,
-                "lock '" + name + "': the token " + std::to_string(g->token) +
+                "lock '" + d.at(grant).name + "': the token " + std::to_string(g->token) +
                     " is not the time of the write that granted it, " + std::to_string(order),
                 {grant, c.event});
       }
       if (last != kNone && g->token <= d.at(last).token) {
         violate(f,
-                "lock '" + name + "': token " + std::to_string(g->token) + " after " +
+                "lock '" + d.at(grant).name + "': token " + std::to_string(g->token) + " after " +
                     std::to_string(d.at(last).token),
                 {last, grant});
       }

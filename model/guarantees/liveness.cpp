@@ -340,7 +340,7 @@ Finding check_liveness(const Digest& d) {
   check_all_calls(d, f);
   check_recognised(d, f);
   check_hand_overs_in_a_row(d, f);
-  for (const auto& [name, tenures] : d.tenures) {
+  for (const auto& tenures : d.tenures) {
     for (const Tenure& t : tenures) {
       const auto holder = writer_of(d, t.last_put);
       if (!holder) continue;
@@ -356,7 +356,7 @@ Finding check_liveness(const Digest& d) {
 
 Finding check_cleanup(const Digest& d) {
   Finding f = finding(Check::G8);
-  for (const auto& [name, tenures] : d.tenures) {
+  for (const auto& tenures : d.tenures) {
     for (const Tenure& t : tenures) {
       const auto holder = writer_of(d, t.last_put);
       if (!holder) continue;
@@ -381,8 +381,8 @@ Finding check_cleanup(const Digest& d) {
       if (taken && gone <= d.ttl_away.put_off(expired, latest)) continue;
       const auto before = f.checked;
       check_bound(d, f, {expired, latest, gone, kNever, d.ttl_away},
-                  [&, &caller = name] {
-                    return "lock '" + caller +
+                  [&] {
+                    return "lock '" + d.at(t.last_put).name +
                            "': a dead holder's document was still there after " + ms(bound);
                   },
                   {t.last_put, t.next});

@@ -137,7 +137,7 @@ namespace {
 /// The last write under this grant that the harness had read before the command was sent, if
 /// nothing but such writes happened to the document since the grant, up to the time `order`.
 Index still_there(const Digest& d, const Fact& granted, std::int64_t sent_ns, std::int64_t order) {
-  const auto truth = d.changes_of(granted.name);
+  const auto& truth = d.truth[granted.name];
   const auto after = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
     return d.at(c.event).order <= order;
   });

@@ -53,10 +53,9 @@ std::vector<Free> long_free(const Digest& d, Id slot, std::int64_t least) {
     const auto to = executed_from(d, put);
     if (to - from > least) all.push_back({{from, to}, begins, put});
   };
-  const auto changes = d.changes_of(slot);
+  const auto& changes = d.truth[slot];
   add(0, kNone, changes.empty() ? kNone : changes.front().event);
-  if (changes.empty()) return all;
-  for (const Tenure& t : d.tenures.at(d.name(slot))) {
+  for (const Tenure& t : d.tenures[slot]) {
     if (t.next_gone) add(d.fact(t.next).at_ns, t.next, t.next_put);
   }
   return all;

@@ -24,7 +24,7 @@ struct AllEnds {
 AllEnds all_ends(const Digest& d) {
   AllEnds all;
   all.by_itself.resize(d.facts.owners);
-  for (const auto& [name, tenures] : d.tenures) {
+  for (const auto& tenures : d.tenures) {
     for (const Tenure& t : tenures) {
       if (!all.by_itself[t.owner]) all.by_itself[t.owner] = !left_behind(d, t);
       if (!t.next_gone) continue;
@@ -74,7 +74,7 @@ Index last_own(const Answered& a, std::span<const Change> changes) {
 /// The owner's write if a member answered that does not know of the grant yet, and the document was
 /// there from before the command was sent until after it was answered; kNone: not so.
 Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
-  const auto truth = d.changes_of(a.granted.name);
+  const auto& truth = d.truth[a.granted.name];
   for (const SendDigest& one : commands_of(d, a)) {
     if (one.reply == kNone) continue;
     const Fact& reply = d.fact(one.reply);
@@ -99,7 +99,7 @@ Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
 /// before it was sent and after it was answered; kNone: not so.
 Index overlooked(const Digest& d, const Answered& a) {
   const auto sent = d.deletes.of(a.granted.owner);
-  const auto truth = d.changes_of(a.granted.name);
+  const auto& truth = d.truth[a.granted.name];
   for (const SendDigest& one : sent) {
     if (one.reply == kNone || d.fact(one.reply).outcome != Outcome::done ||
         d.at(one.reply).matched > 0) {

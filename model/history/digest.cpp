@@ -20,7 +20,7 @@ class Builder {
       out_.sessions[i].process = all.sessions[i].process;
     }
     out_.process_of.resize(all.processes.size());
-    out_.truth_of.resize(all.names.size());
+    out_.truth.resize(all.names.size());
     out_.places.resize(all.names.size());
     out_.is_slot.resize(all.names.size());
     out_.is_joint.resize(all.names.size());
@@ -114,8 +114,8 @@ class Builder {
         break;
       }
       case Kind::write: out_.writes.push_back(i); break;
-      case Kind::put: changes(e).push_back({i, false, e.owner, e.lock_id}); break;
-      case Kind::gone: changes(e).push_back({i, true}); break;
+      case Kind::put: out_.truth[e.name].push_back({i, false, e.owner, e.lock_id}); break;
+      case Kind::gone: out_.truth[e.name].push_back({i, true}); break;
       case Kind::place: out_.places[e.name].push_back(i); break;
       case Kind::stored: out_.stored.push_back(i); break;
       case Kind::protocol: process(e).crash = i; break;  // the harness ends it for that
@@ -157,12 +157,6 @@ class Builder {
   }
   ProcessDigest& process(const Fact& e) { return process_of(e.process); }
   SessionDigest& session(const Fact& e) { return out_.sessions[e.session]; }
-  std::vector<Change>& changes(const Fact& e) {
-    std::vector<Change>*& known = out_.truth_of[e.name];
-    if (known == nullptr) known = &out_.truth[std::string(out_.facts.names[e.name])];
-    return *known;
-  }
-
   template <typename All, typename EventOf>
   void sort_by_order(All& all, const EventOf& event_of) const {
     const auto earlier = [&](const auto& a, const auto& b) {
@@ -180,7 +174,7 @@ class Builder {
     std::stable_sort(claims_.begin(), claims_.end(), [](const Claim& a, const Claim& b) {
       return std::pair(a.lock, a.order) < std::pair(b.lock, b.order);
     });
-    for (auto& [name, changes] : out_.truth) {
+    for (auto& changes : out_.truth) {
       sort_by_order(changes, [](const Change& c) { return c.event; });
       for (const Change& c : changes) {
         Fact& change = out_.facts.all[c.event];
@@ -193,7 +187,7 @@ class Builder {
                              std::pair(std::prev(after)->lock, std::prev(after)->order) == own;
         change.claimed_by = claimed ? std::prev(after)->reply : kNone;
       }
-      out_.tenures[name] = tenures(changes);
+      out_.tenures.push_back(tenures(changes));
     }
   }
 

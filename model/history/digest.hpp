@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -139,11 +138,10 @@ struct Digest {
   std::vector<SessionDigest> sessions;  ///< by process and number, in their order: by id
   std::map<std::string, ProcessDigest> processes;
   std::vector<ProcessDigest*> process_of;            ///< by id; null: none of its own
-  std::map<std::string, std::vector<Change>> truth;  ///< by lock name
-  std::vector<std::vector<Change>*> truth_of;        ///< by id of the name; null: no change
-  /// By lock name, in the server's order. A put of the same owner after a deletion (an attempt that
+  std::vector<std::vector<Change>> truth;  ///< by id of the lock's name
+  /// Likewise, in the server's order. A put of the same owner after a deletion (an attempt that
   /// executed late) starts another.
-  std::map<std::string, std::vector<Tenure>> tenures;
+  std::vector<std::vector<Tenure>> tenures;
   std::vector<PermitCall> permit_calls;              ///< in the order of their begin
   std::vector<bool> is_slot;  ///< by id of the name: of a semaphore for which there were calls
   std::vector<AllCall> all_calls;  ///< in the order of their begin
@@ -185,10 +183,6 @@ struct Digest {
     return std::string(facts.processes[id]);
   }
   [[nodiscard]] std::string name(Id id) const { return std::string(facts.names[id]); }
-  [[nodiscard]] std::span<const Change> changes_of(Id of_name) const {
-    const auto* changes = truth_of[of_name];
-    return changes == nullptr ? std::span<const Change>() : std::span<const Change>(*changes);
-  }
   /// The reply to a delete, or to a release that passes on, which says that it made this change;
   /// or kNone.
   [[nodiscard]] Index claim(Index change) const { return fact(change).claimed_by; }

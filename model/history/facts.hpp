@@ -6,7 +6,7 @@
 
 #include "model/history/history.hpp"
 
-/// A history, with numbers for its texts: the checkers compare them often, and have a place for
+/// A history, with numbers for texts: the checkers compare them often, and have a place for
 /// each in a vector.
 namespace leasehold::model {
 

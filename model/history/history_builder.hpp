@@ -469,7 +469,7 @@ class HistoryBuilder {
     if (e.name.empty() && about(e.kind).fields.contains(field(&Event::name))) e.name = name_;
     return also(e);
   }
-  /// Of a session.
+  /// About a session.
   HistoryBuilder& says(int at, Kind kind, const std::string& process, int session,
                        const std::string& outcome = "") {
     return add(at, {.kind = kind, .process = process, .session = session, .outcome = outcome});

@@ -32,7 +32,7 @@ struct Write {
 class Line {
  public:
   Line(const Digest& d, Finding& f, Id name)
-      : d_(d), f_(f), changes_(d.changes_of(name)), places_(d.places[name]) {
+      : d_(d), f_(f), changes_(d.truth[name]), places_(d.places[name]) {
     for (const Index i : places_) {
       const SendDigest& sent = d.writer(i);
       if (d.at(i).count > 0 && sent.send != kNone) queues_.push_back(process_of(sent));

@@ -327,7 +327,7 @@ void check_queue_news(const Digest& d, Finding& f) {
   std::set<Id> had;  // owners
   for (Id name = 0; name < d.places.size(); ++name) {
     if (d.places[name].empty()) continue;
-    for (const Change& c : d.changes_of(name)) {
+    for (const Change& c : d.truth[name]) {
       if (!c.gone) check_passed(d, f, c.event, all, !had.insert(c.owner).second);
     }
   }

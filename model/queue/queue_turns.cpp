@@ -10,7 +10,7 @@ namespace {
 
 /// The put of this write; kNone: it gave the lock to no call.
 Index put_at(const Digest& d, Id name, std::int64_t order) {
-  const auto changes = d.changes_of(name);
+  const auto& changes = d.truth[name];
   const auto found = std::partition_point(changes.begin(), changes.end(), [&](const Change& c) {
     return d.at(c.event).order < order;
   });
@@ -59,13 +59,11 @@ struct Holdings {
 
 Holdings holdings(const Digest& d, Id name) {
   Holdings all;
-  const auto found = d.tenures.find(d.name(name));
-  if (found == d.tenures.end()) return all;
   Index first = kNone;
-  for (const Change& c : d.changes_of(name)) {
+  for (const Change& c : d.truth[name]) {
     if (first == kNone && !c.gone) first = c.event;
   }
-  for (const Tenure& t : found->second) {
+  for (const Tenure& t : d.tenures[name]) {
     all.orders.push_back(d.at(first).order);
     all.sums.push_back(all.sums.back() + holding(d, t, first));
     first = t.next_put;

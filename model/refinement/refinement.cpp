@@ -84,7 +84,7 @@ class Refinement final : public Inquiry<Finding> {
         written_(d.facts.lock_ids.size()),
         ended_(d.facts.owners) {
     for (Id name = 0; name < d.facts.names.size(); ++name) {
-      const Versions line = d.changes_of(name);
+      const Versions line = d.truth[name];
       locks_.emplace_back(line);
       for (Version v = 1; v <= line.size(); ++v) known_[line[v - 1].event] = v;
     }

@@ -35,8 +35,8 @@ VersionRules::VersionRules(const Digest& d)
       d.faults.begin(), d.faults.end(), [&](Index i) { return is_by_administrator(d.at(i)); });
   if (by_administrator != d.faults.end()) administrator_ = *by_administrator;
   for (Id name = 0; name < d.facts.names.size(); ++name) {
-    note(name, d.changes_of(name));
-    note_queue(name, d.changes_of(name));
+    note(name, d.truth[name]);
+    note_queue(name, d.truth[name]);
   }
 }
 

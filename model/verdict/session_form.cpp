@@ -143,7 +143,7 @@ bool SessionForm::is_new(Life& s, Index i) const {
 /// answered: only the oplog shows that.
 bool SessionForm::passed_on(const Fact& granted, const SendDigest& attempt) const {
   if (d_.fact(attempt.send).at_ns != granted->sent_ns) return false;
-  const auto truth = d_.changes_of(granted.name);
+  const auto& truth = d_.truth[granted.name];
   auto change = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
     return d_.at(c.event).order < granted->token;
   });

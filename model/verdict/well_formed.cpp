@@ -233,7 +233,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
 
   void check_commands() {
     std::vector<bool> written(d_.facts.lock_ids.size());
-    for (const auto& [name, changes] : d_.truth) {
+    for (const auto& changes : d_.truth) {
       for (const Change& c : changes) {
         if (!c.gone) written[c.lock_id] = true;
       }
@@ -274,7 +274,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   /// with a later time than its write.
   [[nodiscard]] bool had_gone(const Fact& removal, std::int64_t order) const {
     Id stood = kNoText;
-    for (const Change& c : d_.changes_of(removal.name)) {
+    for (const Change& c : d_.truth[removal.name]) {
       if (d_.at(c.event).order > order) return false;
       const bool own = stood == removal.owner || stood == removal.other_owner;
       if (own && stood != kNoText && (c.gone || c.owner != stood)) return true;
@@ -321,7 +321,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   /// Whether the oplog has this attempt's write at another place than the reply says. Such a reply
   /// grants nothing.
   [[nodiscard]] bool is_of_a_second_sending(const Fact& send, const Fact& reply) const {
-    const auto& changes = d_.changes_of(send.name);
+    const auto& changes = d_.truth[send.name];
     return std::any_of(changes.begin(), changes.end(), [&](const Change& c) {
       return !c.gone && c.lock_id == send.lock_id && d_.at(c.event).order != reply->order;
     });
@@ -364,7 +364,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   }
 
   void check_truth() {
-    for (const auto& [name, changes] : d_.truth) {
+    for (const auto& changes : d_.truth) {
       bool there = false;
       for (const Change& c : changes) {
         if (c.gone && !there) broken("a deletion of what is not there", {c.event});

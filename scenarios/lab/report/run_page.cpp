@@ -147,8 +147,9 @@ class Gatherer {
 
   Json documents() const {
     Json list = Json::array();
-    for (const auto& [name, changes] : digest_.truth) {
-      Json one{{"lock", name}, {"changes", Json::array()}};
+    for (const auto& changes : digest_.truth) {
+      if (changes.empty()) continue;
+      Json one{{"lock", history_[changes.front().event].name}, {"changes", Json::array()}};
       for (const auto& change : changes) {
         const Event& e = history_[change.event];
         one["changes"].push_back({{"at", ms(e.at_ns)},
