@@ -504,10 +504,10 @@ TEST(Oplog, EntriesThatVanishedOrChangedAreTold) {
 }
 
 TEST(Stories, OfAWorkersViolationSayWhatHappenedBetweenTheEventsThatDecideIt) {
-  const auto history = model::Told()
+  const auto history = model::workers()
                            .got(10, 20, "a", 1, 1)
                            .put(12, 18, "A")
-                           .gone(500, 510)
+                           .freed(500, 510)
                            .got(505, 520, "b", 1, 2)
                            .yes(30, 600, "a", 1)
                            .end(900);
