@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
 
 #include "bench/busy_plan.hpp"
 #include "model/refinement/refinement.hpp"
@@ -56,19 +55,6 @@ void check(const model::Digest& digest) {
   benchmark::DoNotOptimize(refinement->result());
 }
 
-/// What `simulate` does after a run: events were numbered when they were recorded.
-void judge_facts(benchmark::State& run) {
-  const auto& history = history_of(run.range(0));
-  const auto facts = model::facts(history);
-  for (auto _ : run) {
-    run.PauseTiming();
-    auto own = facts;
-    run.ResumeTiming();
-    check(model::digest(history, std::move(own)));
-  }
-  report(run, history);
-}
-
 /// All that `verify` and `simulate` check in a history in memory: its form, all guarantees, whether
 /// each step is an arrow of the diagrams, and a version that the document can have.
 void judge_history(benchmark::State& run) {
@@ -91,7 +77,6 @@ void register_all(std::int64_t operations) {
     benchmark::RegisterBenchmark(name, measure)->Arg(operations)->Unit(benchmark::kMillisecond);
   };
   add("intern_history", intern_history);
-  add("judge_facts", judge_facts);
   add("judge_history", judge_history);
   add("refine_history", refine_history);
 }

@@ -14,30 +14,30 @@ At last a holder is killed while another waits: `takeover_ms`. FOLDER gets what 
 import argparse
 import csv
 import heapq
+import itertools
 import json
 import os
+import pathlib
 import random
-import selectors
-import signal
+import select
 import statistics
-import subprocess
 import sys
 import time
+
+sys.dont_write_bytecode = True
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../scenarios/stores"))
+from launch import ANSWER_WITHIN_S, Misbehaves, Worker, processes  # noqa: E402
 
 MS, SECOND = 1_000_000, 1_000_000_000
 HOLD_MS, PAUSE_MS, WARM_UP_S, DRAIN_S = 5, 100, 2, 10
 ALONE_NOT_COUNTED, ALONE_LEAST, ALONE_S = 20, 30, 1  # acquires and releases of one client
-READY_S, ANSWER_S, TAKEOVER_S = 120, 30, 60
-ENDS_S = 5  # from the end of a pipe to the end of its process
+READY_S, TAKEOVER_S = 120, 60
+IDS = itertools.count(1 << 30)  # of what is no part of the load
 WAITS_S = (0.5, 1.5)  # how long the second one waits before the holder is killed: any part of a lease
 MOST_FAILURES = 1_000
 RUNS = ("run", "strategy", "repetition", "seed", "writes", "reads", "attempts", "most_attempts_per_s", "write_ms",
         "server_cpu_s", "machine_idle", "arrivals_per_s", "takeover_ms", "failures", "losses")
 SAMPLES = ("run", "strategy", "repetition", "client", "lock", "asked_ns", "granted_ns", "released_ns", "censored")
-
-
-class BadRun(Exception):
-    """A worker or a store does not do what it should; the text says what."""
 
 
 class Load:
@@ -76,7 +76,7 @@ class Load:
             return
         sample = self._sample[client]
         if answer.get("id") != self._id[client] or sample is None:
-            raise BadRun(f"client {client} answers {answer}, which was not asked for")
+            raise Misbehaves(f"client {client} answers {answer}, which was not asked for")
         if said == "granted" and sample[2] is None:
             sample[2] = now
             self._later(now + HOLD_MS * MS, client, self._release)
@@ -86,10 +86,10 @@ class Load:
         elif said in ("refused", "timed_out", "failed") and sample[2] is None:
             self.failures += now < self.end_ns
             if self.failures > MOST_FAILURES:
-                raise BadRun(f"more than {MOST_FAILURES} calls failed, the last one of client {client}: {answer}")
+                raise Misbehaves(f"more than {MOST_FAILURES} calls failed, the last one of client {client}: {answer}")
             self._next(now, client, sample)  # it still waits
         else:
-            raise BadRun(f"client {client} answers {answer} at the wrong time")
+            raise Misbehaves(f"client {client} answers {answer} at the wrong time")
 
     def _acquire(self, now, client):
         if now >= self.end_ns:
@@ -117,129 +117,51 @@ class Load:
         heapq.heappush(self._timers, (at, self._ids, client, ask))
 
 
-class Worker:
-    """A process of the worker."""
-
-    def __init__(self, command, start):
-        self.name, self.command = start["process"], command
-        self.process = subprocess.Popen(["sh", "-c", f"exec {command}"], start_new_session=True, bufsize=0,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        os.set_blocking(self.process.stdout.fileno(), False)
-        self._rest, self._answers, self._ids = b"", [], 1 << 30
-        self.say({"do": "start", **start})
-
-    def say(self, question):
-        try:
-            self.process.stdin.write(json.dumps(question).encode() + b"\n")
-        except OSError as why:
-            raise self._gone("reads no question any more") from why
-
-    def read(self):
-        """The answers that have come by now."""
-        chunk = self.process.stdout.read()
-        if chunk == b"":
-            raise self._gone("closed its standard output")
-        *lines, self._rest = (self._rest + (chunk or b"")).split(b"\n")
-        try:
-            return [json.loads(line) for line in lines]
-        except ValueError as why:
-            raise BadRun(f"worker {self.name} ('{self.command}') says {lines}: it must be JSON ({why})") from why
-
-    def _gone(self, closed):
-        """The error of a closed pipe: that the process ended says more, whichever of its pipes told first."""
-        try:
-            closed = f"ended with {self.process.wait(ENDS_S)}"
-        except subprocess.TimeoutExpired:
-            pass
-        return BadRun(f"worker {self.name} ('{self.command}') {closed}")
-
-    def await_answer(self, limit_s, *wanted):
-        """The next answer, and when it came (ns); its `is` must be one of these."""
-        until = time.monotonic() + limit_s
-        with selectors.SelectSelector() as ready:
-            ready.register(self.process.stdout, selectors.EVENT_READ)
-            while not self._answers:
-                if not ready.select(max(0, until - time.monotonic())):
-                    raise BadRun(f"worker {self.name} ('{self.command}') does not answer {' or '.join(wanted)} in {limit_s} s")
-                now = time.monotonic_ns()
-                self._answers += [(answer, now) for answer in self.read() if answer["is"] != "lost"]
-        answer, now = self._answers.pop(0)
-        if answer["is"] not in wanted:
-            raise BadRun(f"worker {self.name} ('{self.command}') answers {answer}: it must be {' or '.join(wanted)}")
-        return now
-
-    def ask_acquire(self, name, timeout_s=ANSWER_S):
-        self._ids += 1
-        asked = time.monotonic_ns()
-        self.say({"do": "acquire", "id": self._ids, "name": name, "timeout_ms": timeout_s * 1_000})
-        return asked
-
-    def acquire(self, name):
-        asked = self.ask_acquire(name)
-        return self.await_answer(ANSWER_S, "granted") - asked
-
-    def release(self):
-        asked = time.monotonic_ns()
-        self.say({"do": "release", "id": self._ids})
-        return self.await_answer(ANSWER_S, "released") - asked
-
-    def kill(self):
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-
-
 def play(load, workers, start_ns, look):
     """The load, by the workers, in real time. Each turn calls `look` with the time."""
-    with selectors.SelectSelector() as ready:
-        for client, worker in enumerate(workers):
-            ready.register(worker.process.stdout, selectors.EVENT_READ, client)
-        while not load.over():
+    clients = {worker.process.stdout: client for client, worker in enumerate(workers)}
+    while not load.over():
+        now = time.monotonic_ns() - start_ns
+        if now > load.given_up_ns + ANSWER_WITHIN_S * SECOND:
+            raise Misbehaves(f"{workers[0].named}, or one like it, does not answer {ANSWER_WITHIN_S} s after its time-out")
+        look(now)
+        for client, question in load.due(now):
+            workers[client].say(**question)
+        next_ns = load.next_ns()
+        wait_ns = SECOND if next_ns is None else next_ns - (time.monotonic_ns() - start_ns)
+        for ready in select.select(clients, [], [], min(1, max(0, wait_ns) / SECOND))[0]:
+            answers = workers[clients[ready]].read()
             now = time.monotonic_ns() - start_ns
-            if now > load.given_up_ns + ANSWER_S * SECOND:
-                raise BadRun(f"a worker ('{workers[0].command}') does not answer {ANSWER_S} s after its time-out")
-            look(now)
-            for client, question in load.due(now):
-                workers[client].say(question)
-            next_ns = load.next_ns()
-            wait_ns = SECOND if next_ns is None else next_ns - (time.monotonic_ns() - start_ns)
-            for key, _ in ready.select(min(1, max(0, wait_ns) / SECOND)):
-                answers = workers[key.data].read()
-                now = time.monotonic_ns() - start_ns
-                for answer in answers:
-                    load.heard(now, key.data, answer)
+            for answer in answers:
+                load.heard(now, clients[ready], answer)
+
+
+def acquire_ns(worker, id, name):
+    return worker.question("acquire", id, "granted", name=name, timeout_ms=ANSWER_WITHIN_S * 1_000)[1]
+
+
+def acquire_and_release_ns(worker, name):
+    id = next(IDS)
+    return acquire_ns(worker, id, name) + worker.question("release", id, "released")[1]
 
 
 def alone_ms(worker):
     """The median of acquire and release together, of one client whose lock no other wants."""
     took, began = [], time.monotonic()
     while len(took) < ALONE_NOT_COUNTED + ALONE_LEAST or time.monotonic() - began < ALONE_S:
-        took.append(worker.acquire("alone") + worker.release())
+        took.append(acquire_and_release_ns(worker, "alone"))
     return statistics.median(took[ALONE_NOT_COUNTED:]) / MS
 
 
 def takeover_ms(holder, waiter, draw):
     """From the death of a holder to the grant of one that waits."""
-    holder.acquire("takeover")
-    waiter.ask_acquire("takeover", TAKEOVER_S)
+    id = next(IDS)
+    acquire_ns(holder, id, "takeover")
+    waiter.say("acquire", id=id, name="takeover", timeout_ms=TAKEOVER_S * 1_000)
     time.sleep(draw.uniform(*WAITS_S))
     killed = time.monotonic_ns()
-    holder.kill()
-    return (waiter.await_answer(TAKEOVER_S, "granted") - killed) / MS
-
-
-def processes():
-    """{pid: (its parent, its processor time in s, its name)}"""
-    found, tick_s = {}, 1 / os.sysconf("SC_CLK_TCK")
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-                name, _, fields = file.read().rpartition(")")
-        except OSError:
-            continue  # it has just ended
-        fields = fields.split()
-        found[int(pid)] = int(fields[1]), (int(fields[11]) + int(fields[12])) * tick_s, name.partition("(")[2]
-    return found
+    holder.end()
+    return (waiter.hear(id, "granted", seconds=TAKEOVER_S)[1] - killed) / MS
 
 
 def cpu_s(pids):
@@ -270,12 +192,11 @@ def measure(asked):
     database = f"services{time.time_ns() % 10**12}"
     try:
         for client in range(asked.clients):
-            start = {"process": f"p0.{client}", "uri": asked.uri, "database": database, "lease_ms": asked.lease_ms}
-            workers.append(Worker(asked.worker, start))
+            workers.append(Worker(asked.worker, process=f"p0.{client}", uri=asked.uri, database=database,
+                                  lease_ms=asked.lease_ms))
         for client, worker in enumerate(workers):
-            worker.await_answer(READY_S, "ready")
-            worker.acquire(f"client-{client}")  # connects
-            worker.release()
+            worker.hear(0, "ready", seconds=READY_S)
+            acquire_and_release_ns(worker, f"client-{client}")  # connects
         load = Load(asked.clients, -WARM_UP_S * SECOND, asked.seconds * SECOND, draw)
         servers = ProcessorTime(asked.servers, 0, load.end_ns)
         play(load, workers, time.monotonic_ns() + WARM_UP_S * SECOND, servers.look)
@@ -285,7 +206,7 @@ def measure(asked):
             "write_ms": alone_ms(workers[0]), "takeover_ms": takeover_ms(workers[0], workers[1], draw)}
     finally:
         for worker in workers:
-            worker.kill()
+            worker.end()
 
 
 def add(folder, columns, file, rows):
@@ -299,10 +220,8 @@ def add(folder, columns, file, rows):
 
 def keep(folder, asked, load, run):
     os.makedirs(folder, exist_ok=True)
-    number = 1
-    if os.path.exists(f"{folder}/runs.csv"):
-        with open(f"{folder}/runs.csv", newline="", encoding="utf-8") as file:
-            number += len(list(csv.DictReader(file)))
+    runs = pathlib.Path(folder, "runs.csv")
+    number = len(runs.read_text().splitlines()) if runs.exists() else 1  # the first has the names
     with open(f"{folder}/settings.json", "w", encoding="utf-8") as out:
         json.dump({"measured_ms": load.end_ns // MS, "drain_ms": DRAIN_S * 1_000, "clients": asked.clients, "callers": 1,
                    "hottest_share": 1.0, "arrivals": f"closed:{PAUSE_MS}ms", "beside": "", "lease_ms": asked.lease_ms,
@@ -337,7 +256,7 @@ def main():
     asked = parsed()
     try:
         keep(asked.folder, asked, *measure(asked))
-    except BadRun as why:
+    except Misbehaves as why:
         sys.exit(f"services: {why}")
 
 

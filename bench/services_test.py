@@ -148,7 +148,7 @@ class Figures(unittest.TestCase):
         load = services.Load(1, 0, SECOND, random.Random(1))
         [(client, question)] = load.due(load.next_ns())
         for answer in ({"id": 999, "is": "granted"}, {"id": question["id"], "is": "released"}):
-            with self.assertRaisesRegex(services.BadRun, "client 0 answers"):
+            with self.assertRaisesRegex(services.Misbehaves, "client 0 answers"):
                 load.heard(SECOND // 2, client, answer)
 
 
@@ -164,15 +164,14 @@ class Page(unittest.TestCase):
         return {"leasehold": row("mongodb", 20, 0.9), "quick": row("a", 19, 0.9), "slow": row("b", 30, 1.0)}
 
     def test_a_difference_has_a_side_if_all_repetitions_show_it(self):
-        rows = self.rows()
-        self.assertEqual(services_page.difference(rows["leasehold"], rows["quick"], "wait_p99_ms"), -1)
-        self.assertEqual(services_page.difference(rows["leasehold"], rows["slow"], "wait_p99_ms"), 1)
-        self.assertEqual(services_page.difference(rows["leasehold"], rows["slow"], "jain"), -1)
-        self.assertEqual(services_page.difference(rows["leasehold"], rows["slow"], "takeover_ms"), 0)
+        figures = services_page.figures_of(self.rows())
+        for other, key, side in (("quick", "wait_p99_ms", -1), ("slow", "wait_p99_ms", 1), ("slow", "jain", -1),
+                                 ("slow", "takeover_ms", 0)):
+            self.assertEqual(services_page.difference(figures, "leasehold", other, key), side, (other, key))
 
     def test_fewer_than_five_repetitions_show_none(self):
-        rows = self.rows(4)
-        self.assertEqual(services_page.difference(rows["leasehold"], rows["quick"], "wait_p99_ms"), 0)
+        figures = services_page.figures_of(self.rows(4))
+        self.assertEqual(services_page.difference(figures, "leasehold", "quick", "wait_p99_ms"), 0)
 
     def test_the_page_says_where_ours_loses_and_what_was_seen(self):
         found = {"G2": {"said": "two held it", "command": "verify --plan x | y", "of": 3, "times": 2}}

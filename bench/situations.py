@@ -6,38 +6,34 @@ import time
 import stats
 
 PROGRAM = "build/bin/leasehold-bench"
-COMPARED = ["queue", "adaptive", "uniform"]  # those of them that the program knows
+COMPARED = ["queue", "adaptive", "uniform"]
+OTHER = "distributed-lock-mongo"  # a lock of scenarios/others
 START_S = {"begin": 10, "thread": 1.5, "process": 6, "virtual": 4}  # estimates, not measurements
 
 
 class Situation:
-    def __init__(self, name, title, options, strategies=None, others=True, more=False, **settings):
-        self.name, self.title, self.options = name, title, options
-        self.strategies, self.others, self.more = strategies, others, more
+    def __init__(self, name, title, options, others=True, more=False, **settings):
+        self.name, self.title, self.options, self.more = name, title, options, more
+        self.is_virtual = "virtual" in options
+        self.others = others and not self.is_virtual  # also locks of others are measured, if that is asked for
         self.settings = {"clients": 16, "seconds": 6, "warm-up": 2, **settings}
-
-    @property
-    def is_virtual(self):
-        return "virtual" in self.options
-
-    def strategies_of(self, known, others):
-        some = [s for s in COMPARED if s in known and (not self.strategies or s in self.strategies)]
-        return some + (others if self.others and not self.is_virtual else [])
 
     def repetitions(self, asked):
         return asked or (10 if self.is_virtual else 5)
 
-    def estimate_s(self, strategies, asked):
+    def estimate_s(self, other, asked):
         """About how long it takes: the waiting of the end is that of all clients, one after the other."""
+        runs = (len(COMPARED) + bool(other and self.others)) * self.repetitions(asked)
         if self.is_virtual:
-            return START_S["virtual"] * len(strategies) * self.repetitions(asked)
+            return START_S["virtual"] * runs
         start = START_S["process" if "--processes" in self.options else "thread"]
         one = start + self.settings["warm-up"] + self.settings["seconds"] + 0.04 * self.settings["clients"] + 1
-        return START_S["begin"] + one * len(strategies) * self.repetitions(asked)
+        return START_S["begin"] + one * runs
 
-    def command(self, root, out, strategies, asked):
+    def command(self, root, out, other, asked):
         given = [word for key, value in self.settings.items() for word in (f"--{key}", str(value))]
-        return [f"{root}/{PROGRAM}", "contend", "--strategy", ",".join(strategies), *given, *self.options,
+        return [f"{root}/{PROGRAM}", "contend", "--strategy", ",".join(COMPARED), *given, *self.options,
+                *(["--worker", other] if other and self.others else []),
                 "--repetitions", str(self.repetitions(asked)), "--out", out]
 
 
@@ -74,31 +70,24 @@ SITUATIONS = [
 ]
 
 
-def known_strategies(root):
-    listed = subprocess.run([f"{root}/{PROGRAM}", "strategies"], check=True, capture_output=True, text=True)
-    return listed.stdout.split()
-
-
-def run_all(root, folder, situations, others, repetitions):
-    """Says how long it takes, and measures; all figures are then under `folder`."""
-    known = known_strategies(root)
-    plan = [(s, s.strategies_of(known, others)) for s in situations]
-    whole = sum(s.estimate_s(strategies, repetitions) for s, strategies in plan)
-    print(f"{len(plan)} situations, about {whole / 60:.0f} minutes; the machine should have nothing else to do",
+def run_all(root, folder, situations, other, repetitions):
+    """Says how long it takes, and measures; all figures are then under `folder`. `other` is the command of OTHER's
+    worker, or None."""
+    whole = sum(s.estimate_s(other, repetitions) for s in situations)
+    print(f"{len(situations)} situations, about {whole / 60:.0f} minutes; the machine should have nothing else to do",
           flush=True)
     began = time.time()
-    for number, (situation, strategies) in enumerate(plan, 1):
-        print(f"[{number}/{len(plan)}, {time.time() - began:.0f} s] {situation.title} ...", flush=True)
+    for number, situation in enumerate(situations, 1):
+        print(f"[{number}/{len(situations)}, {time.time() - began:.0f} s] {situation.title} ...", flush=True)
         out = f"{folder}/{situation.name}"
         os.makedirs(out, exist_ok=True)
-        subprocess.run(situation.command(root, out, strategies, repetitions), check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run(situation.command(root, out, other, repetitions), check=True, stdout=subprocess.DEVNULL)
 
 
 def measured(folder):
-    """(situation, its results) of all that have any."""
+    """(situation, its results) of all that have any. `contend` calls the lock of a worker "worker"."""
     there = [s for s in SITUATIONS if os.path.exists(f"{folder}/{s.name}/samples.csv")]
-    return [(s, stats.Results(f"{folder}/{s.name}")) for s in there]
+    return [(s, stats.Results(f"{folder}/{s.name}", {"worker": OTHER})) for s in there]
 
 
 def unbeaten(strategy, live, key, less):

@@ -206,27 +206,16 @@ def mean_and_interval(*values):
     return mean, low, high
 
 
-def cell(values, digits, is_bound):
-    """The mean of repetitions with its interval; "≥" if it is only a lower bound."""
-    mean, low, high = mean_and_interval(*values)
-    if math.isnan(mean):
-        return "-"
-    interval = "" if math.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
-    return f"{'≥ ' if is_bound else ''}{mean:.{digits}f}{interval}"
+def in_brackets(low, high, digits):
+    return "" if math.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
 
 
-class Results:
-    """The figures of one folder: by strategy, one of each repetition."""
+class Figures:
+    """Figures by name of a lock or strategy, one of each repetition: {name: {repetition: {key: value}}}; and which of
+    them are only lower bounds: {name: {key}}."""
 
-    def __init__(self, folder):
-        self.settings, self.runs, self.samples = read(folder)
-        self.figures, self.bounds = {}, {}
-        for run in self.runs:
-            figures, bounds = measure(self.settings, run, self.samples[int(run["run"])])
-            self.figures.setdefault(run["strategy"], {})[int(run["repetition"])] = figures
-            self.bounds.setdefault(run["strategy"], set()).update(bounds)
-        if not self.figures:
-            raise BadResults(f"the folder is '{folder}': it has no run")
+    def __init__(self, figures, bounds):
+        self.figures, self.bounds = figures, bounds
 
     def strategies(self):
         return list(self.figures)
@@ -241,27 +230,49 @@ class Results:
     def mean(self, strategy, key):
         return mean_and_interval(*self.values(strategy, key))
 
-    def difference(self, one, other, key):
-        """(mean, low, high) of one less the other, repetition by repetition."""
-        both = self.paired(one, other)
-        return mean_and_interval(*(self.figures[one][r][key] - self.figures[other][r][key] for r in both))
+    def paired(self, one, other, key):
+        """The differences, repetition by repetition."""
+        ours, theirs = self.figures[one], self.figures[other]
+        return [ours[r][key] - theirs[r][key] for r in sorted(ours) if key in ours[r] and key in theirs.get(r, {})]
 
-    def paired(self, one, other):
-        return sorted(set(self.figures[one]) & set(self.figures[other]))
+    def difference(self, one, other, key):
+        """(mean, low, high) of one less the other."""
+        return mean_and_interval(*self.paired(one, other, key))
 
     def beats(self, one, other, key, less_is_better):
-        if len(self.paired(one, other)) < LEAST_REPETITIONS:
+        if len(self.paired(one, other, key)) < LEAST_REPETITIONS:
             return False
         _, low, high = self.difference(one, other, key)
         return bool(high < 0 if less_is_better else low > 0)
+
+    def cell(self, strategy, key, digits):
+        """The mean of repetitions with its interval; "≥" if it is only a lower bound."""
+        mean, low, high = self.mean(strategy, key)
+        if math.isnan(mean):
+            return "-"
+        bound = "≥ " if key in self.bounds[strategy] else ""
+        return f"{bound}{mean:.{digits}f}{in_brackets(low, high, digits)}"
+
+
+class Results(Figures):
+    """Those of one folder."""
+
+    def __init__(self, folder, names={}):
+        """`names` are of strategies, where another one is shown."""
+        super().__init__({}, {})
+        self.settings, self.runs, self.samples = read(folder)
+        for run in self.runs:
+            run["strategy"] = names.get(run["strategy"], run["strategy"])
+            figures, bounds = measure(self.settings, run, self.samples[int(run["run"])])
+            self.figures.setdefault(run["strategy"], {})[int(run["repetition"])] = figures
+            self.bounds.setdefault(run["strategy"], set()).update(bounds)
+        if not self.figures:
+            raise BadResults(f"the folder is '{folder}': it has no run")
 
     def columns(self):
         columns = ONCE_COLUMNS if self.settings["arrivals"] == "once" else COLUMNS
         columns = columns + (BESIDE_COLUMNS if self.settings["beside"] else [])
         return [c for c in columns if any(self.values(s, c[0]) for s in self.strategies())]
-
-    def cell(self, strategy, key, digits):
-        return cell(self.values(strategy, key), digits, key in self.bounds[strategy])
 
     def table(self):
         """Lines of Markdown."""
@@ -281,11 +292,9 @@ class Results:
             ranked = sorted(self.known(key), key=lambda s: self.mean(s, key)[0] * (1 if less else -1))
             for best, other in ((ranked[0], other) for other in ranked[1:]):
                 mean, low, high = self.difference(best, other, key)
-                few = len(self.paired(best, other)) < LEAST_REPETITIONS
-                said = ("too few repetitions to say" if few else
+                said = ("too few repetitions to say" if len(self.paired(best, other, key)) < LEAST_REPETITIONS else
                         "differ" if self.beats(best, other, key, less) else "no difference shown")
-                interval = "" if math.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
-                lines.append(f"{what}: {best} less {other}: {mean:.{digits}f}{interval}: {said}")
+                lines.append(f"{what}: {best} less {other}: {mean:.{digits}f}{in_brackets(low, high, digits)}: {said}")
         return lines
 
     def warnings(self):
@@ -386,20 +395,19 @@ def main():
         results = Results(asked.folder)
         print("\n".join([*results.table(), "", *results.differences(), *results.warnings(), "", DEFINITIONS]))
         if asked.plot:
-            try:
-                plot([(asked.folder, results)], asked.plot)
-            except ModuleNotFoundError as error:
-                print(f"stats: --plot: {error.name} is not installed: python3-matplotlib has it", file=sys.stderr)
-                sys.exit(64)
+            plot([(asked.folder, results)], asked.plot)
         if asked.json:
             with open(asked.json, "w") as out:
                 json.dump({"settings": results.settings, "figures": results.figures}, out, indent=1)
+        return
     except BadResults as error:
-        print(f"stats: {error}", file=sys.stderr)
-        sys.exit(64)
+        why = error
+    except ModuleNotFoundError as error:
+        why = f"--plot: {error.name} is not installed: python3-matplotlib has it"
     except (OSError, ValueError) as error:
-        print(f"stats: --plot or --json cannot be written: {error}", file=sys.stderr)
-        sys.exit(64)
+        why = f"--plot or --json cannot be written: {error}"
+    print(f"stats: {why}", file=sys.stderr)
+    sys.exit(64)
 
 
 if __name__ == "__main__":

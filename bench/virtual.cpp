@@ -48,7 +48,7 @@ void busy_plans(benchmark::State& run, bool checked) {
     virtual_s += static_cast<double>(one.elapsed_ns) * 1e-9;
     for (const auto& e : one.history) acquisitions += e.kind == model::Kind::granted ? 1 : 0;
     if (!checked) continue;
-    const auto digest = model::digest(one.history, *std::move(one.facts));
+    const auto digest = model::digest(one.history);
     benchmark::DoNotOptimize(model::judge(digest, {}));
   }
   using benchmark::Counter;

@@ -86,66 +86,49 @@ LIMITS = """
 """
 
 
-def acquired_on(key):
-    """(name, store) of a verdict."""
-    return key.split(" on ")
-
-
 def verdict_tables(promises, results):
-    keys = [key for key in results if acquired_on(key)[0] in promises]
-    named = {key: promises[acquired_on(key)[0]] for key in keys}
+    known = [(*key.split(" on "), found["runs"]) for key, found in results.items()]
+    known = [(name, store, runs, promises[name]) for name, store, runs in known if name in promises]
     text = table(["lock", "store", "version", "language", *GUARANTEES, "G2, clocks moved"], [
-        [*acquired_on(key), named[key]["name"], named[key]["language"], *verdicts(GUARANTEES, results[key]["runs"])]
-        for key in keys])
-    found = [[*acquired_on(key), *row, named[key]["says"]] for key in keys for row in violations(results[key]["runs"])]
+        [name, store, said["name"], said["language"], *verdicts(GUARANTEES, runs)] for name, store, runs, said in known])
+    found = [[name, store, *row, said["says"]] for name, store, runs, said in known for row in violations(runs)]
     if found:
         text += table(["lock", "store", "guarantee", "seen", "again", "its author"], found)
-    names = {acquired_on(key)[0] for key in keys}
-    known = [list(row) for row in REPORTED if row[0] in names]
-    return text + (table(["lock", "said or reported", "found here"], known) if known else "")
+    reported = [list(row) for row in REPORTED if row[0] in [name for name, *_ in known]]
+    return text + (table(["lock", "said or reported", "found here"], reported) if reported else "")
 
 
-def values(measured, key):
-    return [one[key] for _, one in sorted(measured["figures"].items()) if key in one]
+def figures_of(rows):
+    return stats.Figures(*({name: row[part] for name, row in rows.items()} for part in ("figures", "bounds")))
 
 
-def takeover(measured):
-    took = values(measured, "takeover_ms")
+def takeover(took):
     return f"{statistics.median(took):.0f} ({min(took):.0f} to {max(took):.0f})" if took else "-"
 
 
-def mean(measured, key):
-    return stats.mean_and_interval(*values(measured, key))[0]
-
-
 def wait_table(rows):
-    order = sorted(rows, key=lambda name: -mean(rows[name], "acq_per_s"))
-    cells = [[name, rows[name]["store"],
-              *(stats.cell(values(rows[name], key), digits, key in rows[name]["bounds"]) for key, _, digits in COLUMNS),
-              takeover(rows[name]), f"{sum(values(rows[name], 'failures')):.0f}"] for name in order]
+    figures = figures_of(rows)
+    cells = [[name, rows[name]["store"], *(figures.cell(name, key, digits) for key, _, digits in COLUMNS),
+              takeover(figures.values(name, "takeover_ms")), f"{sum(figures.values(name, 'failures')):.0f}"]
+             for name in sorted(rows, key=lambda name: -figures.mean(name, "acq_per_s")[0])]
     return table(["lock", "store", *(head for _, head, _ in COLUMNS), "takeover ms", "failed calls"], cells)
 
 
-def difference(one, other, key):
+def difference(figures, one, other, key):
     """-1, 0 or 1: whether one is worse than the other, not shown to differ, or better, repetition by repetition."""
-    both = sorted(set(one["figures"]) & set(other["figures"]))
-    pairs = [one["figures"][r][key] - other["figures"][r][key] for r in both
-             if key in one["figures"][r] and key in other["figures"][r]]
-    _, low, high = stats.mean_and_interval(*pairs)
-    if len(pairs) < stats.LEAST_REPETITIONS or not (low > 0 or high < 0):
-        return 0
-    return 1 if (high < 0) == LESS_IS_BETTER.get(key, True) else -1
+    less = LESS_IS_BETTER.get(key, True)
+    return figures.beats(one, other, key, less) - figures.beats(other, one, key, less)
 
 
 def comparison(rows):
     """Where ours loses, and where it wins; "" of too few repetitions."""
     if min(len(row["figures"]) for row in rows.values()) < stats.LEAST_REPETITIONS:
         return ""
-    ours, lines = [name for name in rows if name.startswith(OURS)], []
-    for mine, key in itertools.product(ours, COMPARED):
-        sides = {side: [name for name in rows if name not in ours and difference(rows[mine], rows[name], key) == side]
-                 for side in (-1, 0, 1)}
-        lines.append([mine, HEADS[key], *(", ".join(sides[side]) or "none" for side in (-1, 0, 1))])
+    figures, lines = figures_of(rows), []
+    for mine, key in itertools.product((name for name in rows if name.startswith(OURS)), COMPARED):
+        sides = {side: [name for name in rows if not name.startswith(OURS) and
+                        difference(figures, mine, name, key) == side] for side in (-1, 0, 1)}
+        lines.append([mine, HEADS[key], *(", ".join(named) or "none" for named in sides.values())])
     return table(["lock", "in", "loses to", "no difference shown", "is better than"], lines)
 
 

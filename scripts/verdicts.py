@@ -3,8 +3,10 @@
 What was found of a lock is {"seconds", "seed", "runs": {KIND: {"acquisitions", "left_out", "guarantees", "found"}}}. A
 kind is a name of options, or the file of a plan; clocks are moved only in those with "clocks" in their names."""
 import argparse
+import dataclasses
 import json
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -30,39 +32,41 @@ def words_of(doc, flags, numbers):
 
 
 def require_names(parser, names, choices):
-    for name in names:
-        if name not in choices:
-            parser.error(f"the name is '{name}': it must be one of {', '.join(choices)}")
+    for name in [name for name in names if name not in choices]:
+        parser.error(f"the name is '{name}': it must be one of {', '.join(choices)}")
+
+
+def not_lacking(names, lacks):
+    """Says what is left out, and why."""
+    for name in [name for name in names if lacks(name)]:
+        print(f"left out: {name}: {lacks(name)}")
+    return [name for name in names if not lacks(name)]
 
 
 def read(file, otherwise=None):
     if otherwise is not None and not os.path.exists(f"{ROOT}/{file}"):
         return otherwise
-    with open(f"{ROOT}/{file}", encoding="utf-8") as text:
-        return json.load(text)
+    return json.loads(pathlib.Path(ROOT, file).read_text(encoding="utf-8"))
 
 
 def keep(file, results):
-    with open(f"{ROOT}/{file}", "w", encoding="utf-8") as out:
-        json.dump(results, out, indent=1)
-        out.write("\n")
+    pathlib.Path(ROOT, file).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
+@dataclasses.dataclass
 class Lock:
     """What is run: a worker with its promises, on a store or, without one, on a replica set of MongoDB."""
-
-    def __init__(self, name, worker, promises, runs, plans=(), store=()):
-        self.name, self.worker, self.promises = name, worker, promises
-        self.runs = runs  # {kind: options}
-        self.plans = plans  # files under PLANS; each shows the guarantee that its first line names
-        self.store = list(store)  # options
-        self.folder = f"build/others/runs/{name}"  # of kept runs
+    name: str
+    worker: str
+    promises: str
+    runs: dict  # {kind: options}
+    plans: list  # files under PLANS; each shows the guarantee that its first line names
+    store: list = ()  # options
 
     def shown_by(self, kind):
         if kind in self.runs:
             return None
-        with open(f"{ROOT}/{PLANS}/{kind}", encoding="utf-8") as plan:
-            return re.match(r"# (G\d): ", plan.readline())[1]
+        return re.match(r"# (G\d): ", pathlib.Path(ROOT, PLANS, kind).read_text(encoding="utf-8"))[1]
 
 
 def plans_of(*names):
@@ -73,25 +77,19 @@ def plans_of(*names):
 
 def verify(lock, kind, asked, *more):
     """(the report, what was printed, the command)"""
-    folder = f"{lock.folder}/{kind}{'-again' if more else ''}"
+    folder = f"build/others/runs/{lock.name}/{kind}{'-again' if more else ''}"
+    what = ["--plan", f"{PLANS}/{kind}", "--until-violated"]
     if kind in lock.runs:
         what = ["--seed", str(asked.seed), "--seconds", str(asked.seconds), *lock.runs[kind]]
-    else:
-        what = ["--plan", f"{PLANS}/{kind}", "--until-violated"]
-    return verified(lock, folder, *what, *more)
-
-
-def verified(lock, folder, *what):
-    command = [LABORATORY, "verify", *lock.store, *what, "--worker", lock.worker, "--promises", lock.promises,
+    command = [LABORATORY, "verify", *lock.store, *what, *more, "--worker", lock.worker, "--promises", lock.promises,
                "--floors", "10"]
     for _ in range(TRIES):
         shutil.rmtree(f"{ROOT}/{folder}", ignore_errors=True)
         os.makedirs(f"{ROOT}/{folder}")
         ran = subprocess.run([*command, "--runs", folder, "--json", f"{folder}/report.json"], cwd=ROOT, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False)
-        if os.path.exists(f"{ROOT}/{folder}/report.json"):
-            with open(f"{ROOT}/{folder}/report.json", encoding="utf-8") as report:
-                return json.load(report), ran.stdout, shlex.join(command)
+        if report := read(f"{folder}/report.json", {}):
+            return report, ran.stdout, shlex.join(command)
     sys.exit(f"{os.path.basename(sys.argv[0])}: {shlex.join(command)} ended with {ran.returncode}:\n{ran.stderr[-4000:]}")
 
 

@@ -2,11 +2,10 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "model/history/facts.hpp"
+#include "model/history/history.hpp"
 #include "sim/plan/plan.hpp"
 
 namespace leasehold::sim {
@@ -20,7 +19,6 @@ struct RunResult {
   FaultCounts took_effect;
   std::int64_t elapsed_ns = 0;  ///< of the world's own time
   std::uint64_t events = 0;     ///< of the virtual world's queue; 0 in a real one
-  std::optional<model::Facts> facts = {};  ///< of the history, if it was numbered during the run
 };
 
 /// Where a plan runs: processes with the production lock or another, a replica set, and what goes

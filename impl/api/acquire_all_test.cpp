@@ -38,11 +38,7 @@ struct World {
   }
 };
 
-LockOptions lost_soon() {
-  LockOptions options;
-  options.max_holding = milliseconds(200);
-  return options;
-}
+const LockOptions kLostSoon{.max_holding = milliseconds(200)};
 
 /// The first lock takes half of the time: the second has the other half.
 TEST(AcquireAll, ItsTimeIsForAllTogether) {
@@ -86,19 +82,18 @@ TEST(AcquireAll, ACallThatFailsDoesNotWaitForTheReleaseOfWhatItHad) {
   w.server->deletes_hang = true;
   w.answer_attempts(
       [](const std::string& name) { return name == "a" ? Mode::serve : Mode::refuse; });
-  LockOptions options;
-  options.operation_timeout = milliseconds(2'000);
+  const LockOptions options{.operation_timeout = milliseconds(2'000)};
   const auto began = steady_clock::now();
   EXPECT_FALSE(acquire_all({w.lock("a", options), w.lock("b", options)}));
   EXPECT_LT(steady_clock::now() - began, *options.operation_timeout);
   w.server->deletes_hang = false;
 }
 
-TEST(AcquireAll, WhatWasLostWhileItWaitedIsNotReturned) {
+TEST(AcquireAll, ALockThatIsLostWhileOthersAreWaitedForFailsTheCall) {
   World w;
   w.answer_attempts(
       [&w](const std::string& name) { return name == "a" || w.lost ? Mode::serve : Mode::refuse; });
-  const auto both = acquire_all({w.lock("a", lost_soon()), w.lock("b")}, kLong);
+  const auto both = acquire_all({w.lock("a", kLostSoon), w.lock("b")}, kLong);
   ASSERT_FALSE(both);
   EXPECT_EQ(both.error().kind, ErrorKind::unavailable);
   EXPECT_EQ(both.error().message, "lock 'a' was lost while others were waited for");
@@ -106,7 +101,7 @@ TEST(AcquireAll, WhatWasLostWhileItWaitedIsNotReturned) {
 
 TEST(AcquireAll, EachLockIsLostOnItsOwn) {
   World w;
-  const auto both = acquire_all({w.lock("b"), w.lock("a", lost_soon())}, kLong).value();
+  const auto both = acquire_all({w.lock("b"), w.lock("a", kLostSoon)}, kLong).value();
   w.lost.wait(false);
   EXPECT_TRUE(both[0].held());
   EXPECT_FALSE(both[0].lost().stop_requested());

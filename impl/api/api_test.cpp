@@ -119,7 +119,7 @@ TEST(Release, BeforeAnythingIsSentTheHandleIsNotHeld) {
   EXPECT_EQ(asks->held, std::optional(false));
 }
 
-TEST(Release, ThatIsBegunIsWaitedForByTheDestructorAlone) {
+TEST(Release, ABegunOneIsWaitedForByTheDestructorAlone) {
   Fixture f;
   {
     auto handle = f.lock().try_acquire().value();
@@ -160,14 +160,14 @@ TEST(Release, EveryoneWhoAsksGetsTheSameAnswer) {
   EXPECT_EQ(f.server->deletes, 1);
 }
 
-TEST(Release, OfAnEmptyHandleAnswersAtOnce) {
+TEST(Release, AnEmptyHandleAnswersAtOnce) {
   std::optional<ReleaseResult> found;
   LockHandle().release_async([&](ReleaseResult result) { found = result; });
   EXPECT_EQ(found, ReleaseResult::not_owner);
   LockHandle().release_async();
 }
 
-TEST(Release, OfAnAsynchronousHandleNeverBlocksItsDestructor) {
+TEST(Release, AnAsynchronousHandlesDestructorNeverBlocks) {
   AnsweredReleases released(2);
   Fixture f;
   f.provider.emplace(provider_for(f.server, f.workers, released.counter()));
@@ -281,19 +281,9 @@ TEST(RunWhileHeld, GivesTheTokenAndReleases) {
   EXPECT_EQ(f.server->deletes, 1);
 }
 
-/// Blocks until the token fires.
-void wait_for(const std::stop_token& stop) {
-  std::promise<void> stopped;
-  const std::stop_callback on_stop(stop, [&] { stopped.set_value(); });
-  stopped.get_future().get();
-}
-
 TEST(RunWhileHeld, ALossStopsTheWork) {
   Fixture f;
-  LockOptions options;
-  options.expiry = milliseconds(100);
-  options.operation_timeout = milliseconds(10);
-  const auto lock = std::move(f.provider->create_lock("lock", options)).value();
+  const auto lock = f.lock(short_lease());
   const auto run = run_while_held(lock, [&](const std::stop_token& stop, FencingToken) {
     f.server->mode = Mode::hang;
     wait_for(stop);

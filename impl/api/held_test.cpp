@@ -126,7 +126,7 @@ TEST(Ensure, AnExtensionIsAskedForWhereTooLittleIsLeft) {
   EXPECT_GT(h.handle.remaining(), milliseconds(29'000));
 }
 
-TEST(Ensure, WhatPassesUntilTheServerAnswersIsNotLeft) {
+TEST(Ensure, TheTimeUntilTheServersAnswerIsNotLeft) {
   HalfOver h;
   h.before_extension = [&h] { h.pass(milliseconds(3'000)); };
   EXPECT_FALSE(h.handle.ensure(milliseconds(28'000)));

@@ -104,7 +104,7 @@ TEST(ForceRelease, FreesWhatAnotherHolds) {
   EXPECT_GE(at[2] - at[1], milliseconds(110)) << "its lease and the largest drift";
 }
 
-TEST(ForceRelease, OfAFreeLockSendsNothing) {
+TEST(ForceRelease, AFreeLockIsOnlyRead) {
   Fixture f;
   int commands = 0;
   f.server->before = [&commands](const Command&) { ++commands; };

@@ -13,7 +13,7 @@ namespace {
 using Mode = FakeServer::Mode;
 
 Lockable lockable(const Fixture& f, const std::string& name = "lock") {
-  return Lockable(std::move(f.provider->create_lock(name)).value());
+  return Lockable(f.lock(LockOptions(), name));
 }
 
 TEST(Lockables, WorkWithTheLocksOfTheStandardLibrary) {
@@ -36,7 +36,7 @@ TEST(Lockables, WorkWithTheLocksOfTheStandardLibrary) {
   EXPECT_TRUE(timed);
 }
 
-TEST(Lockables, ThatAnotherHoldsAreNotLocked) {
+TEST(Lockables, ALockThatAnotherHoldsIsNotLocked) {
   Fixture f;
   f.server->refused_name = "lock";
   auto refused = lockable(f);
@@ -77,11 +77,9 @@ TEST(Lockables, ThrowWhereWaitingCannotHelp) {
   }
 }
 
-TEST(Lockables, ThatNoServerAnswersForAreFalseUntilTheyAre) {
+TEST(Lockables, TryLockIsFalseUntilAServerAnswers) {
   Fixture f;
-  LockOptions options;
-  options.operation_timeout = milliseconds(20);
-  Lockable lock(std::move(f.provider->create_lock("lock", options)).value());
+  Lockable lock(f.lock({.operation_timeout = milliseconds(20)}));
   f.server->mode = Mode::hang;
   EXPECT_FALSE(lock.try_lock());
   f.server->mode = Mode::serve;
@@ -111,15 +109,10 @@ TEST(Lockables, ThreadsOfOneObjectExcludeEachOtherUntilTheUnlock) {
 
 TEST(Lockables, ALossDoesNotLetAnotherThreadIn) {
   Fixture f;
-  LockOptions options;
-  options.expiry = milliseconds(100);
-  options.operation_timeout = milliseconds(10);
-  Lockable lock(std::move(f.provider->create_lock("lock", options)).value());
+  Lockable lock(f.lock(short_lease()));
   lock.lock();
   f.server->mode = Mode::hang;
-  std::promise<void> lost;
-  const std::stop_callback on_lost(lock.handle().lost(), [&lost] { lost.set_value(); });
-  lost.get_future().wait();
+  wait_for(lock.handle().lost());
   f.server->mode = Mode::serve;
   EXPECT_FALSE(lock.handle().held());
   EXPECT_FALSE(std::async(std::launch::async, [&lock] { return lock.try_lock(); }).get());

@@ -91,52 +91,45 @@ TEST(Metrics, OpenMetricsNamesFamiliesAndUnitsAndEnds) {
   EXPECT_TRUE(text.ends_with("\n# EOF\n")) << text;
 }
 
-TEST(Metrics, WaitsThatGaveUpAreCountedByTheirReason) {
-  Metrics metrics;
-  metrics.count({Kind::gave_up, "a", {}, milliseconds(2'000), "timed_out"});
-  metrics.count({Kind::gave_up, "a", {}, milliseconds(3'000), "timed_out"});
-  metrics.count({Kind::gave_up, "a", {}, milliseconds(3), "unavailable"});
-  const auto text = metrics.prometheus();
-  EXPECT_TRUE(contains(text, R"(leasehold_waits_total{lock="a",outcome="timed_out"} 2
-leasehold_waits_total{lock="a",outcome="unavailable"} 1
-)")) << text;
-  EXPECT_TRUE(contains(text, R"(leasehold_given_up_wait_seconds_sum{lock="a"} 5.003
-leasehold_given_up_wait_seconds_count{lock="a"} 3
-)")) << text;
-  EXPECT_TRUE(contains(text, "leasehold_wait_seconds_count{lock=\"a\"} 0\n")) << text;
+/// A handle that is lost and then released, or destroyed, is one holding.
+TEST(Metrics, CountEachWaitByItsReasonAndEachHoldingOnce) {
+  const FencingToken first(5), second(9), none;
+  const auto event = [](Kind kind, FencingToken token, int ms, const char* detail) {
+    return LockEvent{kind, "a", token, milliseconds(ms), detail};
+  };
+  const struct {
+    std::vector<LockEvent> events;
+    std::vector<const char*> lines;
+  } cases[]{
+      {{event(Kind::gave_up, none, 2'000, "timed_out"),
+        event(Kind::gave_up, none, 3'000, "timed_out"),
+        event(Kind::gave_up, none, 3, "unavailable")},
+       {"leasehold_waits_total{lock=\"a\",outcome=\"timed_out\"} 2\n",
+        "leasehold_waits_total{lock=\"a\",outcome=\"unavailable\"} 1\n",
+        "leasehold_given_up_wait_seconds_sum{lock=\"a\"} 5.003\n",
+        "leasehold_given_up_wait_seconds_count{lock=\"a\"} 3\n",
+        "leasehold_wait_seconds_count{lock=\"a\"} 0\n"}},
+      {{event(Kind::acquired, first, 1, ""), event(Kind::lost, first, 1'000, "deadline"),
+        event(Kind::released, first, 9'000, "not_owner")},
+       {"leasehold_held_locks{lock=\"a\"} 0\n"}},
+      {{event(Kind::lost, first, 2'000, "deadline"), event(Kind::released, second, 300, "released"),
+        event(Kind::released, first, 60'000, "not_owner"),
+        event(Kind::released, second, 700, "released")},
+       {"leasehold_hold_seconds_sum{lock=\"a\"} 3\n",
+        "leasehold_hold_seconds_count{lock=\"a\"} 3\n", "{lock=\"a\",event=\"released\"} 3\n"}},
+      {{event(Kind::lost, none, 1'000, "deadline"), event(Kind::lost, none, 1'000, "deadline"),
+        event(Kind::released, none, 1'000, ""), event(Kind::released, none, 1'000, ""),
+        event(Kind::released, none, 1'000, "")},
+       {"leasehold_hold_seconds_count{lock=\"a\"} 3\n"}},
+  };
+  for (const auto& [events, lines] : cases) {
+    Metrics metrics;
+    for (const auto& one : events) metrics.count(one);
+    for (const auto* line : lines) EXPECT_TRUE(contains(metrics.prometheus(), line)) << line;
+  }
 }
 
-TEST(Metrics, ALockThatIsLostIsHeldByNobodyOnce) {
-  Metrics metrics;
-  const FencingToken token(5);
-  metrics.count({Kind::acquired, "a", token, milliseconds(1), {}});
-  metrics.count({Kind::lost, "a", token, milliseconds(1'000), "deadline"});
-  metrics.count({Kind::released, "a", token, milliseconds(9'000), "not_owner"});
-  EXPECT_TRUE(contains(metrics.prometheus(), "leasehold_held_locks{lock=\"a\"} 0\n"));
-}
-
-TEST(Metrics, AHandleThatIsLostAndThenDestroyedCountsOnce) {
-  Metrics metrics;
-  const FencingToken first(5), second(9);
-  metrics.count({Kind::lost, "a", first, milliseconds(2'000), "deadline"});
-  metrics.count({Kind::released, "a", second, milliseconds(300), "released"});
-  metrics.count({Kind::released, "a", first, milliseconds(60'000), "not_owner"});
-  metrics.count({Kind::released, "a", second, milliseconds(700), "released"});
-  const auto text = metrics.prometheus();
-  EXPECT_NE(text.find("leasehold_hold_seconds_sum{lock=\"a\"} 3\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("leasehold_hold_seconds_count{lock=\"a\"} 3\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("{lock=\"a\",event=\"released\"} 3\n"), std::string::npos) << text;
-}
-
-TEST(Metrics, OfHandlesWithoutATokenEachCountsOnceToo) {
-  Metrics metrics;
-  for (int i = 0; i < 2; ++i) metrics.count({Kind::lost, "a", {}, milliseconds(1'000), "deadline"});
-  for (int i = 0; i < 3; ++i) metrics.count({Kind::released, "a", {}, milliseconds(1'000), {}});
-  const auto text = metrics.prometheus();
-  EXPECT_NE(text.find("leasehold_hold_seconds_count{lock=\"a\"} 3\n"), std::string::npos) << text;
-}
-
-TEST(Metrics, OfSeveralThreadsNoneIsForgotten) {
+TEST(Metrics, EventsOfSeveralThreadsAreAllCounted) {
   Metrics metrics;
   {
     std::vector<std::jthread> threads;

@@ -16,9 +16,7 @@ namespace {
 using Mode = FakeServer::Mode;
 
 Semaphore semaphore(const Fixture& f, int permits, milliseconds expiry = milliseconds(30'000)) {
-  LockOptions options;
-  options.expiry = expiry;
-  options.waiting = fixed_waiting(milliseconds(1));
+  const LockOptions options{.expiry = expiry, .waiting = fixed_waiting(milliseconds(1))};
   return Semaphore::create(*f.provider, "s", permits, options).value();
 }
 
@@ -133,6 +131,12 @@ struct WaitsAtHome {
     f.server->only_free = other;
     f.server->mode = Mode::serve;
   }
+  /// Whether a call for a permit gets the other slot in the end.
+  bool gets_other() {
+    const auto slots = semaphore(f, 2);
+    const auto permit = slots.try_acquire(milliseconds(20'000));
+    return permit && slots.lock_name(permit->slot) == other;
+  }
   static bool attempts_at(const std::string& name, const Command& command) {
     const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
     return attempt != nullptr && attempt->name == name;
@@ -148,11 +152,7 @@ struct WaitsAtHome {
 TEST(Semaphores, OneThatWaitsTakesASlotThatBecomesFreeElsewhere) {
   WaitsAtHome w;
   w.then = [&w](const Command&) { w.free_other(); };
-  {
-    const auto slots = semaphore(w.f, 2);
-    const auto permit = slots.try_acquire(milliseconds(20'000));
-    EXPECT_TRUE(permit && slots.lock_name(permit->slot) == w.other);
-  }
+  EXPECT_TRUE(w.gets_other());
   end(w.f);
 }
 
@@ -163,11 +163,7 @@ TEST(Semaphores, OneThatCameTooLateElsewhereLooksAgain) {
     const bool vain = WaitsAtHome::attempts_at(w.other, command) && w.attempts[w.other] == 1;
     if (vain) w.f.server->mode = Mode::refuse;
   };
-  {
-    const auto slots = semaphore(w.f, 2);
-    const auto permit = slots.try_acquire(milliseconds(20'000));
-    EXPECT_TRUE(permit && slots.lock_name(permit->slot) == w.other);
-  }
+  EXPECT_TRUE(w.gets_other());
   end(w.f);
   EXPECT_EQ(w.attempts[w.other], 2);
 }
@@ -198,38 +194,45 @@ TEST(Semaphores, AHomeThatIsGrantedBesideAnotherSlotIsGivenBack) {
       driver->take_step([grants] { grants->granted.wait(); });
     }
   };
-  {
-    const auto slots = semaphore(w.f, 2);
-    const auto permit = slots.try_acquire(milliseconds(20'000));
-    EXPECT_TRUE(permit && slots.lock_name(permit->slot) == w.other);
-  }
+  EXPECT_TRUE(w.gets_other());
   driver.reset();
   end(w.f);
   EXPECT_EQ(w.f.server->deletes, 2) << "of the permit, and of its home";
 }
 
+/// Waits for one of two slots, which others have, and counts its attempts after the first look.
+struct WaitsAtEither {
+  void begin() {
+    f.server->mode = Mode::refuse;
+    f.server->before = [this](const Command& command) {
+      const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
+      if (attempt == nullptr || f.server->looks == 0) return;
+      ++(attempt->name == "s#0" ? at_0 : at_1);
+    };
+    semaphore(f, 2).acquire_async(
+        milliseconds(60'000), [this](const Result<Permit>&) { ended.set_value(); },
+        stop.get_token());
+  }
+  ~WaitsAtEither() {
+    stop.request_stop();
+    ended.get_future().get();
+    end(f);
+  }
+
+  Fixture f;
+  std::atomic<int> at_0 = 0, at_1 = 0;
+  std::stop_source stop;
+  std::promise<void> ended;
+};
+
 /// By chance it would be right five times in ten.
 TEST(Semaphores, OneThatWaitsDoesSoWhereTheQueueIsShortest) {
   for (int i = 0; i < 10; ++i) {
-    Fixture f;
-    f.server->mode = Mode::refuse;
-    f.server->queued_at = "s#0";
-    std::atomic<int> at_long = 0, at_short = 0;
-    f.server->before = [&](const Command& command) {
-      const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
-      if (attempt == nullptr || f.server->looks == 0) return;
-      ++(attempt->name == "s#0" ? at_long : at_short);
-    };
-    std::stop_source stop;
-    std::promise<void> ended;
-    semaphore(f, 2).acquire_async(
-        milliseconds(20'000), [&ended](const Result<Permit>&) { ended.set_value(); },
-        stop.get_token());
-    while (at_long + at_short < 3) std::this_thread::yield();
-    stop.request_stop();
-    ended.get_future().get();
-    EXPECT_EQ(at_long, 0);
-    end(f);
+    WaitsAtEither w;
+    w.f.server->queued_at = "s#0";
+    w.begin();
+    while (w.at_0 + w.at_1 < 3) std::this_thread::yield();
+    EXPECT_EQ(w.at_0, 0);
   }
 }
 
@@ -326,27 +329,13 @@ TEST(Semaphores, AUsersFunctionThatBlocksDelaysNeitherPermitsNorTheirTimeOuts) {
 TEST(Semaphores, OneThatWaitsBehindALongJobStandsAtASlotThatPassesToo) {
   int stood_at_both = 0;
   for (int i = 0; i < 8; ++i) {
-    Fixture f;
-    f.server->mode = Mode::refuse;
-    f.server->passing = "s#1";
-    std::atomic<int> at_long = 0, at_passing = 0;
-    f.server->before = [&](const Command& command) {
-      const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
-      if (attempt == nullptr || f.server->looks == 0) return;
-      ++(attempt->name == "s#0" ? at_long : at_passing);
-    };
-    std::stop_source stop;
-    std::promise<void> ended;
-    semaphore(f, 2).acquire_async(
-        milliseconds(60'000), [&ended](const Result<Permit>&) { ended.set_value(); },
-        stop.get_token());
-    while (f.server->looks < 2) std::this_thread::yield();
-    const bool stands_at_long = at_long > 0;
-    while (stands_at_long && at_passing == 0) std::this_thread::yield();
+    WaitsAtEither w;
+    w.f.server->passing = "s#1";
+    w.begin();
+    while (w.f.server->looks < 2) std::this_thread::yield();
+    const bool stands_at_long = w.at_0 > 0;
+    while (stands_at_long && w.at_1 == 0) std::this_thread::yield();
     stood_at_both += stands_at_long ? 1 : 0;
-    stop.request_stop();
-    ended.get_future().get();
-    end(f);
   }
   EXPECT_GT(stood_at_both, 0) << "by chance it would be none once in 256 times";
 }

@@ -152,7 +152,7 @@ TEST_F(CHandles, HaveNoDescriptorThatAnExecutedProgramGets) {
   leasehold_call_end(&call, nullptr, &error);
 }
 
-TEST_F(CHandles, OfACallComeByItsDescriptor) {
+TEST_F(CHandles, ACallsHandleComesByItsDescriptor) {
   leasehold_call* call = nullptr;
   ASSERT_EQ(leasehold_acquire_begin(provider, "lock", nullptr, 0, &call, &error), LEASEHOLD_OK);
   EXPECT_TRUE(readable(leasehold_call_fd(call), 10'000));
@@ -162,7 +162,7 @@ TEST_F(CHandles, OfACallComeByItsDescriptor) {
   EXPECT_EQ(leasehold_held(handle), 1);
 }
 
-TEST_F(CHandles, OfACallThatIsEndedEarlyAreCancelled) {
+TEST_F(CHandles, ACallThatIsEndedEarlyIsCancelled) {
   server->mode = Mode::refuse;
   leasehold_call* call = nullptr;
   ASSERT_EQ(leasehold_acquire_begin(provider, "lock", nullptr, -1, &call, &error), LEASEHOLD_OK);
@@ -172,7 +172,7 @@ TEST_F(CHandles, OfACallThatIsEndedEarlyAreCancelled) {
   EXPECT_STREQ(leasehold_kind_name(error.kind), "cancelled");
 }
 
-TEST_F(CHandles, OfACallThatIsEndedAtAnyMomentAreGrantedOrCancelled) {
+TEST_F(CHandles, ACallThatIsEndedAtAnyMomentIsGrantedOrCancelled) {
   int granted = 0, cancelled = 0;
   for (int i = 0; i < 300; ++i) {
     leasehold_call* call = nullptr;
@@ -209,7 +209,7 @@ TEST_F(CHandles, ServeSeveralThreads) {
   EXPECT_EQ(server->deletes, 1);
 }
 
-TEST_F(CHandles, OfACallWhoseProviderIsClosedAreShutDown) {
+TEST_F(CHandles, ACallWhoseProviderIsClosedIsShutDown) {
   server->mode = Mode::refuse;
   leasehold_call* call = nullptr;
   ASSERT_EQ(leasehold_acquire_begin(provider, "lock", nullptr, -1, &call, &error), LEASEHOLD_OK);
@@ -253,7 +253,7 @@ TEST_F(CHandles, SayInAMessageThatIsTooLongWholeCharacters) {
   EXPECT_EQ(said.substr(said.size() - 2), "\xC3\xA4");
 }
 
-TEST_F(CHandles, OfOthersAreSeenByAnInspection) {
+TEST_F(CHandles, AnInspectionShowsAnothersHolding) {
   core::LockDocument document;
   document.name = "lock";
   document.lock_id = core::format_lock_id({{1, 2}, 9'000, 1, "\xC3\xA4-host"});
@@ -283,7 +283,7 @@ TEST_F(CHandles, AreNotSeenByAServerThatDoesNotAnswer) {
   EXPECT_EQ(seen.is_there, 0);
 }
 
-TEST_F(CHandles, OfASemaphoreHaveTheSlotThatWasFree) {
+TEST_F(CHandles, ASemaphoreGivesTheSlotThatWasFree) {
   server->only_free = "lock#2";
   leasehold_lock_options options{};
   options.size = sizeof options;
@@ -304,7 +304,7 @@ TEST_F(CHandles, OfASemaphoreHaveTheSlotThatWasFree) {
   EXPECT_STREQ(error.message, "semaphore 'lock': all are taken");
 }
 
-TEST_F(CHandles, OfALockHaveNoSlot) {
+TEST_F(CHandles, ALocksHandleHasNoSlot) {
   ASSERT_NE(acquire(), nullptr);
   EXPECT_EQ(leasehold_slot(handle), -1);
   EXPECT_EQ(leasehold_slot(nullptr), -1);

@@ -102,7 +102,7 @@ TEST(COptions, EachMemberArrives) {
   EXPECT_EQ(provider.server_selection_timeout, milliseconds(800));
 }
 
-TEST(COptions, OfAnOlderCallerEndWhereItsStructDid) {
+TEST(COptions, AnOlderCallersOptionsEndWhereItsStructDid) {
   leasehold_lock_options old{};
   old.size = offsetof(leasehold_lock_options, permits);
   old.permits = 5;  // what the caller's stack has there
@@ -120,7 +120,7 @@ TEST(COptions, NoneIsReallyNone) {
   EXPECT_EQ(options.max_drift, 0);
 }
 
-TEST(CSeenHolder, OfALaterCallerHasZeroesWhereThisLibraryKnowsNothing) {
+TEST(CSeenHolder, ALaterCallerGetsZeroesWhereThisLibraryKnowsNothing) {
   struct Later {
     leasehold_seen_holder known;
     std::int64_t unheard_of, beyond;

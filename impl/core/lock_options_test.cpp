@@ -27,12 +27,10 @@ TEST(LockOptions, DefaultsAreTheDocuments) {
   EXPECT_EQ(o.max_holding, std::nullopt);
   EXPECT_EQ(o.hand_overs_in_a_row, 8);
   EXPECT_FALSE(check(o));
-  LockOptions longer;
-  longer.expiry = milliseconds(60'000);
+  const LockOptions longer{.expiry = milliseconds(60'000)};
   EXPECT_EQ(longer.effective_cadence(), milliseconds(20'000));
   EXPECT_EQ(longer.effective_operation_timeout(), milliseconds(10'000)) << "at most";
-  LockOptions shorter;
-  shorter.expiry = milliseconds(6'000);
+  const LockOptions shorter{.expiry = milliseconds(6'000)};
   EXPECT_EQ(shorter.effective_operation_timeout(), milliseconds(2'000));
 }
 
@@ -48,45 +46,27 @@ TEST(LockOptions, TakeDurationsOfAnyUnitThatIsAWholeNumberOfMilliseconds) {
 }
 
 TEST(LockOptions, ErrorsNameTheOptionTheValueAndTheRule) {
-  LockOptions o;
-  o.expiry = milliseconds(0);
-  EXPECT_EQ(broken_rule(o), "expiry is 0 ms: it must be 100 ms to 24 h");
-  o.expiry = milliseconds(99);
-  EXPECT_NE(broken_rule(o), "");
-  o = {};
-  o.extension_cadence = o.expiry;
-  EXPECT_EQ(broken_rule(o),
+  EXPECT_EQ(broken_rule({.expiry = milliseconds(0)}), "expiry is 0 ms: it must be 100 ms to 24 h");
+  EXPECT_NE(broken_rule({.expiry = milliseconds(99)}), "");
+  EXPECT_EQ(broken_rule({.extension_cadence = milliseconds(30'000)}),
             "extension_cadence is 30000 ms: it must be positive and below expiry (30000 ms)");
-  o.extension_cadence = milliseconds(29'850);
-  EXPECT_EQ(broken_rule(o),
+  EXPECT_EQ(broken_rule({.extension_cadence = milliseconds(29'850)}),
             "extension_cadence is 29850 ms: it must be below expiry less its max_drift (29849 ms), "
             "when held() turns false");
-  o.extension_cadence = milliseconds(29'849);
-  EXPECT_EQ(broken_rule(o), "");
-  o = {};
-  o.operation_timeout = milliseconds(15'000);
-  EXPECT_EQ(broken_rule(o),
+  EXPECT_EQ(broken_rule({.extension_cadence = milliseconds(29'849)}), "");
+  EXPECT_EQ(broken_rule({.operation_timeout = milliseconds(15'000)}),
             "operation_timeout is 15000 ms: it must be positive and below half of expiry (30000 "
             "ms)");
-  o.operation_timeout = milliseconds::max();  // twice as much would be below
-  EXPECT_NE(broken_rule(o), "");
-  o = {};
-  o.clock_margin = milliseconds(-1);
-  EXPECT_EQ(broken_rule(o), "clock_margin is -1 ms: it must be 0 to 24 h");
-  o = {};
-  o.max_holding = milliseconds(0);
-  EXPECT_EQ(broken_rule(o), "max_holding is 0 ms: it must be 1 ms to 10 years");
-  o.max_holding = milliseconds::max();
-  EXPECT_NE(broken_rule(o), "");
-  o = {};
-  o.max_drift = 0.2;
-  EXPECT_NE(broken_rule(o).find("max_drift"), std::string::npos);
-  o = {};
-  o.hand_overs_in_a_row = 1'001;
-  EXPECT_EQ(broken_rule(o), "hand_overs_in_a_row is 1001: it must be 0 to 1000");
-  o = {};
-  o.waiting = nullptr;
-  EXPECT_NE(broken_rule(o).find("waiting"), std::string::npos);
+  EXPECT_NE(broken_rule({.operation_timeout = milliseconds::max()}), "") << "twice it would be";
+  EXPECT_EQ(broken_rule({.clock_margin = milliseconds(-1)}),
+            "clock_margin is -1 ms: it must be 0 to 24 h");
+  EXPECT_EQ(broken_rule({.max_holding = milliseconds(0)}),
+            "max_holding is 0 ms: it must be 1 ms to 10 years");
+  EXPECT_NE(broken_rule({.max_holding = milliseconds::max()}), "");
+  EXPECT_NE(broken_rule({.max_drift = 0.2}).find("max_drift"), std::string::npos);
+  EXPECT_EQ(broken_rule({.hand_overs_in_a_row = 1'001}),
+            "hand_overs_in_a_row is 1001: it must be 0 to 1000");
+  EXPECT_NE(broken_rule({.waiting = nullptr}).find("waiting"), std::string::npos);
 }
 
 TEST(LockName, HasOneTo1024BytesOfUtf8WithoutNul) {

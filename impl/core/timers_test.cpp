@@ -20,12 +20,6 @@ std::vector<Timer> left_behind(const CoreWorld& w) {
   return left;
 }
 
-void settle_index(CoreWorld& w) {
-  for (const auto& command : w.sent_as<EnsureIndexCommand>()) {
-    w.give(ReplyArrived{command.id, CoreWorld::with(Outcome::done)});
-  }
-}
-
 TEST(Timers, ALockThatIsTakenHeldAndReleasedLeavesNone) {
   CoreWorld w;
   w.acquire(1, "lock", CoreWorld::options(), std::chrono::hours(24));
@@ -33,20 +27,13 @@ TEST(Timers, ALockThatIsTakenHeldAndReleasedLeavesNone) {
   w.advance(milliseconds(100));
   w.reply(w.won(w.last_command()));
   ASSERT_TRUE(w.has<Granted>());
-  settle_index(w);
+  for (const auto& command : w.sent_as<EnsureIndexCommand>()) {
+    w.give(ReplyArrived{command.id, CoreWorld::with(Outcome::done)});
+  }
   EXPECT_EQ(left_behind(w), (std::vector<Timer>{{Kind::lease_end, 1}}));
   w.give(ReleaseAsked{1});
   w.reply(CoreWorld::with(Outcome::done, 1));
   ASSERT_TRUE(w.has<Released>());
-  EXPECT_EQ(left_behind(w), std::vector<Timer>{});
-}
-
-TEST(Timers, ACallThatIsCancelledLeavesNone) {
-  CoreWorld w;
-  w.acquire(1, "lock", CoreWorld::options(), std::chrono::hours(24));
-  w.reply(CoreWorld::refused(std::string(32, 'f')));
-  w.give(CancelAsked{1});
-  settle_index(w);
   EXPECT_EQ(left_behind(w), std::vector<Timer>{});
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+/// The commands of a lock's life are in `kept` (kept_test.cpp); here are the others.
 namespace leasehold::mongo {
 namespace {
 
@@ -27,108 +28,14 @@ bool contains(const std::string& text, const std::string& part) {
 const core::Owner kGiver{0xC, 0xD};
 const std::string kGiverHex = "000000000000000c000000000000000d";
 
-Command acquire(std::optional<std::string> observed = std::nullopt) {
-  return {1, milliseconds(1'000),
-          core::AcquireCommand{1, "job", kOwner, kHex + ".3000.1", std::move(observed),
-                               milliseconds(3'000), milliseconds(500)}};
-}
-
-/// This owner's lockId, then those who wait but itself.
-std::string followed_by_queue() {
-  const std::string now = R"({ "$toString" : { "$toLong" : { "$add" : [ "$$NOW", 0 ] } } })";
-  const std::string latest =
-      R"({ "$toString" : { "$toLong" : { "$add" : [ "$$NOW", 172800000 ] } } })";
-  return R"({ "$concat" : [ { "$reduce" : { "input" : { "$filter" : { "input" : { "$slice" : [ )"
-         R"({ "$split" : [ { "$ifNull" : [ "$lockId", "" ] }, "~" ] }, 1, 64 ] }, "as" : "e", )"
-         R"("cond" : { "$and" : [ { "$and" : [ { "$gt" : [ "$$e", )" +
-         now + R"( ] }, { "$lt" : [ "$$e", )" + latest +
-         R"( ] } ] }, { "$ne" : [ { "$indexOfBytes" : [ "$$e", { "$literal" : ")" + kHex +
-         R"(." } ] }, 34 ] } ] } } }, "initialValue" : { "$literal" : ")" + kHex +
-         R"(.3000.1" }, "in" : { "$concat" : [ "$$value", "~", "$$this" ] } } }, )"
-         R"({ "$let" : { "vars" : { "last" : { "$arrayElemAt" : [ )"
-         R"({ "$split" : [ { "$ifNull" : [ "$lockId", "" ] }, "~" ] }, -1 ] } }, )"
-         R"("in" : { "$cond" : [ { "$eq" : [ { "$indexOfBytes" : [ "$$last", "+." ] }, 0 ] }, )"
-         R"({ "$concat" : [ "~", "$$last" ] }, "" ] } } } ] })";
-}
-
-// The golden shape of the one command that decides who holds a lock.
-TEST(Commands, AcquireIsOneUpsertByPipeline) {
-  const std::string mine = R"({ "$eq" : [ { "$indexOfBytes" : [ "$lockId", { "$literal" : ")" +
-                           kHex + R"(." } ] }, 0 ] })";
-  const std::string until = R"({ "$add" : [ "$$NOW", 3500 ] })";
-  const std::string free_when =
-      R"({ "$switch" : { "branches" : [ )"
-      R"({ "case" : { "$eq" : [ "$$ROOT", { "_id" : "$_id" } ] }, "then" : true }, )"
-      R"({ "case" : { "$or" : [ { "$ne" : [ { "$type" : "$lockId" }, "string" ] }, )"
-      R"({ "$ne" : [ { "$type" : "$expiresAt" }, "date" ] } ] }, "then" : false }, )"
-      R"({ "case" : )" +
-      mine +
-      R"(, "then" : true } ], )"
-      R"("default" : { "$lte" : [ "$expiresAt", "$$NOW" ] } } })";
-  const std::string ours =
-      R"({ "$and" : [ { "$eq" : [ { "$type" : "$lockId" }, "string" ] }, )" + mine + R"( ] })";
-  const auto text = json(build(acquire(), "locks"));
-  EXPECT_TRUE(
-      text.starts_with(R"({ "findAndModify" : "locks", "query" : { "_id" : "job" }, "update" : [ )"
-                       R"({ "$replaceWith" : { "$cond" : [ )" +
-                       free_when + R"(, { "_id" : "$_id", "lockId" : )" + followed_by_queue() +
-                       R"(, "acquiredAt" : { "$cond" : [ )" + ours +
-                       R"(, "$acquiredAt", "$$NOW" ] }, )"
-                       R"("expiresAt" : { "$cond" : [ )" +
-                       ours + R"(, { "$max" : [ "$expiresAt", )" + until + R"( ] }, )" + until +
-                       R"( ] }, "fencingToken" : { "$max" : [ )"))
-      << text;
-  EXPECT_TRUE(text.ends_with(
-      R"(, "$$ROOT" ] } } ], "upsert" : true, "new" : true, )"
-      R"("writeConcern" : { "w" : "majority", "wtimeout" : 800 }, "maxTimeMS" : 900 })"))
-      << text;
-}
-
 TEST(Commands, AnObservedLockIdIsALiteralNeverAnExpression) {
-  const auto text = json(build(acquire("$lockId"), "locks"));
+  const core::AcquireCommand acquire{1, "job", kOwner, kHex + ".3000.1", "$lockId",
+                                     milliseconds(3'000), milliseconds(500)};
+  const auto text = json(build({1, milliseconds(1'000), acquire}, "locks"));
   EXPECT_TRUE(contains(text, R"({ "case" : { "$eq" : [ { "$arrayElemAt" : [ { "$split" : )"
                              R"([ { "$ifNull" : [ "$lockId", "" ] }, "~" ] }, 0 ] }, )"
                              R"({ "$literal" : "$lockId" } ] }, "then" : true })"))
       << text;
-}
-
-TEST(Commands, ExtendMatchesOwnerAndGrantAndNeverLowersTheExpiry) {
-  const Command extend{2, milliseconds(1'000),
-                       core::ExtendCommand{{{1,
-                                             "job",
-                                             kOwner,
-                                             {5'000},
-                                             kHex + ".3000.2",
-                                             milliseconds(3'000),
-                                             milliseconds(500),
-                                             FencingToken(99)}}}};
-  EXPECT_EQ(json(build(extend, "locks")),
-            R"({ "update" : "locks", "updates" : [ { "q" : { "_id" : "job", "lockId" : )"
-            R"({ "$regularExpression" : { "pattern" : "^)" +
-                kHex +
-                R"(\\.", "options" : "" } }, )"
-                R"("acquiredAt" : { "$date" : "1970-01-01T00:00:05Z" } }, "u" : [ { "$set" : { )"
-                R"("lockId" : { "$concat" : [ { "$literal" : ")" +
-                kHex +
-                R"(.3000.2" }, { "$let" : { "vars" : { "at" : )"
-                R"({ "$indexOfBytes" : [ "$lockId", "~" ] } }, )"
-                R"("in" : { "$cond" : [ { "$gte" : [ "$$at", 0 ] }, )"
-                R"({ "$substrBytes" : [ "$lockId", "$$at", -1 ] }, "" ] } } } ] }, )"
-                R"("expiresAt" : { "$max" : [ "$expiresAt", { "$add" : [ "$$NOW", 3500 ] } ] }, )"
-                R"("fencingToken" : { "$max" : [ "$fencingToken", 99 ] } } } ] } ], )"
-                R"("ordered" : false, "writeConcern" : { "w" : "majority", "wtimeout" : 800 }, )"
-                R"("maxTimeMS" : 900 })");
-}
-
-TEST(Commands, DeleteMatchesTheOwner) {
-  const Command remove{3, milliseconds(100), core::DeleteCommand{"job", kOwner}};
-  EXPECT_EQ(json(build(remove, "locks")),
-            R"({ "delete" : "locks", "deletes" : [ { "q" : { "_id" : "job", "lockId" : )"
-            R"({ "$regularExpression" : { "pattern" : "^)" +
-                kHex +
-                R"(\\.", "options" : "" } } }, )"
-                R"("limit" : 1 } ], "writeConcern" : { "w" : "majority", "wtimeout" : 80 }, )"
-                R"("maxTimeMS" : 90 })");
 }
 
 TEST(Commands, LookReadsOnlyWhatJudgesAnExtension) {
@@ -164,23 +71,6 @@ TEST(Commands, TheIndexIsThePackages) {
               R"("name" : "expiresAt_ttl", "expireAfterSeconds" : 0 } ])"));
 }
 
-TEST(Commands, AHandOverWritesTheSameDocumentWhereEitherOwnerStands) {
-  const Command command{2, milliseconds(1'000),
-                        core::HandOverCommand{1, "job", kGiver, kOwner, kHex + ".3000.2",
-                                              milliseconds(3'000), milliseconds(500)}};
-  const auto text = json(build(command, "locks"));
-  EXPECT_TRUE(contains(text, R"("query" : { "_id" : "job", "lockId" : { "$regularExpression" : { )"
-                             R"("pattern" : "^()" +
-                                 kGiverHex + "|" + kHex))
-      << text;
-  EXPECT_TRUE(contains(text, R"("new" : true)")) << text;
-  EXPECT_FALSE(contains(text, "upsert")) << "what is gone is not handed over: " << text;
-  auto taken = json(build(acquire(), "locks"));
-  taken = taken.substr(taken.find("acquiredAt"),
-                       taken.find(R"(, "$$ROOT" ])") - taken.find("acquiredAt"));
-  EXPECT_TRUE(contains(text, taken)) << text << "\nshould have\n" << taken;
-}
-
 TEST(Commands, AChangeStreamTellsOfTheGrantsOfItsProvider) {
   using Step = core::StreamCommand::Step;
   const auto text = [](Step step, std::int64_t cursor) {
@@ -209,32 +99,13 @@ TEST(Commands, AChangeStreamTellsOfTheGrantsOfItsProvider) {
   EXPECT_EQ(text(Step::close, 7), R"({ "killCursors" : "locks", "cursors" : [ 7 ] })");
 }
 
-TEST(Commands, ARefusedAcquireOfACallThatQueuesLeavesAnEntry) {
-  auto command = acquire();
-  EXPECT_FALSE(contains(json(build(command, "locks")), "$mergeObjects"));
-  std::get<core::AcquireCommand>(command.body).queues_for = milliseconds(1'500);
-  EXPECT_TRUE(contains(json(build(command, "locks")),
-                       R"({ "$concat" : [ { "$toString" : { "$toLong" : { "$add" : )"
-                       R"([ "$$NOW", 1500 ] } } }, { "$literal" : ".000001500.000003500.)" +
-                           kHex + R"(.3000.1" } ] })"));
-}
-
-TEST(Commands, ADeleteMayBeForDocumentsWithoutAQueueAlone) {
-  const Command remove{3, milliseconds(100), core::DeleteCommand{"job", kOwner, {}, true}};
-  EXPECT_TRUE(contains(json(build(remove, "locks")), "^" + kHex + R"(\\.[^~]*$")"));
-}
-
-TEST(Commands, APassOnMatchesByNameAndReadsTheDocumentBefore) {
-  const Command command{3, milliseconds(100), core::PassOnCommand{"job", kOwner, {}, false}};
-  const auto text = json(build(command, "locks"));
-  EXPECT_TRUE(contains(text, R"("query" : { "_id" : "job" }, )")) << text;
-  EXPECT_FALSE(contains(text, "upsert")) << text;
-  EXPECT_FALSE(contains(text, R"("new")")) << text;
-}
-
-TEST(Commands, AHandOverThatWasGivenUpIsDeletedByBothOwners) {
-  const Command command{2, milliseconds(1'000), core::DeleteCommand{"job", kGiver, kOwner}};
-  EXPECT_TRUE(contains(json(build(command, "locks")), "^(" + kGiverHex + "|" + kHex + ")"));
+TEST(Commands, ADeleteIsByBothOwnersOfAHandOverOrOnlyWhereThereIsNoQueue) {
+  const auto removal = [](core::Owner owner, std::optional<core::Owner> other, bool unless_queued) {
+    const core::DeleteCommand remove{"job", owner, other, unless_queued};
+    return json(build({3, milliseconds(100), remove}, "locks"));
+  };
+  EXPECT_TRUE(contains(removal(kGiver, kOwner, false), "^(" + kGiverHex + "|" + kHex + ")"));
+  EXPECT_TRUE(contains(removal(kOwner, {}, true), "^" + kHex + R"(\\.[^~]*$")"));
 }
 
 }  // namespace

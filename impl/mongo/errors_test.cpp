@@ -13,7 +13,7 @@ TEST(ErrorTable, OnlyWhatCertainlyDidNotHappenFailedBefore) {
   }
 }
 
-TEST(ErrorTable, WhatRetryingCannotMendIsConfiguration) {
+TEST(ErrorTable, AnErrorThatNoRetryFixesIsConfiguration) {
   for (const int code : {2,   9,   13,  14,  16,  18,  59,  61, 67,  72,    73,    115,  121,
                          166, 167, 168, 197, 224, 238, 263, 322, 323, 10334, 16554, 51144}) {
     EXPECT_EQ(outcome_of_error(code), Outcome::configuration) << code;

@@ -34,7 +34,7 @@ TEST(FencedBytes, AreWhatFencedUpdateSends) {
             R"({ "$set" : { "state" : "done" }, "$max" : { "best" : 9, "fencingToken" : 7 } })");
 }
 
-TEST(FencedBytes, OfBadArgumentsThereAreNone) {
+TEST(FencedBytes, BadArgumentsOfFencedBytesAreNamed) {
   Bson id, update, none;
   id.int32("_id", 7);
   update.doc("$inc", [](Bson& inc) { inc.int32("n", 1); });

@@ -168,7 +168,7 @@ TEST(Hello, OnlyAReplicaSetOrAClusterOf51OrNewerMayHoldLocks) {
 }
 
 /// As FerretDB 1.24 answers that was started with --repl-set-name.
-TEST(Hello, OfAPrimaryNamesIt) {
+TEST(Hello, APrimaryThatDoesNotNameItselfIsRefused) {
   for (const char* office : {"isWritablePrimary", "ismaster"}) {
     const auto said = std::string(R"({"setName": "rs", "maxWireVersion": 21, ")") + office + "\": ";
     const auto refusal = refusal_of_hello(Json((said + "true}").c_str())).value_or("");
@@ -184,7 +184,7 @@ TEST(Hello, AChosenMemberThatWasLostSightOfIsNoStandalone) {
   EXPECT_EQ(refusal_of_chosen(Json(R"({"maxWireVersion": 17})"))->outcome, Outcome::configuration);
 }
 
-TEST(Sharding, OfACollectionIsByItsIdAloneOrNotAtAll) {
+TEST(Sharding, ACollectionIsShardedByItsIdAloneOrNotAtAll) {
   const auto refusal = [](const char* key) {
     return refusal_of_sharding(
         Json((R"({"ok": 1, "cursor": {"firstBatch": [{"_id": "d.c", "key": )" + std::string(key) +
@@ -202,7 +202,7 @@ TEST(Sharding, OfACollectionIsByItsIdAloneOrNotAtAll) {
   EXPECT_NE(refusal(R"({"lockId": 1})")->message.find("sharded by {lockId}"), std::string::npos);
 }
 
-TEST(Sharding, ThatIsNotKnownIsRefused) {
+TEST(Sharding, AnUnknownShardingIsRefused) {
   const auto of_role = refusal_of_sharding(Json(R"({"ok": 0, "code": 13, "errmsg": "no"})"));
   EXPECT_EQ(of_role->outcome, Outcome::configuration);
   EXPECT_NE(of_role->message.find("config.collections: no"), std::string::npos);

@@ -62,12 +62,7 @@ void linger() {
   while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
 }
 
-LockOptions short_lease() {
-  LockOptions options;
-  options.expiry = milliseconds(100);
-  options.operation_timeout = milliseconds(1);
-  return options;
-}
+const LockOptions kShortLease{.expiry = milliseconds(100), .operation_timeout = milliseconds(1)};
 
 LockHandle acquired_from(std::optional<LockProvider>& provider, const LockOptions& options) {
   return std::move(provider->create_lock("lock", options).value().acquire()).value();
@@ -90,7 +85,7 @@ TEST(Lifetime, AHandleIsTheLastOwnerAndATimerAnswersItsRelease) {
   const auto server = std::make_shared<FakeServer>();
   for (int i = 0; i < rounds(); ++i) {
     std::optional provider = provider_for(server);
-    auto handle = acquired_from(provider, short_lease());
+    auto handle = acquired_from(provider, kShortLease);
     server->deletes_hang = true;
     provider.reset();
     EXPECT_EQ(handle.release(), ReleaseResult::unknown);
@@ -187,16 +182,18 @@ TEST(Lifetime, AUsersFunctionIsTheLastOwner) {
   EXPECT_TRUE(before.as_at_the_start());
 }
 
-/// What the function owned uses the provider while it is destroyed, which needs the driver's lock.
+/// What a function owns: tells where it is destroyed, and uses the provider then, if it has one,
+/// which needs the driver's lock.
+struct Owned {
+  std::shared_ptr<std::promise<std::thread::id>> destroyed_by;
+  std::shared_ptr<LockProvider> provider;
+  ~Owned() {
+    EXPECT_TRUE(!provider || provider->create_lock("other").value().try_acquire());
+    destroyed_by->set_value(std::this_thread::get_id());
+  }
+};
+
 TEST(Lifetime, AUsersFunctionIsDestroyedWhereItIsCalled) {
-  struct Owned {
-    std::shared_ptr<std::promise<std::thread::id>> destroyed_by;
-    std::shared_ptr<LockProvider> provider;
-    ~Owned() {
-      EXPECT_TRUE(provider->create_lock("other").value().try_acquire());
-      destroyed_by->set_value(std::this_thread::get_id());
-    }
-  };
   Fixture f;
   for (int i = 0; i < 100; ++i) {
     const auto destroyed_by = std::make_shared<std::promise<std::thread::id>>();
@@ -261,7 +258,7 @@ TEST(Lifetime, ACallbackIsNotCalledBeforeTheOneBeforeItHasReturned) {
   EXPECT_TRUE(second.get_future().get());
 }
 
-TEST(Lifetime, WhoDestroysTheLastOwnerWaitsForACallbackThatRuns) {
+TEST(Lifetime, TheLastOwnersDestructorWaitsForACallbackThatRuns) {
   const auto server = std::make_shared<FakeServer>();
   std::promise<void> begun;
   std::atomic<bool> ends = false, over = false;
@@ -286,8 +283,7 @@ TEST(Lifetime, TheEndOfAProviderSaysWhatItLeavesUndeleted) {
   std::promise<std::string> warned;
   auto parts = production_parts(server, std::make_unique<core::ProviderCore>("", 4));
   parts.on_warning = [&](const std::string& message) { warned.set_value(message); };
-  LockOptions options;
-  options.operation_timeout = milliseconds(50);
+  LockOptions options{.operation_timeout = milliseconds(50)};
   {
     std::optional provider = detail::Access::provider(Driver::make(std::move(parts)));
     auto handle = acquired_from(provider, options);
@@ -301,18 +297,14 @@ TEST(Lifetime, TheEndOfAProviderSaysWhatItLeavesUndeleted) {
 }
 
 /// Whether the answer comes before or after the question.
-TEST(Lifetime, WhatAReleaseTellsIsDestroyedWhereItIsCalled) {
-  struct Owned {
-    std::shared_ptr<std::promise<std::thread::id>> destroyed_by;
-    ~Owned() { destroyed_by->set_value(std::this_thread::get_id()); }
-  };
+TEST(Lifetime, AReleasesFunctionIsDestroyedWhereItIsCalled) {
   Fixture f;
   for (int i = 0; i < 100; ++i) {
     auto handle = f.lock().acquire().value();
     for (int j = 0; j < 2; ++j) {
       const auto destroyed_by = std::make_shared<std::promise<std::thread::id>>();
       std::promise<std::thread::id> called_by;
-      std::shared_ptr<Owned> owned(new Owned{destroyed_by});
+      std::shared_ptr<Owned> owned(new Owned{destroyed_by, nullptr});
       handle.release_async([&called_by, owned = std::move(owned)](ReleaseResult) {
         called_by.set_value(std::this_thread::get_id());
       });
@@ -327,7 +319,7 @@ TEST(Lifetime, ALossMayDestroyItsHandleAndTheProvider) {
   {
     auto provider = std::make_shared<std::optional<LockProvider>>(provider_for(server));
     auto handle =
-        std::make_shared<std::optional<LockHandle>>(acquired_from(*provider, short_lease()));
+        std::make_shared<std::optional<LockHandle>>(acquired_from(*provider, kShortLease));
     const auto token = (*handle)->lost();
     server->mode = FakeServer::Mode::hang;
     std::promise<void> destroyed;
@@ -349,12 +341,12 @@ TEST(Lifetime, LossesWaitNeitherForEachOtherNorForOtherCallbacks) {
   Fixture f;
   std::vector<LockHandle> handles;
   for (int i = 0; i < kLocks; ++i) {
-    auto lock = f.provider->create_lock("lock" + std::to_string(i), short_lease());
+    auto lock = f.provider->create_lock("lock" + std::to_string(i), kShortLease);
     handles.push_back(std::move(lock.value().acquire()).value());
   }
   std::latch all_signalled(kLocks + 1);
   f.server->mode = FakeServer::Mode::refuse;
-  f.provider->create_lock("lock", short_lease())
+  f.provider->create_lock("lock", kShortLease)
       .value()
       .acquire_async(milliseconds(0),
                      [&](const Result<LockHandle>&) { all_signalled.arrive_and_wait(); });
@@ -377,8 +369,7 @@ TEST(Lifetime, LossesWaitNeitherForEachOtherNorForOtherCallbacks) {
 TEST(Lifetime, AcquireAllLetsGoOfAllAtOnce) {
   constexpr int kLocks = 8;
   Fixture f(kLocks);
-  LockOptions options;
-  options.operation_timeout = milliseconds(500);
+  LockOptions options{.operation_timeout = milliseconds(500)};
   std::vector<Lock> locks;
   for (int i = 0; i < kLocks; ++i) {
     locks.push_back(f.provider->create_lock("lock" + std::to_string(i), options).value());

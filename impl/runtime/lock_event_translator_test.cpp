@@ -50,7 +50,7 @@ TEST(LockEventTranslator, ALifeFromRefusalToRelease) {
             (LockEvent{Kind::released, "lock", FencingToken(7), milliseconds(42), "released"}));
 }
 
-TEST(LockEventTranslator, WhatStandsInTheWayOfAnAttempt) {
+TEST(LockEventTranslator, ARefusedAndAFailedAttemptSayWhy) {
   TranslatedWorld w;
   w.ask(1);
   w.answer(core::CoreWorld::refused("somebody"));

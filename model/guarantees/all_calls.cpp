@@ -10,7 +10,7 @@
 namespace leasehold::model {
 namespace {
 
-std::string told(const Digest& d, const Asked& ask, std::size_t count) {
+std::string told(const Digest& d, const Fact& ask, std::size_t count) {
   return "a call of " + d.process_name(ask.process) + " for " + std::to_string(count) +
          " locks at once";
 }
@@ -20,7 +20,7 @@ std::string told(const Digest& d, const Asked& ask, std::size_t count) {
 std::optional<Excuse> explained_loss(const Digest& d, const UserCall& call,
                                      const std::vector<Index>& asked) {
   const Span waited{call.ask.at_ns, d.fact(call.ended).at_ns};
-  const auto lease = call.ask.expiry_ms * kMs + drift_of(call.ask);
+  const auto lease = call.ask->expiry_ms * kMs + drift_of(call.ask);
   for (const SessionDigest& s : d.sessions) {
     if (s.process != call.ask.process || s.lost == kNone) continue;
     const Fact& lost = d.fact(s.lost);
@@ -37,12 +37,12 @@ std::optional<Excuse> explained_loss(const Digest& d, const UserCall& call,
 /// A longest holding may end while it waits. A set may lose its majority without a fault.
 void check_served_when_healed(const Digest& d, Finding& f, const UserCall& call,
                               const std::vector<Index>& asked) {
-  if (!call.ask.healed || call.ended == kNone) return;
+  if (!call.ask->healed || call.ended == kNone) return;
   ++f.counts["healed_all_calls"];
   if (d.fact(call.ended).outcome == Outcome::granted) return;
   const auto count = asked.size();
   if (d.at(call.ended).outcome == "unavailable") {
-    if (call.ask.max_holding_ms > 0) return;
+    if (call.ask->max_holding_ms > 0) return;
     if (const auto why = explained_loss(d, call, asked)) return excuse(f, *why);
   }
   check_not_in_vain(d, f, call, [&] { return told(d, call.ask, count) + " did not get them"; });
@@ -95,7 +95,7 @@ AllCallTimes::AllCallTimes(const Digest& d) {
     const auto ended = call.ended.empty() ? kNever : d.fact(call.ended.front()).at_ns;
     for (const Index i : call.asked) {
       const Fact& ask = d.fact(i);
-      calls_[{ask.process, ask.name}].push_back({{ask.at_ns, ended}, d.asked(call).healed});
+      calls_[{ask.process, ask.name}].push_back({{ask.at_ns, ended}, d.asked(call)->healed});
     }
   }
 }
@@ -116,7 +116,7 @@ std::int64_t AllCallTimes::user_has_from(Id process, Id name, std::int64_t grant
   return from;
 }
 
-bool AllCallTimes::began_in_faults(const Asked& ask) const {
+bool AllCallTimes::began_in_faults(const Fact& ask) const {
   const auto calls = at(ask.process, ask.name, ask.at_ns);
   return std::any_of(calls.begin(), calls.end(), [](const Times& call) { return !call.healed; });
 }

@@ -20,7 +20,7 @@ class AllCallTimes {
   [[nodiscard]] std::int64_t user_has_from(Id process, Id name, std::int64_t granted_ns) const;
   /// Whether an acquire call that began then may be of a call that began before faults were over,
   /// and ends as that does.
-  [[nodiscard]] bool began_in_faults(const Asked& ask) const;
+  [[nodiscard]] bool began_in_faults(const Fact& ask) const;
 
  private:
   struct Times : Span {

@@ -150,8 +150,8 @@ class CallsChecker {
     std::int64_t until = 0, since = 0;
     const auto know = [&](Index i) {
       const Fact& e = d_.fact(i);
-      if (e.at_ns > by || e.deadline_ns <= until) return;
-      until = e.deadline_ns;
+      if (e.at_ns > by || e->deadline_ns <= until) return;
+      until = e->deadline_ns;
       since = e.at_ns;
     };
     if (s.granted != kNone) know(s.granted);
@@ -189,7 +189,7 @@ class CallsChecker {
   void check_remaining(Index held) {
     ++f_.checked;
     const SessionDigest& s = d_.session_of(d_.fact(held));
-    const auto said = d_.at(held).deadline_ns - held_until(s, d_.fact(held).first_answered_ns);
+    const auto said = d_.at(held).deadline_ns - held_until(s, d_.at(held).first_answered_ns);
     const bool no = d_.fact(held).outcome == Outcome::no;
     if (!no && said <= kConverted) return;
     model::violate(f_,

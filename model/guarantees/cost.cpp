@@ -17,7 +17,7 @@ constexpr Index kNoSuch = kNone - 1;
 /// server does not know the write.
 std::vector<Index> before_each(const Digest& d) {
   std::vector<Index> before(d.facts.lock_ids.size(), kNoSuch);
-  for (const auto& [name, changes] : d.truth) {
+  for (const auto& changes : d.truth) {
     Index last = kNone;
     for (const Change& c : changes) {
       if (!c.gone && before[c.lock_id] == kNoSuch) before[c.lock_id] = last;
@@ -169,7 +169,7 @@ std::size_t most_commands(const Digest& d, std::span<const SendDigest> sent) {
   const Index first = sent.front().reply;
   const bool others_wait = sent.size() > 1 && d.fact(sent[0].send).verb == Verb::remove &&
                            d.fact(sent[1].send).verb == Verb::pass_on && first != kNone &&
-                           d.fact(first).outcome == Outcome::done && d.fact(first).matched == 0;
+                           d.fact(first).outcome == Outcome::done && d.at(first).matched == 0;
   return others_wait ? 2 : 1;
 }
 
@@ -182,7 +182,7 @@ bool got_at_once(const Digest& d, const SessionDigest& s) {
 /// Whether a server that knows of the grant answered this release; an old primary does not know it.
 bool answered(const Digest& d, const SessionDigest& s, Index reply) {
   return reply != kNone && d.fact(reply).outcome == Outcome::done &&
-         d.fact(reply).order >= d.fact(s.granted).token;
+         d.at(reply).order >= d.at(s.granted).token;
 }
 
 void check_releases(const Digest& d, Finding& f) {

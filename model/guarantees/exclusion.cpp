@@ -6,7 +6,7 @@ namespace leasehold::model {
 
 Finding check_leases(const Digest& d) {
   Finding f = finding(Check::G1);
-  for (const auto& [name, tenures] : d.tenures) {
+  for (const auto& tenures : d.tenures) {
     for (const Tenure& t : tenures) {
       const auto holder = writer_of(d, t.last_put);
       if (t.next_put == kNone || !holder) continue;
@@ -28,8 +28,9 @@ Finding check_leases(const Digest& d) {
       const auto given = executed_by(d, *successor, t.next_put);
       if (given >= lease_end) continue;
       violate(f,
-              "lock '" + name + "' was given to another at least " + ms(lease_end - given) +
-                  " before the lease of " + d.at(holder->command.send).process + " ran out",
+              "lock '" + d.at(t.last_put).name + "' was given to another at least " +
+                  ms(lease_end - given) + " before the lease of " +
+                  d.at(holder->command.send).process + " ran out",
               {holder->command.send, t.last_put, t.next, t.next_put, successor->command.reply});
     }
   }

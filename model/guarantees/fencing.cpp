@@ -20,10 +20,10 @@ Ranks ranks(const Digest& d) {
     if (s.granted != kNone) granted[d.fact(s.granted).lock_id] = d.fact(s.granted).owner;
   }
   Ranks rank(d.facts.owners, kNoRank);
-  for (const auto& [name, changes] : d.truth) {
+  for (const auto& changes : d.truth) {
     for (const Change& c : changes) {
       const Id owner = granted[c.lock_id];
-      if (owner != kNoText) rank[owner] = d.fact(c.event).order;
+      if (owner != kNoText) rank[owner] = d.at(c.event).order;
     }
   }
   return rank;
@@ -66,12 +66,12 @@ Finding check_fence(const Digest& d) {
     if (session.granted == kNone) continue;
     ++f.checked;
     const bool refused = write.outcome == Outcome::refused;
-    if (write.sent_ns >= session.over_ns) {
+    if (write->sent_ns >= session.over_ns) {
       ++stale;
       stale_refused += refused ? 1 : 0;
     }
     const auto held = session.answers.held();
-    const bool is_current = held && write.sent_ns >= held->from && write.at_ns <= held->to;
+    const bool is_current = held && write->sent_ns >= held->from && write.at_ns <= held->to;
     current += is_current ? 1 : 0;
     if (!refused || !is_current) continue;
     if (!may_be_overtaken(d, rank, d.fact(session.granted).owner, write)) {
@@ -95,26 +95,26 @@ Finding check_token_order(const Digest& d) {
     Index& first = granted[d.fact(s.granted).lock_id];
     if (first == kNone) first = s.granted;
   }
-  for (const auto& [name, changes] : d.truth) {
+  for (const auto& changes : d.truth) {
     Index last = kNone;
     for (const Change& c : changes) {
       if (c.gone) continue;
       const Index grant = std::exchange(granted[c.lock_id], kNone);
       if (grant == kNone) continue;
       const Fact& g = d.fact(grant);
-      if (g.token == 0) continue;  // this lock has no tokens
+      if (g->token == 0) continue;  // this lock has no tokens
       ++f.checked;
-      const auto order = d.fact(c.event).order;
-      if (!d.of_a_document && g.token != order) {
+      const auto order = d.at(c.event).order;
+      if (!d.of_a_document && g->token != order) {
         violate(f,
-                "lock '" + name + "': the token " + std::to_string(g.token) +
+                "lock '" + d.at(grant).name + "': the token " + std::to_string(g->token) +
                     " is not the time of the write that granted it, " + std::to_string(order),
                 {grant, c.event});
       }
-      if (last != kNone && g.token <= d.fact(last).token) {
+      if (last != kNone && g->token <= d.at(last).token) {
         violate(f,
-                "lock '" + name + "': token " + std::to_string(g.token) + " after " +
-                    std::to_string(d.fact(last).token),
+                "lock '" + d.at(grant).name + "': token " + std::to_string(g->token) + " after " +
+                    std::to_string(d.at(last).token),
                 {last, grant});
       }
       last = grant;

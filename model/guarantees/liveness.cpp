@@ -9,16 +9,16 @@ namespace leasehold::model {
 namespace {
 
 void check_on_time(const Digest& d, Finding& f, const SessionDigest& s) {
-  const Asked& ask = s.asked;
-  if (!ask.single_attempt && ask.give_up_ns == 0) return;
-  const auto attempt = by_our_clock(d, ask, ask.operation_timeout_ms * kMs);
-  const auto said = !ask.single_attempt ? ask.give_up_ns : ask.at_ns + attempt;
+  const Fact& ask = s.asked;
+  if (!ask->single_attempt && ask->give_up_ns == 0) return;
+  const auto attempt = by_our_clock(d, ask, ask->operation_timeout_ms * kMs);
+  const auto said = !ask->single_attempt ? ask->give_up_ns : ask.at_ns + attempt;
   const auto latest = said + d.allowed.lateness_ns;
   if (latest >= d.finished_ns) return;
   const Index end = s.granted != kNone ? s.granted : s.ended;
   const auto happened = end == kNone ? kNever : d.fact(end).at_ns;
   check_bound(d, f,
-              {ask.single_attempt ? ask.at_ns : said, latest, happened,
+              {ask->single_attempt ? ask.at_ns : said, latest, happened,
                d.process_of[ask.process]->alive_until, d.delays(ask.process, Needs::process)},
               [&] {
                 return "lock '" + d.name(ask.name) + "': an acquire of " +
@@ -34,9 +34,9 @@ void check_on_time(const Digest& d, Finding& f, const SessionDigest& s) {
 std::int64_t all_turns(const Waiters& waiters, std::int64_t longer) {
   std::int64_t longest = 0, turns = 1;
   for (const Waiter& call : waiters.calls) {
-    const Asked& ask = call.session->asked;
-    if (ask.healed) ++turns;
-    longest = std::max(longest, ask.expiry_ms * kMs + drift_of(ask) + call.attempts_ns + longer);
+    const Fact& ask = call.session->asked;
+    if (ask->healed) ++turns;
+    longest = std::max(longest, ask->expiry_ms * kMs + drift_of(ask) + call.attempts_ns + longer);
   }
   return turns * longest;
 }
@@ -58,9 +58,9 @@ std::vector<std::int64_t> turns_by_name(const Digest& d, const std::vector<Waite
 void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, const Waiters& name,
                               std::int64_t turns, const AllCallTimes& all_calls) {
   const SessionDigest& s = *call.session;
-  const Asked& ask = s.asked;
+  const Fact& ask = s.asked;
   // A call for a permit ends its acquire calls as it likes; it has a check of its own.
-  if (!ask.healed || d.is_slot[ask.name] || all_calls.began_in_faults(ask)) return;
+  if (!ask->healed || d.is_slot[ask.name] || all_calls.began_in_faults(ask)) return;
   ++f.counts["healed_acquires"];
   const auto why = [&] {
     return "lock '" + d.name(ask.name) + "': a waiter of " + d.process_name(ask.process) +
@@ -91,7 +91,7 @@ std::int64_t changed_from(const Digest& d, const Tenure& t) {
 void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer& holder,
                      const Waiters& waiters) {
   if (t.next == kNone && !d.oplog_read) return excuse(f, Excuse::unread_oplog);
-  const Asked& dead = *holder.ask;
+  const Fact& dead = holder.ask();
   const auto last = executed_by(d, holder, t.last_put);
   const auto changed = changed_from(d, t);
   bool bounded = false;
@@ -99,7 +99,7 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
     const Waiter& call = *one;
     const SessionDigest& s = *call.session;
     if (&s == holder.session) continue;
-    const auto bound = dead.expiry_ms * kMs + drift_of(dead) + call.attempts_ns;
+    const auto bound = dead->expiry_ms * kMs + drift_of(dead) + call.attempts_ns;
     const auto from = std::max(last, call.waited.from);
     if (call.lives_until < from + bound) continue;  // most end sooner
     const auto before = f.checked;
@@ -212,12 +212,12 @@ void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& 
   const auto from = d.fact(ended).at_ns;
   if (t.next != kNone && d.fact(t.next).at_ns <= from) return;
   const auto latest =
-      from + holder.ask->operation_timeout_ms * kMs + d.allowed.truth_lag_ns;
+      from + holder.ask()->operation_timeout_ms * kMs + d.allowed.truth_lag_ns;
   check_bound(
       d, f,
-      {from, latest, kNever, sends_until(d, *holder.ask, from), d.delays(process, Needs::worker)},
+      {from, latest, kNever, sends_until(d, holder.ask(), from), d.delays(process, Needs::worker)},
       [&] {
-        return "lock '" + d.name(holder.ask->name) + "': " + d.process_name(process) +
+        return "lock '" + d.name(holder.ask().name) + "': " + d.process_name(process) +
                " returned without the lock and left its lock document";
       },
       {ended, t.last_put});
@@ -246,7 +246,7 @@ Index executed_after(const Digest& d, const Tenure& t, const Writer& holder) {
   if (d.fact(holder.command.send).verb != Verb::acquire) return kNone;
   for (const SendDigest& one : d.deletes.of(t.owner)) {
     if (one.reply == kNone || d.fact(one.reply).outcome != Outcome::done) continue;
-    return d.fact(one.reply).order < d.fact(t.last_put).order ? one.reply : kNone;
+    return d.at(one.reply).order < d.at(t.last_put).order ? one.reply : kNone;
   }
   return kNone;
 }
@@ -258,11 +258,11 @@ void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Wri
   if (reply == kNone) return;
   const SendDigest& last = d.deletes.of(t.owner).back();
   if (d.fact(last.send).at_ns > d.fact(t.last_put).at_ns) return;
-  const Asked& ask = *holder.ask;
+  const Fact& ask = holder.ask();
   const auto answered = d.fact(reply).at_ns;
   const auto soonest =
-      answered + ask.operation_timeout_ms * kMs - ask.operation_timeout_ms * ask.max_drift_ppm;
-  const auto timeout = by_our_clock(d, ask, ask.operation_timeout_ms * kMs);
+      answered + ask->operation_timeout_ms * kMs - ask->operation_timeout_ms * ask->max_drift_ppm;
+  const auto timeout = by_our_clock(d, ask, ask->operation_timeout_ms * kMs);
   if (d.fact(t.last_put).at_ns >= soonest) return;
   check_bound(d, f,
               {answered, answered + timeout + d.allowed.lateness_ns, kNever,
@@ -281,11 +281,11 @@ void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
   for (const SendDigest& one : d.hand_overs.of(t.owner)) {
     if (one.reply == kNone) continue;
     const Fact& reply = d.fact(one.reply);
-    const bool done = reply.outcome == Outcome::done && reply.matched == 1;
-    if (!done || reply.order >= d.fact(t.last_put).order) continue;
+    const bool done = reply.outcome == Outcome::done && reply->matched == 1;
+    if (!done || reply->order >= d.at(t.last_put).order) continue;
     return violate(f,
-                   "lock '" + d.name(holder.ask->name) + "': an attempt of " +
-                       d.process_name(holder.ask->process) +
+                   "lock '" + d.name(holder.ask().name) + "': an attempt of " +
+                       d.process_name(holder.ask().process) +
                        " was executed after its owner had handed the lock over",
                    {holder.command.send, one.reply, t.last_put});
   }
@@ -305,7 +305,7 @@ void check_hand_overs_in_a_row(const Digest& d, Finding& f) {
     const Index asked = d.sessions[e.session].ask;
     if (asked == kNone || e.other_owner == kNoText) continue;
     holdings[e.owner] = holdings[e.other_owner] + 1;
-    const auto most = d.sessions[e.session].asked.holdings_in_a_row;
+    const auto most = d.sessions[e.session].asked->holdings_in_a_row;
     if (most == 0) continue;
     ++f.checked;
     if (holdings[e.owner] == most) ++f.counts["handed_on_to_the_limit"];
@@ -340,7 +340,7 @@ Finding check_liveness(const Digest& d) {
   check_all_calls(d, f);
   check_recognised(d, f);
   check_hand_overs_in_a_row(d, f);
-  for (const auto& [name, tenures] : d.tenures) {
+  for (const auto& tenures : d.tenures) {
     for (const Tenure& t : tenures) {
       const auto holder = writer_of(d, t.last_put);
       if (!holder) continue;
@@ -356,7 +356,7 @@ Finding check_liveness(const Digest& d) {
 
 Finding check_cleanup(const Digest& d) {
   Finding f = finding(Check::G8);
-  for (const auto& [name, tenures] : d.tenures) {
+  for (const auto& tenures : d.tenures) {
     for (const Tenure& t : tenures) {
       const auto holder = writer_of(d, t.last_put);
       if (!holder) continue;
@@ -367,7 +367,7 @@ Finding check_cleanup(const Digest& d) {
       if (!left_behind(d, t)) continue;
       if (!d.of_a_document) check_deleted_again(d, f, t, *holder);
       if (!d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
-      const auto bound = (holder->ask->expiry_ms + 2 * holder->ask->clock_margin_ms) * kMs +
+      const auto bound = (holder->ask()->expiry_ms + 2 * holder->ask()->clock_margin_ms) * kMs +
                          d.allowed.ttl_seen_ns();
       const auto latest = executed_by(d, *holder, t.last_put) + bound;
       const auto expired = latest - d.allowed.ttl_seen_ns();
@@ -381,8 +381,8 @@ Finding check_cleanup(const Digest& d) {
       if (taken && gone <= d.ttl_away.put_off(expired, latest)) continue;
       const auto before = f.checked;
       check_bound(d, f, {expired, latest, gone, kNever, d.ttl_away},
-                  [&, &caller = name] {
-                    return "lock '" + caller +
+                  [&] {
+                    return "lock '" + d.at(t.last_put).name +
                            "': a dead holder's document was still there after " + ms(bound);
                   },
                   {t.last_put, t.next});

@@ -9,17 +9,17 @@ namespace {
 /// The lock's own deadline may only be earlier; handles of published locks have none.
 std::int64_t lease_end(const Digest& d, const SessionDigest& s, Index event) {
   const Fact& e = d.fact(event);
-  if (s.ask == kNone) return e.deadline_ns;
-  const Asked& ask = s.asked;
+  if (s.ask == kNone) return e->deadline_ns;
+  const Fact& ask = s.asked;
   const auto lease =
-      d.of_a_document ? ask.expiry_ms * kMs : by_our_clock(d, ask, shortest_lease(ask));
-  return std::min(e.deadline_ns, rules::deadline(e.sent_ns, lease));
+      d.of_a_document ? ask->expiry_ms * kMs : by_our_clock(d, ask, shortest_lease(ask));
+  return std::min(e->deadline_ns, rules::deadline(e->sent_ns, lease));
 }
 
 /// When the longest holding that the caller wants is over.
 std::int64_t limit(const Digest& d, const SessionDigest& s) {
-  if (s.ask == kNone || s.asked.max_holding_ms == 0) return kNever;
-  return d.fact(s.granted).sent_ns + by_our_clock(d, s.asked, s.asked.max_holding_ms * kMs);
+  if (s.ask == kNone || s.asked->max_holding_ms == 0) return kNever;
+  return d.at(s.granted).sent_ns + by_our_clock(d, s.asked, s.asked->max_holding_ms * kMs);
 }
 
 /// The deadline after the last extension. Reports a grant or an extension after the end of a lease.
@@ -137,9 +137,9 @@ namespace {
 /// The last write under this grant that the harness had read before the command was sent, if
 /// nothing but such writes happened to the document since the grant, up to the time `order`.
 Index still_there(const Digest& d, const Fact& granted, std::int64_t sent_ns, std::int64_t order) {
-  const auto truth = d.changes_of(granted.name);
+  const auto& truth = d.truth[granted.name];
   const auto after = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
-    return d.fact(c.event).order <= order;
+    return d.at(c.event).order <= order;
   });
   // Back to the grant's own write.
   for (auto c = after; c != truth.begin();) {
@@ -184,7 +184,7 @@ Replies replies_of(const Digest& d) {
   for (const Index i : d.all_replies) {
     const Fact& e = d.fact(i);
     auto& own = all[e.process];
-    own.push_back({i, std::max(own.empty() ? 0 : own.back().newest, e.order)});
+    own.push_back({i, std::max(own.empty() ? 0 : own.back().newest, e->order)});
   }
   return all;
 }
@@ -209,16 +209,16 @@ Heard heard_before(const Digest& d, Replies& replies, const SessionDigest& s) {
 }
 
 /// Until when this command gave its process a lease, even by the fastest clock that is allowed.
-std::int64_t given_until(const Digest& d, const Asked& ask, const SendDigest& given) {
-  if (d.fact(given.reply).matched != statements_of(d, given.send)) return 0;
+std::int64_t given_until(const Digest& d, const Fact& ask, const SendDigest& given) {
+  if (d.at(given.reply).matched != statements_of(d, given.send)) return 0;
   const auto lease = shortest_lease(ask);
-  const auto fastest = ask.max_drift_ppm * (lease / 1'000'000);
+  const auto fastest = ask->max_drift_ppm * (lease / 1'000'000);
   return d.fact(given.send).at_ns + lease - fastest;
 }
 
 /// The command that gave the longest lease. An answer counts only if it came before the end of the
 /// lease before it, because a late answer revives nothing.
-const SendDigest* longest_lease(const Digest& d, const Asked& ask,
+const SendDigest* longest_lease(const Digest& d, const Fact& ask,
                                 std::vector<SendDigest>& leases) {
   std::sort(leases.begin(), leases.end(),
             [](const SendDigest& a, const SendDigest& b) { return a.reply < b.reply; });

@@ -29,9 +29,8 @@ void check_unclaimed(const Digest& d, Finding& f, const Tenure& t) {
           {t.last_put, foreign, t.next});
 }
 
-/// A name, and the write that stands before a change of it.
+/// The write that stands before a change.
 struct StandingWrite {
-  const std::string* name;
   Index last_put = kNone;
   Id holder = kNoText;
 };
@@ -46,7 +45,7 @@ void check_deletion(const Digest& d, Finding& f, const StandingWrite& before, In
   const Id holder = before.holder;
   if (reply.owner == holder || (reply.other_owner == holder && holder != kNoText)) return;
   violate(f,
-          "lock '" + *before.name + "': a release or clean-up of " + d.at(claim).process +
+          "lock '" + d.at(gone).name + "': a release or clean-up of " + d.at(claim).process +
               " deleted the lock of another",
           {before.last_put, claim, gone});
 }
@@ -60,7 +59,7 @@ void check_passed_on(const Digest& d, Finding& f, const StandingWrite& before, I
   const Id holder = before.holder;
   if (holder == kNoText || release.owner == holder || release.other_owner == holder) return;
   violate(f,
-          "lock '" + *before.name + "': a release of " + d.at(claim).process +
+          "lock '" + d.at(put).name + "': a release of " + d.at(claim).process +
               " gave away another's lock",
           {before.last_put, claim, put});
 }
@@ -78,7 +77,7 @@ void check_update(const Digest& d, Finding& f, const StandingWrite& before, Inde
   const Id holder = before.holder;
   if (holder == d.owner_of_lock_id(send) || (!extension && holder == send.other_owner)) return;
   violate(f,
-          "lock '" + *before.name + "': " + (extension ? "an extension of " : "a hand-over of ") +
+          "lock '" + d.at(put).name + "': " + (extension ? "an extension of " : "a hand-over of ") +
               d.at(sent.send).process +
               (holder == kNoText ? " inserted a lock that was gone" : " wrote over another's lock"),
           {before.last_put, sent.send, put});
@@ -88,18 +87,18 @@ void check_update(const Digest& d, Finding& f, const StandingWrite& before, Inde
 
 Finding check_ownership(const Digest& d) {
   Finding f = finding(Check::G6);
-  for (const auto& [name, changes] : d.truth) {
-    StandingWrite standing{&name};
-    for (const Change& c : changes) {
+  for (Id name = 0; name < d.truth.size(); ++name) {
+    StandingWrite standing;
+    for (const Change& c : d.truth[name]) {
       if (c.gone) {
         check_deletion(d, f, standing, c.event);
-        standing = {&name};
+        standing = {};
       } else {
         check_update(d, f, standing, c.event);
-        standing = {&name, c.event, c.owner};
+        standing = {c.event, c.owner};
       }
     }
-    for (const Tenure& t : d.tenures.at(name)) {
+    for (const Tenure& t : d.tenures[name]) {
       if (t.next_gone && d.claim(t.next) == kNone) check_unclaimed(d, f, t);
     }
   }

@@ -16,27 +16,27 @@ constexpr std::int64_t kFirstCommands = 3;
 /// A call, and the times by which it has to act.
 struct Call {
   const PermitCall* events;
-  const Asked* ask;
+  const Fact& ask;
   Span waited;
   std::int64_t looks_within;  ///< a look at all slots and an attempt at one, while it waits
 };
 
 std::string told(const Digest& d, const Call& call) {
-  return "semaphore '" + d.name(call.ask->name) + "': a call of " +
-         d.process_name(call.ask->process);
+  return "semaphore '" + d.name(call.ask.name) + "': a call of " +
+         d.process_name(call.ask.process);
 }
 
 Call call_of(const Digest& d, const PermitCall& events) {
-  const Asked& ask = d.asked(events);
+  const Fact& ask = d.asked(events);
   const auto ended = events.ended == kNone ? d.finished_ns : d.fact(events.ended).at_ns;
   // The first commands may have to end before it looks again, and so may an attempt in vain.
-  const auto commands = (kFirstCommands + 2) * ask.operation_timeout_ms;
-  return {&events, &ask, {ask.at_ns, ended}, at_most(d, ask, kLookEvery_ms + commands)};
+  const auto commands = (kFirstCommands + 2) * ask->operation_timeout_ms;
+  return {&events, ask, {ask.at_ns, ended}, at_most(d, ask, kLookEvery_ms + commands)};
 }
 
 void check_served_when_healed(const Digest& d, Finding& f, const UserCall& call,
                               const Call& permit) {
-  if (!call.ask.healed || call.ended == kNone) return;
+  if (!call.ask->healed || call.ended == kNone) return;
   ++f.counts["healed_permits"];
   if (d.fact(call.ended).outcome == Outcome::granted) return;
   check_not_in_vain(d, f, call, [&] { return told(d, permit) + " got no permit"; });
@@ -53,10 +53,9 @@ std::vector<Free> long_free(const Digest& d, Id slot, std::int64_t least) {
     const auto to = executed_from(d, put);
     if (to - from > least) all.push_back({{from, to}, begins, put});
   };
-  const auto changes = d.changes_of(slot);
+  const auto& changes = d.truth[slot];
   add(0, kNone, changes.empty() ? kNone : changes.front().event);
-  if (changes.empty()) return all;
-  for (const Tenure& t : d.tenures.at(d.name(slot))) {
+  for (const Tenure& t : d.tenures[slot]) {
     if (t.next_gone) add(d.fact(t.next).at_ns, t.next, t.next_put);
   }
   return all;
@@ -64,7 +63,7 @@ std::vector<Free> long_free(const Digest& d, Id slot, std::int64_t least) {
 
 /// What delays the looks and attempts of this call.
 MergedSpans delays_of(const Digest& d, const Call& call, const std::vector<Waiters>& waiters) {
-  const Id process = call.ask->process;
+  const Id process = call.ask.process;
   auto all = d.delays(process, Needs::servers).all();
   for (const Id slot : call.events->slots) {
     const auto found = waiters[slot].delays.find(process);
@@ -79,7 +78,7 @@ void check_free_slots(const Digest& d, Finding& f, const Call& call,
                       const std::vector<Waiters>& waiters,
                       const std::vector<std::vector<Free>>& free) {
   if (call.ask->single_attempt || !d.oplog_read) return;
-  const auto until = std::min(call.waited.to, d.process_of[call.ask->process]->alive_until);
+  const auto until = std::min(call.waited.to, d.process_of[call.ask.process]->alive_until);
   if (call.waited.from + call.looks_within <= until) {
     ++f.checked;
     ++f.counts["permit_waits"];
@@ -118,7 +117,7 @@ void check_permit_calls(const Digest& d, Finding& f, const std::vector<Waiters>&
   }
   f.counts["permit_calls"] += static_cast<std::int64_t>(calls.size());
   for (const Call& call : calls) {
-    const UserCall one{*call.ask, call.events->asked, call.events->ended, kFirstCommands};
+    const UserCall one{call.ask, call.events->asked, call.events->ended, kFirstCommands};
     check_ends_on_time(d, f, one, [&] { return told(d, call); });
     check_served_when_healed(d, f, one, call);
     check_free_slots(d, f, call, waiters, free);

@@ -24,7 +24,7 @@ struct AllEnds {
 AllEnds all_ends(const Digest& d) {
   AllEnds all;
   all.by_itself.resize(d.facts.owners);
-  for (const auto& [name, tenures] : d.tenures) {
+  for (const auto& tenures : d.tenures) {
     for (const Tenure& t : tenures) {
       if (!all.by_itself[t.owner]) all.by_itself[t.owner] = !left_behind(d, t);
       if (!t.next_gone) continue;
@@ -74,13 +74,13 @@ Index last_own(const Answered& a, std::span<const Change> changes) {
 /// The owner's write if a member answered that does not know of the grant yet, and the document was
 /// there from before the command was sent until after it was answered; kNone: not so.
 Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
-  const auto truth = d.changes_of(a.granted.name);
+  const auto& truth = d.truth[a.granted.name];
   for (const SendDigest& one : commands_of(d, a)) {
     if (one.reply == kNone) continue;
     const Fact& reply = d.fact(one.reply);
-    const bool decides = reply.outcome == Outcome::done && reply.matched == 0 &&
+    const bool decides = reply.outcome == Outcome::done && reply->matched == 0 &&
                          reply.lock_id == kNoText && reply.at_ns == a.answer.at_ns &&
-                         reply.order < a.granted.token;
+                         reply->order < a.granted->token;
     if (!decides) continue;
     // Writes without a majority are not read.
     const auto known =
@@ -99,18 +99,18 @@ Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
 /// before it was sent and after it was answered; kNone: not so.
 Index overlooked(const Digest& d, const Answered& a) {
   const auto sent = d.deletes.of(a.granted.owner);
-  const auto truth = d.changes_of(a.granted.name);
+  const auto& truth = d.truth[a.granted.name];
   for (const SendDigest& one : sent) {
     if (one.reply == kNone || d.fact(one.reply).outcome != Outcome::done ||
-        d.fact(one.reply).matched > 0) {
+        d.at(one.reply).matched > 0) {
       continue;
     }
     // A plain delete matches only a document without a queue; if it finds none, a pass-on follows.
     const bool followed = d.fact(sent.back().send).verb == Verb::pass_on;
     if (d.fact(one.send).verb == Verb::remove && followed) continue;
-    const auto order = d.fact(one.reply).order;
+    const auto order = d.at(one.reply).order;
     const auto later = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
-      return d.fact(c.event).order <= order;
+      return d.at(c.event).order <= order;
     });
     const Index last = last_own(a, {truth.begin(), later});
     if (last != kNone && d.fact(last).at_ns < d.fact(one.send).at_ns) return last;

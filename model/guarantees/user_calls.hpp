@@ -9,7 +9,7 @@ namespace leasehold::model {
 /// What G7 asks of a user's call that makes several acquire calls: for a permit, or for several
 /// locks.
 struct UserCall {
-  const Asked& ask;
+  const Fact& ask;
   Index asked, ended;     ///< `ended` may be kNone
   std::int64_t commands;  ///< of one that does not wait: at most so many, one after the other
 };
@@ -17,15 +17,15 @@ struct UserCall {
 /// It ends when it said. `told`: the call, for people.
 template <typename Told>
 void check_ends_on_time(const Digest& d, Finding& f, const UserCall& call, const Told& told) {
-  const Asked& ask = call.ask;
-  if (!ask.single_attempt && ask.give_up_ns == 0) return;
-  const auto latest = ask.single_attempt
-                          ? ask.at_ns + at_most(d, ask, call.commands * ask.operation_timeout_ms)
-                          : ask.give_up_ns + d.allowed.lateness_ns;
+  const Fact& ask = call.ask;
+  if (!ask->single_attempt && ask->give_up_ns == 0) return;
+  const auto latest = ask->single_attempt
+                          ? ask.at_ns + at_most(d, ask, call.commands * ask->operation_timeout_ms)
+                          : ask->give_up_ns + d.allowed.lateness_ns;
   if (latest >= d.finished_ns) return;
   const auto happened = call.ended == kNone ? kNever : d.fact(call.ended).at_ns;
   check_bound(d, f,
-              {ask.single_attempt ? ask.at_ns : ask.give_up_ns, latest, happened,
+              {ask->single_attempt ? ask.at_ns : ask->give_up_ns, latest, happened,
                d.process_of[ask.process]->alive_until, d.delays(ask.process, Needs::process)},
               [&] {
                 return told() + " ended " +

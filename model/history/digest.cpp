@@ -10,9 +10,9 @@ namespace {
 
 class Builder {
  public:
-  Builder(const History& history, Facts facts) {
+  explicit Builder(const History& history) {
     out_.history = &history;
-    out_.facts = std::move(facts);
+    out_.facts = facts(history);
     const Facts& all = out_.facts;
     out_.sessions.resize(all.sessions.size());
     for (Id i = 0; i < all.sessions.size(); ++i) {
@@ -20,7 +20,7 @@ class Builder {
       out_.sessions[i].process = all.sessions[i].process;
     }
     out_.process_of.resize(all.processes.size());
-    out_.truth_of.resize(all.names.size());
+    out_.truth.resize(all.names.size());
     out_.places.resize(all.names.size());
     out_.is_slot.resize(all.names.size());
     out_.is_joint.resize(all.names.size());
@@ -40,37 +40,36 @@ class Builder {
     switch (e.kind) {
       case Kind::start:
         process(e).start = i;
-        process(e).rate_ppm = event(i).clock_drift_ppm;
-        delayed_[e.process].workers = event(i).workers;
+        process(e).rate_ppm = e->clock_drift_ppm;
+        delayed_[e.process].workers = e->workers;
         break;
       case Kind::crash: process(e).crash = i; break;
       case Kind::exit:
         if (e.process != kNoText) process(e).crash = i;
         break;
       case Kind::pause: paused_[e.process] = e.at_ns; break;
-      case Kind::resume: end_pause(e, event(i).suspended); break;
-      case Kind::stall: add_stall(e, event(i)); break;
+      case Kind::resume: end_pause(e); break;
+      case Kind::stall: add_stall(e); break;
       case Kind::congestion: break;
       case Kind::slow:
         if (e.process == kNoText) break;
-        delayed_[e.process].slow.push_back({event(i).from_ns, e.at_ns, Excuse::slow});
+        delayed_[e.process].slow.push_back({e->from_ns, e.at_ns, Excuse::slow});
         break;
       case Kind::no_majority:
-        disturbed_.push_back({event(i).from_ns, e.at_ns, Excuse::disturbance});
+        disturbed_.push_back({e->from_ns, e.at_ns, Excuse::disturbance});
         break;
-      case Kind::wire: process(e).wire[event(i).verb] += event(i).count; break;
+      case Kind::wire: process(e).wire[e->verb] += e->count; break;
       case Kind::fault:
         out_.faults.push_back(i);
         if (e.lock_id != kNoText) out_.by_administrator[e.lock_id] = true;
-        add_fault(event(i));
+        add_fault(*e.event);
         break;
       case Kind::heal: out_.healed_ns = e.at_ns; break;
       case Kind::finish: out_.finished_ns = e.at_ns; break;
       case Kind::ask:
         session(e).ask = i;
-        session(e).asked = out_.facts.asks[e.place_beside];
-        process(e).timeout_ms =
-            std::max(process(e).timeout_ms, session(e).asked.operation_timeout_ms);
+        session(e).asked = e;
+        process(e).timeout_ms = std::max(process(e).timeout_ms, e->operation_timeout_ms);
         break;
       case Kind::send: add_send(i, e); break;
       case Kind::reply: add_reply(i, e); break;
@@ -78,52 +77,52 @@ class Builder {
       case Kind::extended: out_.extended.add(e.session, i); break;
       case Kind::lost: session(e).lost = i; break;
       case Kind::held:
-        add_answer(i, e, out_.facts.answered[e.place_beside], session(e).answers);
-        if (event(i).deadline_ns != 0) out_.remaining.push_back(i);
+        add_answer(i, e, session(e).answers);
+        if (e->deadline_ns != 0) out_.remaining.push_back(i);
         break;
       case Kind::notified: session(e).notified = i; break;
       case Kind::release: session(e).release = i; break;
       case Kind::released: session(e).released = i; break;
       case Kind::ended: session(e).ended = i; break;
-      case Kind::permit: add_permit_call(i, e, event(i)); break;
+      case Kind::permit: add_permit_call(i, e); break;
       case Kind::permit_end: {
-        const auto call = permit_calls_.find({e.process, event(i).call});
+        const auto call = permit_calls_.find({e.process, e->call});
         if (call != permit_calls_.end()) out_.permit_calls[call->second].ended = i;
         break;
       }
       case Kind::all: {
         if (e.process == kNoText || e.name == kNoText) break;
         const auto [call, is_new] =
-            all_calls_.emplace(std::pair(e.process, event(i).call), out_.all_calls.size());
+            all_calls_.emplace(std::pair(e.process, e->call), out_.all_calls.size());
         if (is_new) out_.all_calls.emplace_back();
         out_.all_calls[call->second].asked.push_back(i);
         out_.is_joint[e.name] = true;
         break;
       }
       case Kind::all_end: {
-        const auto call = all_calls_.find({e.process, event(i).call});
+        const auto call = all_calls_.find({e.process, e->call});
         if (call != all_calls_.end()) out_.all_calls[call->second].ended.push_back(i);
         break;
       }
       case Kind::call:
-        users_calls_[{e.process, event(i).call}] = out_.users_calls.size();
+        users_calls_[{e.process, e->call}] = out_.users_calls.size();
         out_.users_calls.push_back({i});
         break;
       case Kind::returned: {
-        const auto call = users_calls_.find({e.process, event(i).call});
+        const auto call = users_calls_.find({e.process, e->call});
         if (call != users_calls_.end()) out_.users_calls[call->second].returned = i;
         break;
       }
       case Kind::write: out_.writes.push_back(i); break;
-      case Kind::put: changes(e).push_back({i, false, e.owner, e.lock_id}); break;
-      case Kind::gone: changes(e).push_back({i, true}); break;
+      case Kind::put: out_.truth[e.name].push_back({i, false, e.owner, e.lock_id}); break;
+      case Kind::gone: out_.truth[e.name].push_back({i, true}); break;
       case Kind::place: out_.places[e.name].push_back(i); break;
       case Kind::stored: out_.stored.push_back(i); break;
       case Kind::protocol: process(e).crash = i; break;  // the harness ends it for that
       case Kind::reread:
-        if (event(i).outcome == "unread") out_.oplog_read = false;
+        if (e->outcome == "unread") out_.oplog_read = false;
         break;
-      case Kind::run: begin(event(i)); break;
+      case Kind::run: begin(*e.event); break;
     }
   }
 
@@ -149,7 +148,6 @@ class Builder {
   }
 
  private:
-  const Event& event(Index i) const { return out_.at(i); }
   ProcessDigest& begin_process(Id id) {
     return *(out_.process_of[id] = &out_.processes[std::string(out_.facts.processes[id])]);
   }
@@ -159,16 +157,10 @@ class Builder {
   }
   ProcessDigest& process(const Fact& e) { return process_of(e.process); }
   SessionDigest& session(const Fact& e) { return out_.sessions[e.session]; }
-  std::vector<Change>& changes(const Fact& e) {
-    std::vector<Change>*& known = out_.truth_of[e.name];
-    if (known == nullptr) known = &out_.truth[std::string(out_.facts.names[e.name])];
-    return *known;
-  }
-
   template <typename All, typename EventOf>
   void sort_by_order(All& all, const EventOf& event_of) const {
     const auto earlier = [&](const auto& a, const auto& b) {
-      return out_.fact(event_of(a)).order < out_.fact(event_of(b)).order;
+      return out_.at(event_of(a)).order < out_.at(event_of(b)).order;
     };
     if (!std::is_sorted(all.begin(), all.end(), earlier)) {
       std::stable_sort(all.begin(), all.end(), earlier);
@@ -182,12 +174,12 @@ class Builder {
     std::stable_sort(claims_.begin(), claims_.end(), [](const Claim& a, const Claim& b) {
       return std::pair(a.lock, a.order) < std::pair(b.lock, b.order);
     });
-    for (auto& [name, changes] : out_.truth) {
+    for (auto& changes : out_.truth) {
       sort_by_order(changes, [](const Change& c) { return c.event; });
       for (const Change& c : changes) {
         Fact& change = out_.facts.all[c.event];
         // If several replies claim one time, the last of them.
-        const std::pair own(change.name, change.order);
+        const std::pair own(change.name, change->order);
         const auto after = std::partition_point(
             claims_.begin(), claims_.end(),
             [&](const Claim& claim) { return std::pair(claim.lock, claim.order) <= own; });
@@ -195,7 +187,7 @@ class Builder {
                              std::pair(std::prev(after)->lock, std::prev(after)->order) == own;
         change.claimed_by = claimed ? std::prev(after)->reply : kNone;
       }
-      out_.tenures[name] = tenures(changes);
+      out_.tenures.push_back(tenures(changes));
     }
   }
 
@@ -231,7 +223,7 @@ class Builder {
   }
 
   void begin(const Event& e) {
-    const auto lock = lock_named(e.lock.str());
+    const auto lock = lock_named(e.lock);
     out_.of_a_document = lock && *lock != Lock::leasehold;
     if (e.ttl_period_ms != 0) {
       out_.allowed = {e.lateness_ns, e.ttl_period_ms * kMs, e.truth_lag_ns, e.fault_echo_ms * kMs,
@@ -239,42 +231,42 @@ class Builder {
     }
   }
 
-  static void add_answer(Index i, const Fact& e, std::int64_t count, Answers& a) {
+  static void add_answer(Index i, const Fact& e, Answers& a) {
     const bool yes = e.outcome == Outcome::yes;
-    const auto first_asked = yes ? e.last_asked_ns : e.first_asked_ns;
-    a.first_ns = std::min({a.first_ns, first_asked, e.first_answered_ns});
+    const auto first_asked = yes ? e->last_asked_ns : e->first_asked_ns;
+    a.first_ns = std::min({a.first_ns, first_asked, e->first_answered_ns});
     if (!yes) {
-      a.no += count;
-      if (e.first_answered_ns >= a.first_no_ns) return;
-      a.first_no_ns = e.first_answered_ns;
+      a.no += e->count;
+      if (e->first_answered_ns >= a.first_no_ns) return;
+      a.first_no_ns = e->first_answered_ns;
       a.denied = i;
       return;
     }
-    a.yes += count;
-    if (e.first_answered_ns < a.first_yes_ns) {
-      a.first_yes_ns = e.first_answered_ns;
+    a.yes += e->count;
+    if (e->first_answered_ns < a.first_yes_ns) {
+      a.first_yes_ns = e->first_answered_ns;
       a.first = i;
     }
-    if (e.last_asked_ns > a.last_yes_ns) {
-      a.last_yes_ns = e.last_asked_ns;
+    if (e->last_asked_ns > a.last_yes_ns) {
+      a.last_yes_ns = e->last_asked_ns;
       a.last = i;
     }
   }
 
-  void add_stall(const Fact& e, const Event& said) {
-    const Span stall{said.from_ns, e.at_ns};
+  void add_stall(const Fact& e) {
+    const Span stall{e->from_ns, e.at_ns};
     if (e.process != kNoText) {
       delayed_[e.process].away.push_back({stall.from, stall.to, Excuse::pause});
     } else {
-      (said.victim == kMachine ? machine_stalls_ : stalls_).push_back(stall);
+      (e->victim == kMachine ? machine_stalls_ : stalls_).push_back(stall);
     }
   }
 
-  void end_pause(const Fact& e, bool suspended) {
+  void end_pause(const Fact& e) {
     const auto began = paused_.find(e.process);
     if (began == paused_.end()) return;
     delayed_[e.process].away.push_back({began->second, e.at_ns, Excuse::pause});
-    if (suspended) process(e).suspended.push_back({began->second, e.at_ns});
+    if (e->suspended) process(e).suspended.push_back({began->second, e.at_ns});
     paused_.erase(began);
   }
 
@@ -282,12 +274,12 @@ class Builder {
   /// monitor that is away delays deletions only; a clock delays nothing.
   std::vector<Span>* disturbed_by(const Event& e) {
     const auto is = [&](auto... kinds) { return ((e.fault == kinds) || ...); };
-    if (e.fault.str().starts_with("clock")) return &clocks_moved_;
+    if (e.fault.starts_with("clock")) return &clocks_moved_;
     if (is("drop-index", "change-index", "ttl-off")) return &ttl_away_;
     if (is("delete-document", "force-release")) return nullptr;
     const auto& names = out_.facts.processes;  // sorted
-    const auto process = std::lower_bound(names.begin(), names.end(), e.victim.str());
-    const bool found = process != names.end() && !e.victim.empty() && *process == e.victim.str();
+    const auto process = std::lower_bound(names.begin(), names.end(), e.victim);
+    const bool found = process != names.end() && !e.victim.empty() && *process == e.victim;
     return found ? &delayed_[static_cast<std::size_t>(process - names.begin())].links : &disturbed_;
   }
 
@@ -326,13 +318,13 @@ class Builder {
     if (e.other_owner != kNoText) out_.deletes.add(e.other_owner, {i, kNone});
   }
 
-  void add_permit_call(Index i, const Fact& e, const Event& said) {
+  void add_permit_call(Index i, const Fact& e) {
     if (e.process == kNoText) return;
-    permit_calls_[{e.process, said.call}] = out_.permit_calls.size();
+    permit_calls_[{e.process, e->call}] = out_.permit_calls.size();
     PermitCall call{.asked = i};
     const auto& names = out_.facts.names;  // sorted
-    for (std::int64_t slot = 0; slot < said.count; ++slot) {
-      const auto name = said.name + '#' + std::to_string(slot);
+    for (std::int64_t slot = 0; slot < e->count; ++slot) {
+      const auto name = e->name + '#' + std::to_string(slot);
       const auto found = std::lower_bound(names.begin(), names.end(), name);
       if (found == names.end() || *found != name) continue;
       call.slots.push_back(static_cast<Id>(found - names.begin()));
@@ -344,12 +336,12 @@ class Builder {
   void add_reply(Index i, const Fact& e) {
     out_.replies[e.command] = i;
     out_.all_replies.push_back(i);
-    if (asks_for_lock(e) && e.outcome == Outcome::done && e.matched != 1 &&
+    if (asks_for_lock(e) && e.outcome == Outcome::done && e->matched != 1 &&
         e.owner != kNoText && out_.owner_of_lock_id(e) == e.owner) {
       out_.unrecognised.push_back(i);
     }
-    if (leaves_lock(e) && e.matched > 0 && e.outcome == Outcome::done) {
-      claims_.push_back({e.order, i});
+    if (leaves_lock(e) && e->matched > 0 && e.outcome == Outcome::done) {
+      claims_.push_back({e->order, i});
     }
   }
 
@@ -359,9 +351,9 @@ class Builder {
 
   void set_over(SessionDigest& s) {
     if (s.granted == kNone) return;
-    auto deadline = out_.fact(s.granted).deadline_ns;
+    auto deadline = out_.fact(s.granted)->deadline_ns;
     for (const Index e : out_.extended.of(s.id)) {
-      deadline = std::max(deadline, out_.fact(e).deadline_ns);
+      deadline = std::max(deadline, out_.fact(e)->deadline_ns);
     }
     s.over_ns = std::min(deadline, s.answers.first_no_ns);
     for (const Index end : {s.notified, s.release, process_of(s.process).crash}) {
@@ -428,20 +420,22 @@ class Builder {
   }
 
   /// By process: the commands that took a worker, from the sending to the reply. A change stream
-  /// and the creation of the index take none.
+  /// and the creation of the index take none, and their answers say likewise whether servers answer:
+  /// they last no time here.
   std::vector<std::vector<Span>> commands_by_process() {
     std::vector<std::vector<Span>> all(out_.process_of.size());
     Id last = kNoCommand;
     for (const Index i : out_.all_sends) {
       const Fact& send = fact(i);
       if (std::exchange(last, send.command) == send.command) continue;
-      if (send.verb == Verb::stream || send.verb == Verb::index) continue;
       if (delayed_[send.process].workers == 0) continue;
       const Index reply = out_.replies[send.command];
       const auto died = std::min(process(send).alive_until, out_.history->back().at_ns);
       const auto to = reply == kNone ? died : fact(reply).at_ns;
       const bool heard = reply != kNone && fact(reply).outcome != Outcome::unknown;
-      all[send.process].push_back({send.at_ns, to, heard ? Excuse::congestion : Excuse::slow});
+      const bool takes_one = send.verb != Verb::stream && send.verb != Verb::index;
+      all[send.process].push_back(
+          {takes_one ? send.at_ns : to, to, heard ? Excuse::congestion : Excuse::slow});
     }
     return all;
   }
@@ -458,9 +452,10 @@ class Builder {
     std::vector<Step> steps;
     for (const Span& one : commands) {
       const bool heard = one.why == Excuse::congestion;
-      if (!heard && !out_.explained(p, one.to)) continue;
-      steps.push_back({one.from, 1, heard});
-      steps.push_back({one.to, -1, heard});
+      const bool takes_one = one.from < one.to;
+      if (!heard && takes_one && !out_.explained(p, one.to)) continue;
+      if (takes_one) steps.push_back({one.from, 1, heard});
+      steps.push_back({one.to, takes_one ? -1 : 0, heard});
     }
     std::stable_sort(steps.begin(), steps.end(),
                      [](const Step& a, const Step& b) { return a.at < b.at; });
@@ -470,7 +465,7 @@ class Builder {
     bool taken = false;
     for (const Step& step : steps) {
       under_way += step.change;
-      if (step.change < 0) unheard = step.heard ? 0 : std::min(unheard + 1, workers);
+      if (step.change <= 0) unheard = step.heard ? 0 : std::min(unheard + 1, workers);
       const bool now = under_way >= (unheard < workers ? workers : 1);
       if (now && !taken) congested.push_back({step.at, kNever, Excuse::congestion});
       if (!now && taken) congested.back().to = step.at;
@@ -509,10 +504,8 @@ bool Digest::explained(const ProcessDigest& p, std::int64_t end_ns) const {
   return p.delays[static_cast<std::size_t>(Needs::servers)].meet(before) || p.links.meet(before);
 }
 
-Digest digest(const History& history) { return digest(history, facts(history)); }
-
-Digest digest(const History& history, Facts facts) {
-  Builder builder(history, std::move(facts));
+Digest digest(const History& history) {
+  Builder builder(history);
   for (Index i = 0; i < history.size(); ++i) builder.add(i, builder.fact(i));
   return builder.finish();
 }

@@ -5,12 +5,11 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "model/containers/many.hpp"
+#include "model/containers/grouped.hpp"
 #include "model/containers/spans.hpp"
 #include "model/history/facts.hpp"
 #include "model/history/history.hpp"
@@ -67,7 +66,7 @@ struct SessionDigest {
   /// deadline, was notified, released or killed. No verdict rests on it.
   std::int64_t over_ns = kNever;
   Answers answers;  ///< what `held()` said
-  Asked asked;      ///< set if `ask` is known
+  Fact asked;       ///< that of `ask`, if it is known
 };
 
 /// One call for a permit.
@@ -136,14 +135,13 @@ struct Digest {
   const History* history = nullptr;
   Facts facts;
   bool of_a_document = false;  ///< the lock is a published one, which promises less
-  Many<SessionDigest> sessions;  ///< by process and number, in their order: by id
+  std::vector<SessionDigest> sessions;  ///< by process and number, in their order: by id
   std::map<std::string, ProcessDigest> processes;
   std::vector<ProcessDigest*> process_of;            ///< by id; null: none of its own
-  std::map<std::string, std::vector<Change>> truth;  ///< by lock name
-  std::vector<std::vector<Change>*> truth_of;        ///< by id of the name; null: no change
-  /// By lock name, in the server's order. A put of the same owner after a deletion (an attempt that
+  std::vector<std::vector<Change>> truth;  ///< by id of the lock's name
+  /// Likewise, in the server's order. A put of the same owner after a deletion (an attempt that
   /// executed late) starts another.
-  std::map<std::string, std::vector<Tenure>> tenures;
+  std::vector<std::vector<Tenure>> tenures;
   std::vector<PermitCall> permit_calls;              ///< in the order of their begin
   std::vector<bool> is_slot;  ///< by id of the name: of a semaphore for which there were calls
   std::vector<AllCall> all_calls;  ///< in the order of their begin
@@ -152,11 +150,11 @@ struct Digest {
   std::vector<bool> is_joint;  ///< by id of the name: calls wanted it and others at once
   /// By id of the name: the entries that joined its queue or left it, in the server's order.
   std::vector<std::vector<Index>> places;
-  Many<Index> stored;                         ///< accepted writes, in the server's order
-  Many<Index> writes;                         ///< as their processes saw them
-  Many<SendDigest> writers;                   ///< by lockId: the send of that write
-  Many<Index> replies;                        ///< by command: the last one
-  Many<Index> all_sends, all_replies;         ///< in their order
+  std::vector<Index> stored;                         ///< accepted writes, in the server's order
+  std::vector<Index> writes;                         ///< as their processes saw them
+  std::vector<SendDigest> writers;                   ///< by lockId: the send of that write
+  std::vector<Index> replies;                        ///< by command: the last one
+  std::vector<Index> all_sends, all_replies;         ///< in their order
   std::vector<Index> looks;  ///< the sendings of those, in their order
   /// Replies that show their own owner in the document, but do not say that it won.
   std::vector<Index> unrecognised;
@@ -185,21 +183,11 @@ struct Digest {
     return std::string(facts.processes[id]);
   }
   [[nodiscard]] std::string name(Id id) const { return std::string(facts.names[id]); }
-  [[nodiscard]] std::span<const Change> changes_of(Id of_name) const {
-    const auto* changes = truth_of[of_name];
-    return changes == nullptr ? std::span<const Change>() : std::span<const Change>(*changes);
-  }
   /// The reply to a delete, or to a release that passes on, which says that it made this change;
   /// or kNone.
   [[nodiscard]] Index claim(Index change) const { return fact(change).claimed_by; }
-  /// REQUIRES: it is a put.
-  [[nodiscard]] const Dates& dates(const Fact& e) const { return facts.documents[e.place_beside]; }
-  [[nodiscard]] const Asked& asked(const PermitCall& call) const {
-    return facts.asks[fact(call.asked).place_beside];
-  }
-  [[nodiscard]] const Asked& asked(const AllCall& call) const {
-    return facts.asks[fact(call.asked.front()).place_beside];
-  }
+  [[nodiscard]] const Fact& asked(const PermitCall& call) const { return fact(call.asked); }
+  [[nodiscard]] const Fact& asked(const AllCall& call) const { return fact(call.asked.front()); }
   [[nodiscard]] const SessionDigest& session_of(const Fact& e) const {
     return sessions[e.session];
   }
@@ -230,8 +218,7 @@ struct Digest {
   }
 };
 
-/// `history` must outlive the digest; `facts` are its own.
-[[nodiscard]] Digest digest(const History& history, Facts facts);
+/// `history` must outlive the digest.
 [[nodiscard]] Digest digest(const History& history);
 
 }  // namespace leasehold::model

@@ -42,14 +42,6 @@ TEST(Facts, TextsHaveOneNumberExactlyIfTheyAreEqual) {
   }
 }
 
-TEST(Facts, OutliveTheEventsThatTheyWereMadeOf) {
-  Numbering numbering(0);
-  const std::vector<std::string> names{"short", std::string(40, 'a'), std::string(20'000, 'b')};
-  for (const auto& name : names) numbering.add(send("p", 1, name));
-  const Facts all = numbering.finish();
-  for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(all.names[all.all[i].name], names[i]);
-}
-
 TEST(Facts, SessionsAreNumberedInTheOrderOfTheirProcessAndNumber) {
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
   History history;
@@ -70,36 +62,6 @@ TEST(Facts, SessionsAreNumberedInTheOrderOfTheirProcessAndNumber) {
   EXPECT_EQ(all.processes[all.sessions.front().process], "a");
   EXPECT_EQ(all.sessions.front().number, -7);
   EXPECT_EQ(all.sessions.back().number, kMost);
-}
-
-TEST(Facts, AnEventWithAFieldThatItsKindHasNotIsStray) {
-  History history{send("p", 1, "lock"), send("p", 2, "lock")};
-  history[1].token = 5;
-  const Facts all = facts(history);
-  EXPECT_FALSE(all.all[0].stray);
-  EXPECT_TRUE(all.all[1].stray);
-}
-
-TEST(Facts, WhatFewKindsHaveStandsBeside) {
-  History history;
-  for (const Kind kind : {Kind::ask, Kind::put, Kind::held, Kind::held, Kind::put, Kind::ask}) {
-    Event e = as_kind(kind, send("p" + std::to_string(history.size()), 1, "lock"));
-    const auto number = static_cast<std::int64_t>(history.size());
-    if (kind == Kind::ask) e.expiry_ms = number;
-    if (kind == Kind::put) e.expires_at_ms = number;
-    if (kind == Kind::held) e.count = number;
-    history.push_back(std::move(e));
-  }
-  const Facts all = facts(history);
-  for (std::size_t i = 0; i < history.size(); ++i) {
-    const Id beside = all.all[i].place_beside;
-    const auto kind = history[i].kind;
-    EXPECT_EQ(kind == Kind::ask   ? all.asks[beside].expiry_ms
-              : kind == Kind::put ? all.documents[beside].expires_at_ms
-                                  : all.answered[beside],
-              static_cast<std::int64_t>(i));
-  }
-  EXPECT_EQ(all.processes[all.asks[1].process], "p5");
 }
 
 TEST(MergedSpans, MeetWhatOneOfThemMeets) {

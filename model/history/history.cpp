@@ -89,7 +89,6 @@ Json to_value(Field field, std::int64_t value) {
 Json to_value(Field, std::uint64_t value) { return std::to_string(value); }
 Json to_value(Field, bool value) { return value; }
 Json to_value(Field, const std::string& value) { return value; }
-Json to_value(Field, const RareText& value) { return value.str(); }
 
 void from_value(Field field, const Json& json, std::int64_t& value) {
   value =
@@ -100,7 +99,6 @@ void from_value(Field, const Json& json, std::uint64_t& value) {
 }
 void from_value(Field, const Json& json, bool& value) { json.get_to(value); }
 void from_value(Field, const Json& json, std::string& value) { json.get_to(value); }
-void from_value(Field, const Json& json, RareText& value) { value = json.get<std::string>(); }
 
 bool has_field(Kind kind, const std::string& name) {
   for (const Field field : about(kind).fields) {
@@ -117,28 +115,9 @@ void require_known(const Json& line, Kind kind) {
   }
 }
 
-bool is_default(const std::string& value) { return value.empty(); }
-bool is_default(const RareText& value) { return value.empty(); }
-template <typename Number>
-bool is_default(Number value) {
-  return value == Number{};
-}
-
-std::uint64_t zero_if_default(const std::string& value) { return value.size(); }
-std::uint64_t zero_if_default(const RareText& value) { return value.empty() ? 0 : 1; }
-template <typename Number>
-std::uint64_t zero_if_default(Number value) {
-  return static_cast<std::uint64_t>(value);
-}
-
-template <std::size_t kind>
-bool has_stray_field_as(const Event& event) {
-  constexpr FieldSet kOwn = about_kinds::kAll[kind].fields;
-  std::uint64_t stray = 0;
-  each_field(event, [&](Field field, const auto& value) {
-    if (!kOwn.contains(field)) stray |= zero_if_default(value);
-  });
-  return stray != 0;
+template <typename T>
+bool is_default(const T& value) {
+  return value == T{};
 }
 
 }  // namespace
@@ -149,14 +128,6 @@ FieldSet fields_set(const Event& event) {
     if (!is_default(value)) set.insert(field);
   });
   return set;
-}
-
-bool has_stray_field(const Event& event) {
-  // One function for each kind, so that its fields are known at compile time.
-  static constexpr auto kOfKind = []<std::size_t... kind>(std::index_sequence<kind...>) {
-    return std::array{&has_stray_field_as<kind>...};
-  }(std::make_index_sequence<about_kinds::kAll.size()>());
-  return kOfKind[static_cast<std::size_t>(event.kind)](event);
 }
 
 FieldType type_of(const AboutField& field) {
@@ -190,9 +161,6 @@ std::string valid_utf8(const std::string& text) {
 void make_valid_utf8(Event& event) {
   each_field(event, []<typename T>(Field, T& value) {
     if constexpr (std::is_same_v<T, std::string>) value = valid_utf8(value);
-    if constexpr (std::is_same_v<T, RareText>) {
-      if (!value.empty()) value = valid_utf8(value.str());
-    }
   });
 }
 
@@ -252,7 +220,7 @@ bool asks_for_lock(const Event& event) {
 bool leaves_lock(const Event& event) { return event.verb == "delete" || event.verb == "pass-on"; }
 
 std::string describe_exit(const Event& event) {
-  const auto& victim = event.process.empty() ? event.victim.str() : event.process;
+  const auto& victim = event.process.empty() ? event.victim : event.process;
   if (event.outcome == "did not end") return victim + " was stopped and did not end";
   const auto how = event.signal != 0
                        ? event.outcome + " by signal " + std::to_string(event.signal)
@@ -271,7 +239,7 @@ std::string harness_failure(const History& history) {
     return e.kind == Kind::exit && !died_of_itself(e);
   });
   if (exit == history.end()) return "";
-  return describe_exit(*exit) + (exit->message.empty() ? "" : ":\n" + exit->message.str());
+  return describe_exit(*exit) + (exit->message.empty() ? "" : ":\n" + exit->message);
 }
 
 std::string owner_of(const std::string& lock_id) { return lock_id.substr(0, lock_id.find('.')); }

@@ -23,9 +23,6 @@ inline constexpr const char* kMachine = "machine";
 /// Those that are not at their default.
 [[nodiscard]] FieldSet fields_set(const Event& event);
 
-/// Whether one of them is a field that its kind has not.
-[[nodiscard]] bool has_stray_field(const Event& event);
-
 /// How a field stands in the JSON.
 enum class FieldType : std::uint8_t { text, number, digits, flag };
 [[nodiscard]] FieldType type_of(const AboutField& field);

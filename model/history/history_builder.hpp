@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/containers/spans.hpp"
 #include "model/history/history.hpp"
 
 namespace leasehold::model {
@@ -14,64 +15,55 @@ namespace leasehold::model {
 /// with all the events that a real one leaves behind. Leases are 1,000 ms, margin 500 ms, drift 0.
 class HistoryBuilder {
  public:
-  HistoryBuilder() {
-    Event e = event(0, Kind::run, "");
-    e.lock = "test";
-    add(e);
-  }
+  HistoryBuilder() { add(0, {.kind = Kind::run, .lock = "test"}); }
 
+  /// Something about a process.
+  HistoryBuilder& of(Kind kind, int at, const std::string& process) {
+    return add(at, {.kind = kind, .process = process});
+  }
   HistoryBuilder& start(int at, const std::string& process) {
-    return add(event(at, Kind::start, process));
+    return of(Kind::start, at, process);
   }
   HistoryBuilder& crash(int at, const std::string& process) {
-    return add(event(at, Kind::crash, process));
+    return of(Kind::crash, at, process);
   }
   HistoryBuilder& pause(int at, const std::string& process) {
-    return add(event(at, Kind::pause, process));
+    return of(Kind::pause, at, process);
   }
   HistoryBuilder& resume(int at, const std::string& process) {
-    return add(event(at, Kind::resume, process));
+    return of(Kind::resume, at, process);
   }
   HistoryBuilder& fault(int at, const std::string& what, const std::string& outcome = "",
                         const std::string& victim = "") {
-    Event e = event(at, Kind::fault, "");
-    e.fault = what;
-    e.victim = victim;
-    e.begins = outcome == "begins";
-    e.ends = outcome == "ends";
-    return add(e);
+    return add(at, {.kind = Kind::fault,
+                    .victim = victim,
+                    .fault = what,
+                    .begins = outcome == "begins",
+                    .ends = outcome == "ends"});
+  }
+  /// One that lasts, of the links of this process.
+  HistoryBuilder& cut(int from, int to, const std::string& process) {
+    return fault(from, "cut-link", "begins", process).fault(to, "cut-link", "ends", process);
   }
 
   /// The machine, or a member, did not run.
   HistoryBuilder& stall(int from, int at, const std::string& name = kMachine) {
-    Event e = event(at, Kind::stall, "");
-    e.victim = name;
-    e.from_ns = from * kMillion;
-    return add(e);
+    return add(at, {.kind = Kind::stall, .victim = name, .from_ns = from * kMs});
   }
 
   /// The process itself did not run.
   HistoryBuilder& dawdles(int from, int at, const std::string& process) {
-    Event e = event(at, Kind::stall, process);
-    e.from_ns = from * kMillion;
-    return add(e);
+    return add(at, {.kind = Kind::stall, .process = process, .from_ns = from * kMs});
   }
   /// Servers or links gave it no answer.
   HistoryBuilder& slow(int from, int at, const std::string& process) {
-    dawdles(from, at, process);
-    history_.back().kind = Kind::slow;
-    return *this;
+    return add(at, {.kind = Kind::slow, .process = process, .from_ns = from * kMs});
   }
 
   /// The process says that all its workers are taken.
   HistoryBuilder& congestion(int from, int to, const std::string& process) {
-    for (const bool begins : {true, false}) {
-      Event e = event(begins ? from : to, Kind::congestion, process);
-      e.begins = begins;
-      e.ends = !begins;
-      add(e);
-    }
-    return *this;
+    add(from, {.kind = Kind::congestion, .process = process, .begins = true});
+    return add(to, {.kind = Kind::congestion, .process = process, .ends = true});
   }
   /// Its only worker was taken by a look, which was answered.
   HistoryBuilder& busy(int from, int to, const std::string& process) {
@@ -82,9 +74,7 @@ class HistoryBuilder {
   }
 
   HistoryBuilder& no_majority(int from, int at) {
-    Event e = event(at, Kind::no_majority, "");
-    e.from_ns = from * kMillion;
-    return add(e);
+    return add(at, {.kind = Kind::no_majority, .from_ns = from * kMs});
   }
 
   /// A world in which nothing is ever late, and the TTL monitor comes every second.
@@ -95,15 +85,16 @@ class HistoryBuilder {
 
   HistoryBuilder& ask(int at, const std::string& process, int session, int until = -1,
                       bool healed = false) {
-    Event e = event(at, Kind::ask, process, session);
-    e.single_attempt = until == 0;
-    e.give_up_ns = std::max(until, 0) * kMillion;
-    e.expiry_ms = 1'000;
-    e.clock_margin_ms = 500;
-    e.longest_pause_ms = 50;
-    e.operation_timeout_ms = 300;
-    e.healed = healed;
-    return add(e);
+    return add(at, {.kind = Kind::ask,
+                    .process = process,
+                    .session = session,
+                    .give_up_ns = std::max(until, 0) * kMs,
+                    .single_attempt = until == 0,
+                    .healed = healed,
+                    .expiry_ms = 1'000,
+                    .clock_margin_ms = 500,
+                    .longest_pause_ms = 50,
+                    .operation_timeout_ms = 300});
   }
 
   /// An attempt from `at` to `back`, which wins with the write at `order`.
@@ -138,7 +129,10 @@ class HistoryBuilder {
     change(history_.back());
     return *this;
   }
-  HistoryBuilder& also(const Event& e) { return add(e); }
+  HistoryBuilder& also(const Event& e) {
+    history_.push_back(e);
+    return *this;
+  }
   /// The event `back` places before the end.
   Event& before(std::size_t back) { return history_[history_.size() - back]; }
   [[nodiscard]] std::string last_lock_id(const std::string& process, int session) const {
@@ -164,21 +158,15 @@ class HistoryBuilder {
   }
 
   HistoryBuilder& look(int at, int back, const std::string& process) {
-    Event e = event(at, Kind::send, process);
-    e.command = ++command_;
-    e.verb = "look";
-    e.name.clear();
-    add(e);
+    sends(at, process, "look");
     return reply(back, process, 0, 0);
   }
 
   /// A step of the change stream is sent.
   HistoryBuilder& reads(int at, const std::string& process) {
-    Event e = event(at, Kind::send, process);
-    e.command = steps_[process] = ++command_;
-    e.verb = "stream";
-    e.name.clear();
-    return add(e);
+    sends(at, process, "stream");
+    steps_[process] = command_;
+    return *this;
   }
   /// It is answered, with all up to `order`, and the next one is sent; of a process that reads.
   HistoryBuilder& hears(int at, const std::string& process, std::int64_t order = 0) {
@@ -187,11 +175,7 @@ class HistoryBuilder {
   }
   /// Likewise, and the next one is not sent.
   HistoryBuilder& stops_reading(int at, const std::string& process, std::int64_t order = 0) {
-    Event e = event(at, Kind::reply, process);
-    e.command = steps_.at(process);
-    e.outcome = "done";
-    e.order = order;
-    return add(e);
+    return reply(at, process, order, 0).with([&](Event& e) { e.command = steps_.at(process); });
   }
 
   HistoryBuilder& extend(int at, int back, const std::string& process, int session,
@@ -199,11 +183,12 @@ class HistoryBuilder {
     const auto id = send(at, process, session, "extend");
     put(at, id, order);
     reply(back, process, order, 1);
-    Event e = event(back, Kind::extended, process, session);
-    e.lock_id = id;
-    e.sent_ns = at * kMillion;
-    e.deadline_ns = (at + 1'000) * kMillion;
-    return add(e);
+    return add(back, {.kind = Kind::extended,
+                      .process = process,
+                      .session = session,
+                      .lock_id = id,
+                      .sent_ns = at * kMs,
+                      .deadline_ns = (at + 1'000) * kMs});
   }
 
   /// It does not find its document, as far as a member knew at `order`.
@@ -215,9 +200,7 @@ class HistoryBuilder {
 
   HistoryBuilder& lose(int at, const std::string& process, int session,
                        const std::string& why = "deadline") {
-    Event e = event(at, Kind::lost, process, session);
-    e.outcome = why;
-    return add(e);
+    return says(at, Kind::lost, process, session, why);
   }
 
   /// `held()` said yes from `first` to `last`.
@@ -229,48 +212,33 @@ class HistoryBuilder {
     return answer(back, {at, back}, process, session, "no");
   }
   HistoryBuilder& notified(int at, const std::string& process, int session) {
-    return add(event(at, Kind::notified, process, session));
+    return says(at, Kind::notified, process, session);
   }
 
   /// A release from `at` to `back`; its delete takes the document at `order`, or nothing if 0.
   HistoryBuilder& release(int at, int back, const std::string& process, int session,
                           std::int64_t order) {
-    add(event(at, Kind::release, process, session));
+    says(at, Kind::release, process, session);
     clean_up(at, back, process, session, order);
-    Event e = event(back, Kind::released, process, session);
-    e.outcome = order != 0 ? "released" : "not_owner";
-    return add(e);
+    return says(back, Kind::released, process, session, order != 0 ? "released" : "not_owner");
   }
 
   /// The same delete, without a call that asks for it.
   HistoryBuilder& clean_up(int at, int back, const std::string& process, int session,
                            std::int64_t order) {
-    Event s = event(at, Kind::send, process);
-    s.command = ++command_;
-    s.verb = "delete";
-    s.owner = owner(process, session);
-    add(s);
-    if (order != 0) gone(at, order);
-    Event r = event(back, Kind::reply, process);
-    r.command = command_;
-    r.verb = "delete";
-    r.owner = s.owner;
-    r.outcome = "done";
-    r.matched = order != 0 ? 1 : 0;
-    r.order = order;
-    return add(r);
+    return removes(at, back, process, session, "delete", order, [&] {
+      if (order != 0) gone(at, order);
+    });
   }
 
   /// A release from `at` to `back` that gives the lock to another session of the process.
   HistoryBuilder& hand_over(int at, int back, const std::string& process, int from, int to,
                             std::int64_t order) {
-    add(event(at, Kind::release, process, from));
+    says(at, Kind::release, process, from);
     const auto id = send(at, process, to, "hand-over", owner(process, from));
     put(at, id, order);
     reply(back, process, order, 1);
-    Event e = event(back, Kind::released, process, from);
-    e.outcome = "released";
-    add(e);
+    says(back, Kind::released, process, from, "released");
     return granted(at, back, process, to, id, order);
   }
 
@@ -296,9 +264,9 @@ class HistoryBuilder {
   HistoryBuilder& granted_by_news(int heard, const std::string& process, int session,
                                   std::int64_t order) {
     const auto [id, sent] = attempts_.at(owner(process, session));
-    granted(sent, heard, process, session, id, order);
-    history_.back().verb = "pass-on";
-    return *this;
+    return granted(sent, heard, process, session, id, order).with([](Event& e) {
+      e.verb = "pass-on";
+    });
   }
 
   /// It was refused, and joins the lock's queue by that; its entry is good until then.
@@ -317,16 +285,12 @@ class HistoryBuilder {
   }
 
   HistoryBuilder& gone(int at, std::int64_t order) {
-    Event e = event(at, Kind::gone, "");
-    e.order = order;
     document_ = {};
-    return add(e);
+    return add(at, {.kind = Kind::gone, .order = order});
   }
 
   HistoryBuilder& ended(int at, const std::string& process, int session, const std::string& why) {
-    Event e = event(at, Kind::ended, process, session);
-    e.outcome = why;
-    return add(e);
+    return says(at, Kind::ended, process, session, why);
   }
 
   /// The lock of all that follows.
@@ -337,58 +301,54 @@ class HistoryBuilder {
   /// A user calls this, and waits until `until`; of a handle that of `session`.
   HistoryBuilder& calls(int at, const std::string& process, const std::string& verb, int until,
                         int session = 0) {
-    Event e = event(at, Kind::call, process, session);
-    e.call = ++call_;
-    e.verb = verb;
-    e.give_up_ns = until * kMillion;
-    e.single_attempt = verb == "try_acquire" && until == at + 300;
-    return add(e);
+    return add(at, {.kind = Kind::call,
+                    .process = process,
+                    .session = session,
+                    .call = ++call_,
+                    .give_up_ns = until * kMs,
+                    .single_attempt = verb == "try_acquire" && until == at + 300,
+                    .verb = verb});
   }
   /// The last call returns: with the handle of `session` and this token, or with a promise until
   /// `until`.
   HistoryBuilder& returns(int at, const std::string& process, const std::string& outcome,
                           int session = 0, std::int64_t token = 0, int until = 0) {
-    Event e = event(at, Kind::returned, process, session);
-    e.call = call_;
-    e.outcome = outcome;
-    e.token = token;
-    e.deadline_ns = until * kMillion;
-    return add(e);
+    return add(at, {.kind = Kind::returned,
+                    .process = process,
+                    .session = session,
+                    .call = call_,
+                    .token = token,
+                    .deadline_ns = until * kMs,
+                    .outcome = outcome});
   }
   /// The answers before came with one of `remaining()`: that it is held until then.
   HistoryBuilder& until(int deadline) {
-    history_.back().deadline_ns = deadline * kMillion;
+    history_.back().deadline_ns = deadline * kMs;
     return *this;
   }
   /// A call for one of `permits` of the semaphore `name`, until `until` (0: it does not wait).
   HistoryBuilder& asks_permit(int at, const std::string& process, int call, int permits,
                               int until, const std::string& name = "s", bool healed = false) {
-    Event e = event(at, Kind::permit, process);
-    e.call = call;
-    e.name = name;
-    e.count = permits;
-    e.single_attempt = until == 0;
-    e.give_up_ns = until * kMillion;
-    e.expiry_ms = 1'000;
-    e.longest_pause_ms = 50;
-    e.operation_timeout_ms = 300;
-    e.healed = healed;
-    return add(e);
+    return add(at, {.kind = Kind::permit,
+                    .process = process,
+                    .call = call,
+                    .name = name,
+                    .give_up_ns = until * kMs,
+                    .single_attempt = until == 0,
+                    .count = permits,
+                    .healed = healed,
+                    .expiry_ms = 1'000,
+                    .longest_pause_ms = 50,
+                    .operation_timeout_ms = 300});
   }
   /// Its answer: a slot's lock, or the reason.
   HistoryBuilder& gets_permit(int at, const std::string& process, int call,
                               const std::string& slot) {
-    Event e = event(at, Kind::permit_end, process);
-    e.call = call;
-    e.name = slot;
-    e.outcome = "granted";
-    return add(e);
+    return ends_call(at, Kind::permit_end, process, call, slot, "granted");
   }
   HistoryBuilder& gets_no_permit(int at, const std::string& process, int call,
                                  const std::string& reason, const std::string& name = "s") {
-    gets_permit(at, process, call, name);
-    history_.back().outcome = reason;
-    return *this;
+    return ends_call(at, Kind::permit_end, process, call, name, reason);
   }
 
   /// A call for these locks at once, until `until` (0: it does not wait).
@@ -406,42 +366,94 @@ class HistoryBuilder {
                            const std::vector<std::string>& names,
                            const std::vector<std::int64_t>& tokens) {
     for (std::size_t i = 0; i < names.size(); ++i) {
-      gets_permit(at, process, call, names[i]);
-      history_.back().kind = Kind::all_end;
+      ends_call(at, Kind::all_end, process, call, names[i], "granted");
       history_.back().token = tokens[i];
     }
     return *this;
   }
   HistoryBuilder& gets_not_all(int at, const std::string& process, int call,
                                const std::vector<std::string>& names, const std::string& reason) {
-    for (const auto& name : names) {
-      gets_no_permit(at, process, call, reason, name);
-      history_.back().kind = Kind::all_end;
-    }
+    for (const auto& name : names) ends_call(at, Kind::all_end, process, call, name, reason);
     return *this;
   }
 
   HistoryBuilder& write(int at, int back, const std::string& process, int session,
                         const std::string& outcome, std::int64_t order = 0) {
-    Event e = event(back, Kind::write, process, session);
-    e.write_number = ++write_;
-    e.sent_ns = at * kMillion;
-    e.outcome = outcome;
-    add(e);
+    wrote(at, back, process, session, ++write_, 0, outcome);
     if (outcome != "accepted") return *this;
-    Event s = event(back, Kind::stored, process);
-    s.write_number = write_;
-    s.owner = owner(process, session);
-    s.order = order;
-    return add(s);
+    return stored(back, process, write_, order).with([&](Event& e) {
+      e.owner = owner(process, session);
+    });
   }
 
+  // What is known of a lock of other people: what its workers say, and its documents.
+
+  HistoryBuilder& asks(int at, const std::string& process, int session, int timeout = 10'000) {
+    ask(at, process, session, timeout == 0 ? 0 : at + timeout);
+    history_.back().clock_margin_ms = apart_ms_;
+    return *this;
+  }
+  /// By how much faults put the members' clocks apart, as the calls from here on say.
+  HistoryBuilder& apart(int clocks_ms) {
+    apart_ms_ = clocks_ms;
+    return *this;
+  }
+  HistoryBuilder& granted(int at, const std::string& process, int session, int token,
+                          int relies_until = 0) {
+    return says(at, Kind::granted, process, session).with([&](Event& e) {
+      e.token = token;
+      e.deadline_ns = relies_until * kMs;
+    });
+  }
+  HistoryBuilder& got(int asked, int at, const std::string& process, int session, int token) {
+    return asks(asked, process, session).granted(at, process, session, token);
+  }
+  /// Reported at `said` at the earliest.
+  HistoryBuilder& lost(int said, int heard, const std::string& process, int session) {
+    return notified(heard, process, session).with([&](Event& e) { e.sent_ns = said * kMs; });
+  }
+  HistoryBuilder& released(int asked, int answered, const std::string& process, int session,
+                           const std::string& outcome = "released") {
+    says(asked, Kind::release, process, session);
+    return says(answered, Kind::released, process, session, outcome);
+  }
+  HistoryBuilder& wrote(int sent, int answered, const std::string& process, int session,
+                        std::int64_t number, std::int64_t token, const std::string& outcome) {
+    return says(answered, Kind::write, process, session, outcome).with([&](Event& e) {
+      e.write_number = number;
+      e.token = token;
+      e.sent_ns = sent * kMs;
+    });
+  }
+  HistoryBuilder& stored(int at, const std::string& process, std::int64_t number,
+                         std::int64_t order) {
+    return add(at, {.kind = Kind::stored,
+                    .process = process,
+                    .write_number = number,
+                    .order = order});
+  }
+  /// A document's write, made from `from` to `at`, on a date in ms: `at`, or `date`.
+  HistoryBuilder& put(int from, int at, const std::string& owner, int expires = 0, int date = 0) {
+    freed(from, at, owner, date);
+    history_.back().kind = Kind::put;
+    history_.back().expires_at_ms = expires;
+    return *this;
+  }
+  HistoryBuilder& freed(int from, int at, const std::string& owner = "", int date = 0) {
+    return add(at, {.kind = Kind::gone,
+                    .owner = owner,
+                    .order = ++order_,
+                    .from_ns = from * kMs,
+                    .wall_ms = date == 0 ? at : date});
+  }
+  HistoryBuilder& unread(int at) { return add(at, {.kind = Kind::reread, .outcome = "unread"}); }
+
   /// The finished history; no event may follow `at`.
-  History end(int at) {
-    add(event(at - 1, Kind::heal, ""));
-    add(event(at, Kind::finish, ""));
-    sort_by_time(history_);
-    return history_;
+  [[nodiscard]] History end(int at) const {
+    HistoryBuilder all = *this;
+    all.add(at - 1, {.kind = Kind::heal}).add(at, {.kind = Kind::finish});
+    sort_by_time(all.history_);
+    return std::move(all.history_);
   }
 
   static std::string owner(const std::string& process, int session) {
@@ -449,69 +461,81 @@ class HistoryBuilder {
   }
 
  private:
-  static constexpr std::int64_t kMillion = 1'000'000;
   static constexpr std::int64_t kEpoch_ms = 1'700'000'000'000;  ///< what servers' clocks show at 0
 
-  [[nodiscard]] Event event(int at, Kind kind, const std::string& process,
-                            int session = 0) const {
-    Event e;
-    e.at_ns = at * kMillion;
-    e.kind = kind;
-    e.process = process;
-    e.session = session;
-    if (about(kind).fields.contains(field(&Event::name))) e.name = name_;
-    return e;
+  /// It has the lock's name if its kind has a name, and it has none of its own.
+  HistoryBuilder& add(int at, Event e) {
+    e.at_ns = at * kMs;
+    if (e.name.empty() && about(e.kind).fields.contains(field(&Event::name))) e.name = name_;
+    return also(e);
+  }
+  /// About a session.
+  HistoryBuilder& says(int at, Kind kind, const std::string& process, int session,
+                       const std::string& outcome = "") {
+    return add(at, {.kind = kind, .process = process, .session = session, .outcome = outcome});
+  }
+  HistoryBuilder& ends_call(int at, Kind kind, const std::string& process, int call,
+                            const std::string& name, const std::string& outcome) {
+    return add(at, {.kind = kind,
+                    .process = process,
+                    .call = call,
+                    .name = name,
+                    .outcome = outcome});
+  }
+  /// A command for no lock.
+  HistoryBuilder& sends(int at, const std::string& process, const std::string& verb) {
+    add(at, {.kind = Kind::send, .process = process, .command = ++command_, .verb = verb});
+    history_.back().name.clear();
+    return *this;
   }
 
-  HistoryBuilder& add(const Event& e) {
-    history_.push_back(e);
-    return *this;
+  /// A command by which an owner leaves, and what it does to the document.
+  template <typename Change>
+  HistoryBuilder& removes(int at, int back, const std::string& process, int session,
+                          const std::string& verb, std::int64_t order, const Change& change) {
+    const auto leaver = owner(process, session);
+    add(at, {.kind = Kind::send,
+             .process = process,
+             .command = ++command_,
+             .owner = leaver,
+             .verb = verb});
+    change();
+    return reply(back, process, order, order != 0 ? 1 : 0).with([&](Event& e) {
+      e.verb = verb;
+      e.owner = leaver;
+    });
   }
 
   /// A release by a pass-on, which writes that.
   template <typename Write>
   HistoryBuilder& leaves(int at, int back, const std::string& process, int session,
                          std::int64_t order, const Write& write) {
-    add(event(at, Kind::release, process, session));
-    Event s = event(at, Kind::send, process);
-    s.command = ++command_;
-    s.verb = "pass-on";
-    s.owner = owner(process, session);
-    add(s);
-    write();
-    Event r = event(back, Kind::reply, process);
-    r.command = s.command;
-    r.verb = "pass-on";
-    r.owner = s.owner;
-    r.outcome = "done";
-    r.matched = 1;
-    r.order = order;
-    add(r);
-    Event e = event(back, Kind::released, process, session);
-    e.outcome = "released";
-    return add(e);
+    says(at, Kind::release, process, session);
+    removes(at, back, process, session, "pass-on", order, write);
+    return says(back, Kind::released, process, session, "released");
   }
 
   HistoryBuilder& answer(int at, std::pair<int, int> span, const std::string& process, int session,
                          const std::string& said) {
-    Event e = event(at, Kind::held, process, session);
+    Event e{.kind = Kind::held, .process = process, .session = session};
     e.outcome = said;
     e.count = 5;
     const auto [first, second] = span;
-    (said == "yes" ? e.first_answered_ns : e.first_asked_ns) = first * kMillion;
-    (said == "yes" ? e.last_asked_ns : e.first_answered_ns) = second * kMillion;
-    return add(e);
+    (said == "yes" ? e.first_answered_ns : e.first_asked_ns) = first * kMs;
+    (said == "yes" ? e.last_asked_ns : e.first_answered_ns) = second * kMs;
+    return add(at, e);
   }
 
   HistoryBuilder& granted(int at, int back, const std::string& process, int session,
                           const std::string& id, std::int64_t order) {
-    Event e = event(back, Kind::granted, process, session);
-    e.owner = owner_of(id);
-    e.lock_id = id;
-    e.token = order;
-    e.sent_ns = at * kMillion;
-    e.deadline_ns = (at + 1'000) * kMillion;
-    return add(e);
+    return add(back, {.kind = Kind::granted,
+                      .process = process,
+                      .session = session,
+                      .owner = owner_of(id),
+                      .lock_id = id,
+                      .token = order,
+                      .sent_ns = at * kMs,
+                      .deadline_ns = (at + 1'000) * kMs});
   }
 
   std::string attempt_wins(int at, int back, const std::string& process, int session,
@@ -524,29 +548,31 @@ class HistoryBuilder {
 
   std::string send(int at, const std::string& process, int session, const std::string& what,
                    const std::string& giver = "") {
-    Event e = event(at, Kind::send, process, session);
-    e.command = ++command_;
-    e.verb = what;
-    e.owner = owner(process, session);
-    e.giver = giver;
-    e.lock_id = e.owner + ".1000." + std::to_string(command_);
-    e.observed_lock_id = std::exchange(observed_, "");
-    attempts_[e.owner] = {e.lock_id, at};
-    add(e);
-    return e.lock_id;
+    const auto sender = owner(process, session);
+    const auto id = sender + ".1000." + std::to_string(++command_);
+    attempts_[sender] = {id, at};
+    add(at, {.kind = Kind::send,
+             .process = process,
+             .session = session,
+             .command = command_,
+             .owner = sender,
+             .giver = giver,
+             .lock_id = id,
+             .observed_lock_id = std::exchange(observed_, ""),
+             .verb = what});
+    return id;
   }
 
   void put(int at, const std::string& lock_id, std::int64_t order) {
     constexpr std::int64_t kLeaseAndMargin_ms = 1'500;
-    Event e = event(at, Kind::put, "");
-    e.lock_id = lock_id;
-    e.order = order;
     const bool own = owner_of(document_.lock_id) == owner_of(lock_id);
-    e.acquired_at_ms = own ? document_.acquired_at_ms : kEpoch_ms + at;
-    e.expires_at_ms = kEpoch_ms + at + kLeaseAndMargin_ms;
-    e.stored_token = order - 1;
-    document_ = e;
-    add(e);
+    add(at, {.kind = Kind::put,
+             .lock_id = lock_id,
+             .order = order,
+             .stored_token = order - 1,
+             .acquired_at_ms = own ? document_.acquired_at_ms : kEpoch_ms + at,
+             .expires_at_ms = kEpoch_ms + at + kLeaseAndMargin_ms});
+    document_ = history_.back();
     leaves_queue(at, owner_of(lock_id), order);
   }
 
@@ -556,13 +582,13 @@ class HistoryBuilder {
   };
 
   HistoryBuilder& place(int at, const Entry& entry, std::int64_t order, std::size_t count) {
-    Event e = event(at, Kind::place, "");
-    e.lock_id = entry.lock_id;
-    e.order = order_ = order;
-    e.count = static_cast<std::int64_t>(count);
-    e.matched = static_cast<std::int64_t>(queue_.size());
-    e.expires_at_ms = kEpoch_ms + entry.good_until;
-    return add(e);
+    order_ = order;
+    return add(at, {.kind = Kind::place,
+                    .lock_id = entry.lock_id,
+                    .order = order,
+                    .expires_at_ms = kEpoch_ms + entry.good_until,
+                    .matched = static_cast<std::int64_t>(queue_.size()),
+                    .count = static_cast<std::int64_t>(count)});
   }
 
   HistoryBuilder& leaves_queue(int at, const std::string& owner, std::int64_t order) {
@@ -576,12 +602,12 @@ class HistoryBuilder {
 
   HistoryBuilder& reply(int at, const std::string& process, std::int64_t order,
                         std::int64_t matched) {
-    Event e = event(at, Kind::reply, process);
-    e.command = command_;
-    e.outcome = "done";
-    e.order = order;
-    e.matched = matched;
-    return add(e);
+    return add(at, {.kind = Kind::reply,
+                    .process = process,
+                    .command = command_,
+                    .order = order,
+                    .outcome = "done",
+                    .matched = matched});
   }
 
   std::string name_ = "lock";
@@ -590,10 +616,11 @@ class HistoryBuilder {
   std::map<std::string, std::int64_t> steps_;  ///< by process: that of its stream under way
   std::string observed_;  ///< of the next command
   std::vector<Entry> queue_;
-  std::int64_t order_ = 0;  ///< of the last change of it
+  std::int64_t order_ = 0;  ///< of the last change of it, or of a foreign document
   Event document_;        ///< the last put that no deletion followed
   std::int64_t command_ = 0, call_ = 0;
   std::int64_t write_ = 0;
+  std::int64_t apart_ms_ = 0;
 };
 
 }  // namespace leasehold::model

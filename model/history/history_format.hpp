@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "model/containers/enum_set.hpp"
-#include "model/containers/texts.hpp"
 
 /// The format of a history: an event, and two tables, what each field of it means and which fields
 /// each kind of event has. The JSON, its schema, the check of the form and the page in
@@ -66,13 +65,13 @@ struct Event {
   std::int64_t call = 0;
   std::int64_t write_number = 0;
   std::string name;
-  RareText victim;
+  std::string victim;
   std::string owner;
-  RareText giver;
-  RareText also_owner;
+  std::string giver;
+  std::string also_owner;
   std::string lock_id;
-  RareText seen_lock_id;
-  RareText observed_lock_id;
+  std::string seen_lock_id;
+  std::string observed_lock_id;
   std::int64_t token = 0;
   std::int64_t order = 0;
   std::int64_t stored_token = 0;
@@ -96,7 +95,7 @@ struct Event {
   std::int64_t signal = 0;
   std::string verb;
 
-  RareText fault;
+  std::string fault;
   bool begins = false;
   bool ends = false;
   std::int64_t amount = 0;
@@ -104,7 +103,7 @@ struct Event {
   bool healed = false;
   bool leads = false;
 
-  RareText lock;
+  std::string lock;
   bool live = false;
   std::uint64_t seed = 0;
   std::int64_t lateness_ns = 0;
@@ -121,15 +120,15 @@ struct Event {
   std::int64_t max_holding_ms = 0;
   std::int64_t holdings_in_a_row = 0;
   std::int64_t max_drift_ppm = 0;
-  RareText message;
+  std::string message;
 
   bool operator==(const Event&) const = default;
 };
 
 /// What an event may say beside its time and kind. The JSON's type follows that of the member.
 struct AboutField {
-  using Member = std::variant<std::string Event::*, RareText Event::*, std::int64_t Event::*,
-                              std::uint64_t Event::*, bool Event::*>;
+  using Member = std::variant<std::string Event::*, std::int64_t Event::*, std::uint64_t Event::*,
+                              bool Event::*>;
   Member member;
   const char* name;
   const char* meaning;

@@ -34,7 +34,7 @@ TEST(History, BytesThatAreNoUtf8AreReplacedInEveryText) {
   make_valid_utf8(e);
   EXPECT_EQ(e.process, "p\uFFFD");
   EXPECT_EQ(e.name, "p\uFFFD");
-  EXPECT_EQ(e.message.str(), "cut \uFFFD");
+  EXPECT_EQ(e.message, "cut \uFFFD");
 }
 
 /// An event with every field that its kind has.

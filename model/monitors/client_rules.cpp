@@ -86,9 +86,9 @@ class Deadline final : public Monitor {
  private:
   void look_at(Index i, const Fact& e, const Commands& commands) {
     std::int64_t& until = until_[e.session];
-    const auto before = std::exchange(until, std::max(until, e.deadline_ns));
+    const auto before = std::exchange(until, std::max(until, e->deadline_ns));
     const Index sent = commands.sending(e.lock_id);
-    const Asked* ask = commands.ask(e.session);
+    const Event* ask = commands.ask(e.session);
     if (sent == kNone || ask == nullptr) return;  // without its command the history is not whole
     const Fact& send = d_.fact(sent);
     if (clocks_.stood_since(e.process, send.at_ns)) return;
@@ -104,10 +104,10 @@ class Deadline final : public Monitor {
                                          rules::drift_ns(ask->expiry_ms, ask->max_drift_ppm));
     const auto latest =
         rules::deadline(send.at_ns, true_span(span, clocks_.rate_ppm(e.process))) + kRounding;
-    if (e.deadline_ns <= latest || e.deadline_ns <= before) return;
+    if (e->deadline_ns <= latest || e->deadline_ns <= before) return;
     violate(found,
             command_of(d_.at(sent)) + " gives a deadline " +
-                std::to_string(e.deadline_ns - latest) +
+                std::to_string(e->deadline_ns - latest) +
                 " ns later than a lease, less the drift, after its sending",
             {sent, i});
   }
@@ -115,7 +115,7 @@ class Deadline final : public Monitor {
   /// For an extension: one of its statements matched; a read may have shown the owner.
   bool acknowledged(const Fact& send) const {
     const Index reply = replies_[send.command];
-    return reply != kNone && d_.fact(reply).outcome == Outcome::done && d_.fact(reply).matched > 0;
+    return reply != kNone && d_.fact(reply).outcome == Outcome::done && d_.at(reply).matched > 0;
   }
 
   const Digest& d_;
@@ -138,7 +138,7 @@ class PresumedDead final : public Monitor {
   void see(Index i, const Fact& e, const Commands& commands) override {
     clocks_.see(i, e);
     // A history with dates also has the lockId that each attempt observed.
-    if (e.kind == Kind::put) require_dates(d_.dates(e), found);
+    if (e.kind == Kind::put) require_dates(*e.event, found);
     if (e.kind == Kind::reply && e.lock_id != kNoText) note_sight(i, e);
     if (e.kind != Kind::send || e.verb != Verb::acquire) return;
     ++found.checked;  // presuming no holder dead is never wrong
@@ -160,8 +160,8 @@ class PresumedDead final : public Monitor {
       return;
     }
     const Index holder = commands.sending(e.observed);
-    const Asked* holders = holder == kNone ? nullptr : commands.ask(d_.fact(holder).session);
-    const Asked* ask = commands.ask(e.session);
+    const Event* holders = holder == kNone ? nullptr : commands.ask(d_.fact(holder).session);
+    const Event* ask = commands.ask(e.session);
     if (holders == nullptr || ask == nullptr) return;  // the lease of another client is not known
     const auto span = rules::observer_span(
         holders->expiry_ms * kMs, rules::drift_ns(holders->expiry_ms, ask->max_drift_ppm));
@@ -201,7 +201,7 @@ class EndedOwner final : public Monitor {
       const Farewell* ended = farewell_of(e, commands);
       // A process may ask held() later by the lateness that is allowed.
       const bool since = ended != nullptr &&
-                         e.last_asked_ns > d_.fact(ended->send).at_ns + d_.allowed.lateness_ns;
+                         e->last_asked_ns > d_.fact(ended->send).at_ns + d_.allowed.lateness_ns;
       look_at(i, since ? ended : nullptr);
     }
   }

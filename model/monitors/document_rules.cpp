@@ -39,8 +39,8 @@ class DocumentRule : public Monitor {
     Index sending;      ///< what wrote it; of a pass-on the attempt that left the entry
     const Fact& send;
     bool own;           ///< the document was this owner's
-    const Dates& after;
-    const Dates& before;
+    const Event& after;
+    const Event& before;
     const Commands& commands;
   };
   virtual void judge(const Change& change) = 0;
@@ -53,11 +53,10 @@ class DocumentRule : public Monitor {
 
  private:
   void look_at(Index i, const Fact& e, const Standing& standing, const Commands& commands) {
-    static const Dates kNoDates;
     const Index send = commands.sending(e.lock_id);
     const bool stands = standing.put != kNone;
-    const Dates& after = d_.dates(e);
-    const Dates& before = stands ? d_.dates(d_.fact(standing.put)) : kNoDates;
+    const Event& after = *e.event;
+    const Event& before = stands ? d_.at(standing.put) : kNoEvent;
     if (!require_dates(after, found) || (stands && before.expires_at_ms == 0)) return;
     documents_[e.name].queued |= send == kNone;
     if (send == kNone) return;  // another client's
@@ -112,7 +111,7 @@ class ExpiresAt final : public DocumentRule {
     if (c.own) return judge_own(c);
     // A free document may name the next owner, which then keeps its acquiredAt.
     if (c.standing == kNone && c.queued) return;
-    const Asked* ask = c.commands.ask(c.send.session);
+    const Event* ask = c.commands.ask(c.send.session);
     if (ask == nullptr) return;
     const auto lasts = c.after.expires_at_ms - c.after.acquired_at_ms;
     const auto due = ask->expiry_ms + ask->clock_margin_ms;
@@ -140,7 +139,7 @@ class StoredToken final : public DocumentRule {
 
  private:
   void judge(const Change& c) override {
-    if (c.after.stored_token >= d_.fact(c.put).order) {
+    if (c.after.stored_token >= d_.at(c.put).order) {
       return accuse(c, "stores a fencing token that is not below its own");
     }
     if (c.standing == kNone) return;

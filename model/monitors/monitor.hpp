@@ -20,14 +20,13 @@ struct Farewell {
 class Commands {
  public:
   explicit Commands(const Digest& d)
-      : d_(d),
-        senders_(d.facts.lock_ids.size(), kNone),
-        asks_(d.sessions.size(), kNone),
+      : senders_(d.facts.lock_ids.size(), kNone),
+        asks_(d.sessions.size()),
         ended_(d.facts.owners) {}
 
   /// After all rules have looked at the event.
   void see(Index i, const Fact& e) {
-    if (e.kind == Kind::ask) asks_[e.session] = e.place_beside;
+    if (e.kind == Kind::ask) asks_[e.session] = e.event;
     if (e.kind != Kind::send) return;
     if (e.lock_id != kNoText && senders_[e.lock_id] == kNone) senders_[e.lock_id] = i;
     if (e.verb == Verb::hand_over) end(e.other_owner, i, false);
@@ -39,9 +38,7 @@ class Commands {
   /// The sending of the first command that writes this lockId; kNone: none so far.
   [[nodiscard]] Index sending(Id lock_id) const { return senders_[lock_id]; }
   /// The acquire call of this session; null: not seen.
-  [[nodiscard]] const Asked* ask(Id session) const {
-    return asks_[session] == kNone ? nullptr : &d_.facts.asks[asks_[session]];
-  }
+  [[nodiscard]] const Event* ask(Id session) const { return asks_[session]; }
   /// Null: the owner has not ended.
   [[nodiscard]] const Farewell* farewell(Id owner) const {
     return ended_[owner].send == kNone ? nullptr : &ended_[owner];
@@ -54,10 +51,9 @@ class Commands {
     farewell.passed_on |= passed_on;
   }
 
-  const Digest& d_;
-  std::vector<Index> senders_;   ///< by lockId
-  std::vector<Id> asks_;         ///< by session: the place among the asks
-  std::vector<Farewell> ended_;  ///< by owner
+  std::vector<Index> senders_;      ///< by lockId
+  std::vector<const Event*> asks_;  ///< by session
+  std::vector<Farewell> ended_;     ///< by owner
 };
 
 /// One rule of the proof. It sees the events of a run one after the other.
@@ -83,7 +79,7 @@ void add_client_rules(Monitors& monitors, const Digest& d);
 void add_document_rules(Monitors& monitors, const Digest& d);
 
 /// Whether the put has the dates of the document. If not, the rules that need them are unknown.
-inline bool require_dates(const Dates& document, Finding& f) {
+inline bool require_dates(const Event& document, Finding& f) {
   if (document.expires_at_ms != 0) return true;
   f.leave_open(Open::other, "the history does not say what stands in its documents: an older "
                             "release wrote it");

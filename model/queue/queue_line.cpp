@@ -32,10 +32,10 @@ struct Write {
 class Line {
  public:
   Line(const Digest& d, Finding& f, Id name)
-      : d_(d), f_(f), changes_(d.changes_of(name)), places_(d.places[name]) {
+      : d_(d), f_(f), changes_(d.truth[name]), places_(d.places[name]) {
     for (const Index i : places_) {
       const SendDigest& sent = d.writer(i);
-      if (d.fact(i).place > 0 && sent.send != kNone) queues_.push_back(process_of(sent));
+      if (d.at(i).count > 0 && sent.send != kNone) queues_.push_back(process_of(sent));
     }
     std::sort(queues_.begin(), queues_.end());
   }
@@ -60,10 +60,10 @@ class Line {
   }
 
  private:
-  [[nodiscard]] std::int64_t order_of(Index i) const { return d_.fact(i).order; }
+  [[nodiscard]] std::int64_t order_of(Index i) const { return d_.at(i).order; }
   [[nodiscard]] std::int64_t order_of_next() const { return order_of(changes_[next_].event); }
   [[nodiscard]] Id process_of(const SendDigest& sent) const { return d_.fact(sent.send).process; }
-  [[nodiscard]] bool joins(Index i) const { return d_.fact(i).place > 0; }
+  [[nodiscard]] bool joins(Index i) const { return d_.at(i).count > 0; }
   /// The queue gave the lock if the put has the entry's own lockId. With another lockId of the same
   /// owner the owner took it.
   [[nodiscard]] bool served(const Write& w, Index i) const {
@@ -96,7 +96,7 @@ class Line {
     }
     if (passed) ++passes_;
     if (!w.places.empty()) {
-      whole_ = static_cast<std::int64_t>(standing_.size()) == d_.fact(w.places.front()).matched;
+      whole_ = static_cast<std::int64_t>(standing_.size()) == d_.at(w.places.front()).matched;
     }
     count_kept(w, passed);
   }
@@ -106,7 +106,7 @@ class Line {
     const auto turns = passes_ - s.passes;
     ++f_.checked;
     // There is an order to keep only if another entry stood in the queue and one was served.
-    const bool in_company = d_.fact(s.joined).place > 1 || entries_ > s.entries;
+    const bool in_company = d_.at(s.joined).count > 1 || entries_ > s.entries;
     if (in_company && (served || turns > 0)) ++f_.counts["queue_turns"];
   }
 
@@ -130,8 +130,8 @@ class Line {
     const Stand* passed_over = nullptr;
     for (const auto& [owner, stand] : standing_) {
       const Fact& other = d_.fact(stand.joined);
-      const bool before = std::pair(other.order, other.place) <
-                          std::pair(receiver.order, receiver.place);
+      const bool before = std::pair(other->order, other->count) <
+                          std::pair(receiver->order, receiver->count);
       if (!before || leaves_by(w, owner)) continue;
       if (passed_over == nullptr || stand.joined < passed_over->joined) passed_over = &stand;
     }
@@ -141,7 +141,7 @@ class Line {
                   process_at(d_, served) + " before it",
               {passed_over->joined, served, w.put});
     }
-    const auto given = d_.dates(d_.fact(w.put)).acquired_at_ms;
+    const auto given = d_.at(w.put).acquired_at_ms;
     if (given != 0 && d_.at(served).expires_at_ms < given) {
       violate(f_, whose(d_, served) + " was given the lock by an entry that was over",
               {served, w.put});
@@ -170,8 +170,8 @@ class Line {
 
   void check_others_turn(const Write& w) {
     if (w.before == kNone || !dated_by_itself(w.put)) return;
-    const auto before = d_.dates(d_.fact(w.before)).acquired_at_ms;
-    const auto after = d_.dates(d_.fact(w.put)).acquired_at_ms;
+    const auto before = d_.at(w.before).acquired_at_ms;
+    const auto after = d_.at(w.put).acquired_at_ms;
     if (before == 0 || after == 0) return;
     ++f_.checked;
     if (before / kTurn_ms == after / kTurn_ms) return;
@@ -189,9 +189,9 @@ class Line {
   /// was sent; kNever: not known.
   [[nodiscard]] std::int64_t own_date(Index put) const {
     const auto writer = writer_of(d_, put);
-    const auto expires = d_.dates(d_.fact(put)).expires_at_ms;
+    const auto expires = d_.at(put).expires_at_ms;
     if (!writer || expires == 0) return kNever;
-    return expires - writer->ask->expiry_ms - writer->ask->clock_margin_ms;
+    return expires - writer->ask()->expiry_ms - writer->ask()->clock_margin_ms;
   }
 
   /// The same for a write without a date: that of the next put by its own writer, if it was sent
@@ -213,7 +213,7 @@ class Line {
   /// The date of a write; kNever: this write is not checked.
   [[nodiscard]] std::int64_t date_of(const Write& w, bool passed) const {
     if (passed) {
-      const auto given = d_.dates(d_.fact(w.put)).acquired_at_ms;
+      const auto given = d_.at(w.put).acquired_at_ms;
       return given == 0 ? kNever : given;
     }
     if (w.put != kNone) {
@@ -286,7 +286,7 @@ class Line {
     for (const Index i : w.places) {
       if (!joins(i)) continue;
       ++f_.checked;
-      if (d_.fact(i).place > d_.fact(i).matched - joined) continue;
+      if (d_.at(i).count > d_.at(i).matched - joined) continue;
       violate(f_, whose(d_, i) + " joined the queue before entries that stood there", {i});
     }
   }
@@ -321,7 +321,7 @@ class Line {
 
 std::int64_t told_at(const Digest& d, Index joined) {
   const SendDigest& sent = d.writer(joined);
-  const bool told = refused(d, sent) && d.fact(sent.reply).order >= d.fact(joined).order;
+  const bool told = refused(d, sent) && d.at(sent.reply).order >= d.at(joined).order;
   return told ? d.fact(sent.reply).at_ns : kNever;
 }
 

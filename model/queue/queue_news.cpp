@@ -44,8 +44,8 @@ std::int64_t told_of_win(const Digest& d, Index left) {
   if (entry.send == kNone) return kNever;
   for (const Index attempt : d.attempts.of(d.fact(entry.send).session)) {
     const Index reply = d.replies[d.fact(attempt).command];
-    const bool won = reply != kNone && d.fact(reply).matched > 0;
-    if (won && d.fact(reply).order == d.fact(left).order) return d.fact(reply).at_ns;
+    const bool won = reply != kNone && d.at(reply).matched > 0;
+    if (won && d.at(reply).order == d.at(left).order) return d.fact(reply).at_ns;
   }
   return kNever;
 }
@@ -59,9 +59,9 @@ std::int64_t useless_from(const Digest& d, Index place) {
   const SessionDigest& s = d.session_of(d.fact(sent.send));
   if (s.ask == kNone) return kNever;
   auto lease = shortest_lease(s.asked);
-  if (s.asked.max_holding_ms != 0) lease = std::min(lease, s.asked.max_holding_ms * kMs);
+  if (s.asked->max_holding_ms != 0) lease = std::min(lease, s.asked->max_holding_ms * kMs);
   // Its clock may be as fast as it is slow.
-  return d.fact(sent.send).at_ns + lease - rules::drift_ns(lease / kMs, s.asked.max_drift_ppm);
+  return d.fact(sent.send).at_ns + lease - rules::drift_ns(lease / kMs, s.asked->max_drift_ppm);
 }
 
 /// When calls stood in this queue, knew of it and had not asked to leave, by id of the process.
@@ -75,7 +75,7 @@ void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Re
       auto& to = before.mapped()->to;
       to = std::min({to, place.at_ns, told_of_win(d, i), useless_from(d, i)});
     }
-    const auto told = place.place == 0 ? kNever : told_at(d, i);
+    const auto told = place->count == 0 ? kNever : told_at(d, i);
     if (told == kNever) continue;
     const SessionDigest& s = d.session_of(d.fact(d.writer(i).send));
     auto& waits = all[s.process].waits;
@@ -180,7 +180,7 @@ std::int64_t news_at(const Digest& d, const Passed& p) {
   const auto& steps = p.reader.steps;
   for (std::size_t i = std::max<std::size_t>(steps_by(d, p.reader, p.from), 1) - 1;
        i < steps.size() && answered(d, steps[i]); ++i) {
-    if (d.fact(steps[i].reply).order < d.fact(p.put).order) continue;
+    if (d.at(steps[i].reply).order < d.at(p.put).order) continue;
     return waits_for_news(d, p.reader, i) ? d.fact(steps[i].reply).at_ns : kNever;
   }
   return kNever;
@@ -243,7 +243,7 @@ std::int64_t seen_to(const Digest& d, Index put, std::int64_t at) {
       std::any_of(deletes.begin(), deletes.end(), [&](const SendDigest& one) {
         return d.fact(one.send).at_ns <= at &&
                (one.reply == kNone || d.fact(one.reply).at_ns >= at ||
-                d.fact(one.reply).order > d.fact(put).order);
+                d.at(one.reply).order > d.at(put).order);
       });
   return is_seen_to ? at : first_sent(d, deletes, at);
 }
@@ -295,8 +295,8 @@ bool knows_its_place(const Digest& d, const SessionDigest& s, const Stand& stand
   if (send.owner != d.fact(stand.joined).owner || reply == kNone) return false;
   const Fact& answer = d.fact(reply);
   return answer.at_ns <= d.fact(s.ended).at_ns && answer.outcome == Outcome::done &&
-         answer.matched == 0 && answer.order >= d.fact(stand.joined).order &&
-         (stand.left == kNone || answer.order < d.fact(stand.left).order);
+         answer->matched == 0 && answer->order >= d.at(stand.joined).order &&
+         (stand.left == kNone || answer->order < d.at(stand.left).order);
 }
 
 }  // namespace
@@ -327,7 +327,7 @@ void check_queue_news(const Digest& d, Finding& f) {
   std::set<Id> had;  // owners
   for (Id name = 0; name < d.places.size(); ++name) {
     if (d.places[name].empty()) continue;
-    for (const Change& c : d.changes_of(name)) {
+    for (const Change& c : d.truth[name]) {
       if (!c.gone) check_passed(d, f, c.event, all, !had.insert(c.owner).second);
     }
   }

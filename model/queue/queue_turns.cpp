@@ -10,11 +10,11 @@ namespace {
 
 /// The put of this write; kNone: it gave the lock to no call.
 Index put_at(const Digest& d, Id name, std::int64_t order) {
-  const auto changes = d.changes_of(name);
+  const auto& changes = d.truth[name];
   const auto found = std::partition_point(changes.begin(), changes.end(), [&](const Change& c) {
-    return d.fact(c.event).order < order;
+    return d.at(c.event).order < order;
   });
-  const bool there = found != changes.end() && d.fact(found->event).order == order;
+  const bool there = found != changes.end() && d.at(found->event).order == order;
   return there && !found->gone ? found->event : kNone;
 }
 
@@ -24,7 +24,7 @@ Index released_by(const Digest& d, const Tenure& t) {
   for (const auto* by_owner : {&d.deletes, &d.hand_overs}) {
     for (const SendDigest& one : by_owner->of(t.owner)) {
       if (d.unanswered(one) || d.fact(one.reply).outcome != Outcome::done) continue;
-      if (d.fact(one.reply).order < d.fact(t.last_put).order) continue;
+      if (d.at(one.reply).order < d.at(t.last_put).order) continue;
       if (first == kNone || d.fact(one.send).at_ns < d.fact(first).at_ns) first = one.send;
     }
   }
@@ -38,9 +38,9 @@ std::int64_t holding(const Digest& d, const Tenure& t, Index first_put) {
   const auto holder = writer_of(d, t.last_put);
   const auto put = executed_from(d, first_put);
   if (!holder) return (t.next == kNone ? d.finished_ns : d.fact(t.next).at_ns) - put;
-  const Asked& ask = *holder->ask;
+  const Fact& ask = holder->ask();
   const auto lease_over =
-      executed_by(d, *holder, t.last_put) + ask.expiry_ms * kMs + drift_of(ask);
+      executed_by(d, *holder, t.last_put) + ask->expiry_ms * kMs + drift_of(ask);
   const Index granted = holder->session->granted;
   if (granted == kNone || d.fact(granted).owner != t.owner) return lease_over - put;
   const auto told = d.fact(granted).at_ns;
@@ -59,14 +59,12 @@ struct Holdings {
 
 Holdings holdings(const Digest& d, Id name) {
   Holdings all;
-  const auto found = d.tenures.find(d.name(name));
-  if (found == d.tenures.end()) return all;
   Index first = kNone;
-  for (const Change& c : d.changes_of(name)) {
+  for (const Change& c : d.truth[name]) {
     if (first == kNone && !c.gone) first = c.event;
   }
-  for (const Tenure& t : found->second) {
-    all.orders.push_back(d.fact(first).order);
+  for (const Tenure& t : d.tenures[name]) {
+    all.orders.push_back(d.at(first).order);
     all.sums.push_back(all.sums.back() + holding(d, t, first));
     first = t.next_put;
   }
@@ -77,8 +75,8 @@ Holdings holdings(const Digest& d, Id name) {
 std::int64_t longest_way(const Digest& d, const Waiters& waiters) {
   std::int64_t longest = 0;
   for (const Waiter& call : waiters.calls) {
-    const Asked& ask = call.session->asked;
-    const auto release = by_our_clock(d, ask, ask.operation_timeout_ms * kMs);
+    const Fact& ask = call.session->asked;
+    const auto release = by_our_clock(d, ask, ask->operation_timeout_ms * kMs);
     longest = std::max(longest, release + call.attempts_ns);
   }
   return longest;
@@ -86,13 +84,13 @@ std::int64_t longest_way(const Digest& d, const Waiters& waiters) {
 
 /// How long the entry may wait: the holding when it joins, and all others until its own.
 std::int64_t cycles(const Digest& d, const Stand& s, const Holdings& all, std::int64_t way) {
-  const auto left = s.left == kNone ? kNever : d.fact(s.left).order;
+  const auto left = s.left == kNone ? kNever : d.at(s.left).order;
   const auto after = [&](std::int64_t order) {
     return std::partition_point(all.orders.begin(), all.orders.end(),
                                 [order](std::int64_t one) { return one <= order; }) -
            all.orders.begin();
   };
-  const auto from = std::max<std::ptrdiff_t>(after(d.fact(s.joined).order) - 1, 0);
+  const auto from = std::max<std::ptrdiff_t>(after(d.at(s.joined).order) - 1, 0);
   const auto to = after(left - 1);
   return *(all.sums.begin() + to) - *(all.sums.begin() + from) + (to - from + 1) * way;
 }
@@ -105,7 +103,7 @@ const Waiter& waiter_of(const Waiters& waiters, const SessionDigest& s) {
 /// Until when the entry certainly stood there, or had the lock by its place.
 std::int64_t stood_until(const Digest& d, const Stand& s, const Waiter& call) {
   const Index put =
-      s.left == kNone ? kNone : put_at(d, d.fact(s.left).name, d.fact(s.left).order);
+      s.left == kNone ? kNone : put_at(d, d.fact(s.left).name, d.at(s.left).order);
   const bool got_it = put != kNone && d.fact(put).owner == d.fact(s.left).owner;
   if (s.left == kNone || got_it) return call.lives_until;
   return std::min(call.lives_until, d.fact(s.left).at_ns - d.allowed.truth_lag_ns);

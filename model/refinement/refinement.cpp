@@ -84,7 +84,7 @@ class Refinement final : public Inquiry<Finding> {
         written_(d.facts.lock_ids.size()),
         ended_(d.facts.owners) {
     for (Id name = 0; name < d.facts.names.size(); ++name) {
-      const Versions line = d.changes_of(name);
+      const Versions line = d.truth[name];
       locks_.emplace_back(line);
       for (Version v = 1; v <= line.size(); ++v) known_[line[v - 1].event] = v;
     }
@@ -151,8 +151,8 @@ class Refinement final : public Inquiry<Finding> {
     if (asked.verb == Verb::extend || lock.too_many()) return;
     ++out_.checked;
     if (leaves_lock(asked)) {
-      if (e.matched > 0) return removed(i, asked, lock, send);
-    } else if (e.matched > 0) {
+      if (e->matched > 0) return removed(i, asked, lock, send);
+    } else if (e->matched > 0) {
       return need(i, asked, lock, rules_.written_by(asked.name, asked.lock_id));
     }
     if (is_of_an_old_primary(i, lock, send)) return;
@@ -165,7 +165,7 @@ class Refinement final : public Inquiry<Finding> {
     if (ended_[e.owner]) accuse(i, e, "its owner has left the lock before");
     const Version v = rules_.written_by(e.name, e.lock_id);
     LockStates& lock = locks_[e.name];
-    if (v != 0 && d_.fact(lock.line()[v - 1].event).order != e.token) {
+    if (v != 0 && d_.at(lock.line()[v - 1].event).order != e->token) {
       accuse(i, e, "its token is not the time of its write");
     }
     if (e.verb != Verb::pass_on && !acknowledged(e)) accuse(i, e, "no reply says that it won");
@@ -178,7 +178,7 @@ class Refinement final : public Inquiry<Finding> {
       accuse(i, e, "no reply says that it was executed");
     }
     ++out_.checked;
-    acknowledged_[e.session] = e.sent_ns;
+    acknowledged_[e.session] = e->sent_ns;
     need(i, e, locks_[e.name], rules_.written_by(e.name, e.lock_id));
   }
 
@@ -186,7 +186,7 @@ class Refinement final : public Inquiry<Finding> {
     const SendDigest& writer = d_.writers[e.lock_id];
     if (writer.reply == kNone) return false;
     const Fact& reply = d_.fact(writer.reply);
-    return reply.outcome == Outcome::done && reply.matched > 0;
+    return reply.outcome == Outcome::done && reply->matched > 0;
   }
 
   /// A server said that the document has another owner or is gone, after the last extension was
@@ -227,7 +227,7 @@ class Refinement final : public Inquiry<Finding> {
     for (const auto* by_owner : {&d_.deletes, &d_.hand_overs}) {
       for (const SendDigest& one : by_owner->of(owner)) {
         if (one.reply == kNone || d_.fact(one.reply).outcome != Outcome::done) continue;
-        if ((d_.fact(one.reply).matched > 0) != left) continue;
+        if ((d_.at(one.reply).matched > 0) != left) continue;
         if (left) return;
         return see_without(i, e, locks_[e.name], {one.send, owner, owner});
       }
@@ -294,7 +294,7 @@ class Refinement final : public Inquiry<Finding> {
     const Version known = known_[send];
     if (known == 0) return false;
     const Fact& missing = d_.fact(lock.line()[known - 1].event);
-    if (reply.order >= missing.order) return false;
+    if (reply->order >= missing->order) return false;
     const Span since{missing.at_ns - d_.allowed.truth_lag_ns, reply.at_ns};
     if (!d_.servers.meet(since)) return false;
     ++old_primaries_;

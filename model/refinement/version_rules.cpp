@@ -12,13 +12,13 @@ namespace {
 /// Whether this fault removes documents as no client or TTL monitor would.
 bool is_by_administrator(const Event& fault) {
   constexpr std::array kKinds{"delete-document", "drop-collection", "lost-data"};
-  return std::find(kKinds.begin(), kKinds.end(), fault.fault.str()) != kKinds.end();
+  return std::find(kKinds.begin(), kKinds.end(), fault.fault) != kKinds.end();
 }
 
 /// Whether this answer says that the command wrote nothing. If the command was an attempt, the lock
 /// is another's, and only a release may still give it the lock.
 bool says_not_executed(const Fact& reply) {
-  if (reply.outcome == Outcome::done) return reply.matched == 0;
+  if (reply.outcome == Outcome::done) return reply->matched == 0;
   return reply.outcome == Outcome::duplicate_key || reply.outcome == Outcome::failed_before;
 }
 
@@ -35,8 +35,8 @@ VersionRules::VersionRules(const Digest& d)
       d.faults.begin(), d.faults.end(), [&](Index i) { return is_by_administrator(d.at(i)); });
   if (by_administrator != d.faults.end()) administrator_ = *by_administrator;
   for (Id name = 0; name < d.facts.names.size(); ++name) {
-    note(name, d.changes_of(name));
-    note_queue(name, d.changes_of(name));
+    note(name, d.truth[name]);
+    note_queue(name, d.truth[name]);
   }
 }
 
@@ -64,17 +64,17 @@ void VersionRules::note_queue(Id name, Versions line) {
     if (!known) heads.push_back(standing.front());
   };
   const auto see_until = [&](std::int64_t order) {
-    for (; place != places.end() && d_.fact(*place).order <= order; ++place) {
+    for (; place != places.end() && d_.at(*place).order <= order; ++place) {
       const Fact& e = d_.fact(*place);
       std::erase(standing, e.owner);
       const auto last = static_cast<std::int64_t>(standing.size());
-      if (e.place > 0) standing.insert(standing.begin() + std::min(e.place - 1, last), e.owner);
+      if (e->count > 0) standing.insert(standing.begin() + std::min(e->count - 1, last), e.owner);
       see_heads();
     }
   };
   bool is_free = false;
   for (const Change& change : line) {
-    const auto order = d_.fact(change.event).order;
+    const auto order = d_.at(change.event).order;
     see_until(change.gone ? order : order - 1);
     if (change.gone) {
       heads.clear();
@@ -126,7 +126,7 @@ Way VersionRules::by_itself(Versions line, Version v, Moment now) const {
 Way VersionRules::taken(const Change& before, const Change& after, Moment now) const {
   const Event& send = d_.at(d_.writers[after.lock_id].send);
   const Event &old_put = d_.at(before.event), &put = d_.at(after.event);
-  const bool observed = send.observed_lock_id.str() == d_.facts.lock_ids[before.lock_id];
+  const bool observed = send.observed_lock_id == d_.facts.lock_ids[before.lock_id];
   const bool dated = old_put.expires_at_ms != 0 && put.acquired_at_ms != 0;
   const bool expired = !dated || rules::is_expired(old_put.expires_at_ms, put.acquired_at_ms);
   if (!rules::may_take(observed, expired)) {
@@ -193,8 +193,8 @@ bool VersionRules::can_have_done(const SendDigest& removal, Index change, Moment
   if (claim != kNone) return removal.reply == claim;
   if (d_.unanswered(removal)) return true;
   const Fact& reply = d_.fact(removal.reply);
-  return reply.outcome == Outcome::done && reply.matched > 0 && by_command_[reply.command] == 0 &&
-         reply.order > d_.fact(change).order;
+  return reply.outcome == Outcome::done && reply->matched > 0 && by_command_[reply.command] == 0 &&
+         reply->order > d_.at(change).order;
 }
 
 /// Whether a lease can have run since this was written, by whatever clock.

@@ -10,10 +10,12 @@ namespace {
 constexpr auto kDocument = Source::document;
 constexpr auto kReality = Source::reality;
 
-/// How a Mermaid dialect draws an arrow with a label.
+/// How a Mermaid dialect draws an arrow with a label. State diagrams have no colours for arrows.
 std::string draw(const Arrow& arrow, bool state_diagram) {
   const std::string from(arrow.from), to(arrow.to), input(arrow.input);
-  if (state_diagram) return from + " --> " + to + ": " + input;
+  if (state_diagram) {
+    return from + " --> " + to + ": " + input + (arrow.source == kReality ? " (added)" : "");
+  }
   // Steps of the flowchart that need no decision have no label in the document.
   if (input == "then") return from + " --> " + to;
   return from + " -->|" + input + "| " + to;
@@ -220,10 +222,16 @@ std::string to_mermaid(const TransitionTable& table) {
              std::string(flowchart_text(state)) + (question ? "\"}" : "\"]") + '\n';
     }
   }
+  std::size_t drawn = 0;
   for (const auto source : {Source::document, Source::reality}) {
     if (source == Source::reality) out += "    %% what happens, and the document does not draw:\n";
     for (const Arrow& arrow : table.arrows()) {
-      if (arrow.source == source) out += "    " + draw(arrow, state_diagram) + '\n';
+      if (arrow.source != source) continue;
+      out += "    " + draw(arrow, state_diagram) + '\n';
+      const auto number = std::to_string(drawn++);
+      if (source == Source::reality && !state_diagram) {
+        out += "    linkStyle " + number + " stroke:#d9730d,color:#d9730d\n";
+      }
     }
   }
   return out;

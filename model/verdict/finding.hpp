@@ -70,13 +70,13 @@ void check_bound(const Digest& d, Finding& f, const TimeBound& bound, const Why&
   f.leave_open(Open::stalled, "the machine stalled " + ms(latest - bound.latest) + ": " + why());
 }
 
-inline std::int64_t shortest_lease(const Asked& ask) {
-  return ask.expiry_ms * kMs - ask.expiry_ms * ask.max_drift_ppm;  // ms * ppm = ns
+inline std::int64_t shortest_lease(const Fact& ask) {
+  return ask->expiry_ms * kMs - ask->expiry_ms * ask->max_drift_ppm;  // ms * ppm = ns
 }
 
 /// Until when this caller's process sends what was due then: a command that waits for a worker for
 /// two leases is not sent any more.
-inline std::int64_t sends_until(const Digest& d, const Asked& ask, std::int64_t due) {
+inline std::int64_t sends_until(const Digest& d, const Fact& ask, std::int64_t due) {
   return std::min(d.process_of[ask.process]->runs_until(), due + 2 * shortest_lease(ask));
 }
 
@@ -84,7 +84,8 @@ inline std::int64_t sends_until(const Digest& d, const Asked& ask, std::int64_t 
 struct Writer {
   SendDigest command;
   const SessionDigest* session = nullptr;
-  const Asked* ask = nullptr;
+
+  [[nodiscard]] const Fact& ask() const { return session->asked; }
 };
 
 inline std::optional<Writer> writer_of(const Digest& d, Index put) {
@@ -92,15 +93,15 @@ inline std::optional<Writer> writer_of(const Digest& d, Index put) {
   if (sent.send == kNone) return std::nullopt;
   const SessionDigest& session = d.session_of(d.fact(sent.send));
   if (session.ask == kNone) return std::nullopt;
-  return Writer{sent, &session, &session.asked};
+  return Writer{sent, &session};
 }
 
 /// How long a span on the asking process's clock takes by the harness's clock, at most. A clock
 /// without a known rate runs as slow as it may.
-inline std::int64_t by_our_clock(const Digest& d, const Asked& ask, std::int64_t local_ns) {
+inline std::int64_t by_our_clock(const Digest& d, const Fact& ask, std::int64_t local_ns) {
   constexpr std::int64_t kMillion = 1'000'000, kRounding = 1'000;
   const auto said = d.process_of[ask.process]->rate_ppm;
-  const auto rate = said != 0 ? said : -ask.max_drift_ppm;
+  const auto rate = said != 0 ? said : -ask->max_drift_ppm;
   const auto ours = static_cast<__int128>(local_ns) * kMillion / (kMillion + rate);
   return static_cast<std::int64_t>(ours) + kRounding;
 }
@@ -108,7 +109,7 @@ inline std::int64_t by_our_clock(const Digest& d, const Asked& ask, std::int64_t
 /// Whether this attempt was answered, and refused.
 inline bool refused(const Digest& d, const SendDigest& attempt) {
   return attempt.reply != kNone && asks_for_lock(d.fact(attempt.send)) &&
-         d.fact(attempt.reply).outcome == Outcome::done && d.fact(attempt.reply).matched == 0;
+         d.fact(attempt.reply).outcome == Outcome::done && d.at(attempt.reply).matched == 0;
 }
 
 /// Whether a release or clean-up of the holder gave this lock to the first entry of its queue. One
@@ -120,7 +121,7 @@ inline bool passed_on(const Digest& d, const Tenure& t) {
   const auto sent = d.deletes.of(t.owner);
   const SendDigest& next = d.writer(t.next_put);
   if (sent.empty() || next.send == kNone) return false;
-  const bool itself = next.reply != kNone && d.fact(next.reply).matched > 0;
+  const bool itself = next.reply != kNone && d.at(next.reply).matched > 0;
   return !itself && std::any_of(sent.begin(), sent.end(), [&](const SendDigest& s) {
     return d.fact(s.send).verb == Verb::pass_on && d.unanswered(s) &&
            d.fact(s.send).at_ns <= d.fact(t.next_put).at_ns;
@@ -150,7 +151,7 @@ inline std::int64_t executed_by(const Digest& d, const Writer& holder, Index put
 /// The lease of this write ends no earlier, because it began with the execution, after the sending.
 /// No other owner may have the lock for a whole expiry, whatever clock counts it.
 inline std::int64_t earliest_end(const Digest& d, const Writer& holder) {
-  return rules::deadline(d.fact(holder.command.send).at_ns, holder.ask->expiry_ms * kMs);
+  return rules::deadline(d.fact(holder.command.send).at_ns, holder.ask()->expiry_ms * kMs);
 }
 
 /// Whether a delete of this owner can have ended its tenure: it was sent before the end was read,
@@ -163,7 +164,7 @@ inline bool may_have_deleted(const Digest& d, const Tenure& t) {
     if (d.unanswered(one)) return true;
     const Fact& reply = d.fact(one.reply);
     // A late attempt may execute after it, and leave a second document behind.
-    return reply.matched > 0 && (d.of_a_document || reply.order == d.fact(t.next).order);
+    return reply->matched > 0 && (d.of_a_document || reply->order == d.at(t.next).order);
   });
 }
 

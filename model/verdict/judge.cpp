@@ -33,7 +33,7 @@ std::vector<Finding> judge(const History& history, const Floors& floors) {
 }
 
 void walk(const Digest& d, const Watchers& all) {
-  constexpr Index kAtATime = 512;  // 32 KB
+  constexpr Index kAtATime = 512;  // 420 KB
   const auto end = static_cast<Index>(d.facts.all.size());
   for (Index from = 0; from < end; from += std::min(kAtATime, end - from)) {
     for (Watcher* one : all) one->watch(from, from + std::min(kAtATime, end - from));

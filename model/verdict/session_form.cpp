@@ -108,11 +108,11 @@ void SessionForm::visit_end(Life& s, Index i, const Fact& e) {
 
 /// Whether the handle existed, and was asked often enough for answers at these times.
 bool SessionForm::may_answer(const Fact& held) const {
-  const auto count = d_.facts.answered[held.place_beside];
+  const auto count = held->count;
   const auto granted = d_.fact(d_.session_of(held).granted).at_ns;
   const bool yes = held.outcome == Outcome::yes;
-  const auto asked = yes ? held.last_asked_ns : held.first_asked_ns;
-  const auto answered = held.first_answered_ns;
+  const auto asked = yes ? held->last_asked_ns : held->first_asked_ns;
+  const auto answered = held->first_answered_ns;
   if ((!yes && held.outcome != Outcome::no) || count < 1 || asked < granted) return false;
   if (asked > held.at_ns || answered > held.at_ns) return false;
   if (!yes) return asked <= answered;
@@ -123,7 +123,7 @@ bool SessionForm::may_answer(const Fact& held) const {
 bool SessionForm::is_new(Life& s, Index i) const {
   const auto times = [this](Index held) {
     const Fact& e = d_.fact(held);
-    return std::tie(e.first_asked_ns, e.first_answered_ns, e.last_asked_ns);
+    return std::tie(e->first_asked_ns, e->first_answered_ns, e->last_asked_ns);
   };
   if (s.first_answers == kNone) s.first_answers = s.newest_answers = i;
   if (s.newest_answers == i) return true;
@@ -142,12 +142,12 @@ bool SessionForm::is_new(Life& s, Index i) const {
 /// Whether a release of another process gave it the lock, after an attempt that was refused or not
 /// answered: only the oplog shows that.
 bool SessionForm::passed_on(const Fact& granted, const SendDigest& attempt) const {
-  if (d_.fact(attempt.send).at_ns != granted.sent_ns) return false;
-  const auto truth = d_.changes_of(granted.name);
+  if (d_.fact(attempt.send).at_ns != granted->sent_ns) return false;
+  const auto& truth = d_.truth[granted.name];
   auto change = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
-    return d_.fact(c.event).order < granted.token;
+    return d_.at(c.event).order < granted->token;
   });
-  for (; change != truth.end() && d_.fact(change->event).order == granted.token; ++change) {
+  for (; change != truth.end() && d_.at(change->event).order == granted->token; ++change) {
     if (!change->gone && change->lock_id == granted.lock_id) return true;
   }
   return false;
@@ -159,15 +159,15 @@ bool SessionForm::won(const Fact& granted) const {
   if (granted.verb == Verb::pass_on) return passed_on(granted, sent);
   if (sent.reply == kNone) return false;
   const Fact& reply = d_.fact(sent.reply);
-  return d_.fact(sent.send).at_ns == granted.sent_ns && reply.outcome == Outcome::done &&
-         reply.matched == 1 && reply.at_ns <= granted.at_ns &&
-         (d_.of_a_document || reply.order == granted.token);
+  return d_.fact(sent.send).at_ns == granted->sent_ns && reply.outcome == Outcome::done &&
+         reply->matched == 1 && reply.at_ns <= granted.at_ns &&
+         (d_.of_a_document || reply->order == granted->token);
 }
 
 bool SessionForm::sent_extension(const Fact& extended) const {
   const SendDigest& sent = d_.writers[extended.lock_id];
   return sent.send != kNone && sent.reply != kNone &&
-         d_.fact(sent.send).at_ns == extended.sent_ns;
+         d_.fact(sent.send).at_ns == extended->sent_ns;
 }
 
 Id SessionForm::owner_of_grant(const Fact& e) const {
@@ -189,15 +189,15 @@ bool SessionForm::deleted(const Fact& released) const {
 /// The bounds are the core's own timers, with slack. A missing end counts only if the process
 /// recorded steps after the bound and the time that stalls took.
 void SessionForm::check_ends() {
-  const auto answered_within = [this](const Asked& ask) {
-    return (ask.operation_timeout_ms + kSlackMs) * kMs + d_.allowed.lateness_ns;
+  const auto answered_within = [this](const Fact& ask) {
+    return (ask->operation_timeout_ms + kSlackMs) * kMs + d_.allowed.lateness_ns;
   };
   for (const SessionDigest& s : d_.sessions) {
     if (s.ask == kNone) continue;  // said already
-    const Asked& ask = s.asked;
-    const auto longest = !ask.single_attempt && ask.give_up_ns == 0
+    const Fact& ask = s.asked;
+    const auto longest = !ask->single_attempt && ask->give_up_ns == 0
                              ? kNever
-                             : std::max<std::int64_t>(ask.give_up_ns - ask.at_ns, 0) +
+                             : std::max<std::int64_t>(ask->give_up_ns - ask.at_ns, 0) +
                                    answered_within(ask);
     const bool silent = s.granted == kNone && s.ended == kNone && longest != kNever &&
                         overdue(d_, f_.grounded, d_.fact(s.ask), longest);

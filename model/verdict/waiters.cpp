@@ -15,15 +15,15 @@ Span waiting(const Digest& d, const SessionDigest& s) {
 }
 
 /// How long a free lock may be left by a call that waits for it.
-std::int64_t attempts(const Digest& d, const Asked& ask) {
-  return at_most(d, ask, ask.longest_pause_ms + 2 * ask.operation_timeout_ms);
+std::int64_t attempts(const Digest& d, const Fact& ask) {
+  return at_most(d, ask, ask->longest_pause_ms + 2 * ask->operation_timeout_ms);
 }
 
 /// Adds the attempts of this call that ended in vain, if something explains that.
 void add_vain_attempts(const Digest& d, const SessionDigest& s, std::vector<Span>& delays) {
   const ProcessDigest& process = *d.process_of[s.process];
-  const auto longest = at_most(d, s.asked, s.asked.operation_timeout_ms);
-  const auto pause = at_most(d, s.asked, s.asked.longest_pause_ms);
+  const auto longest = at_most(d, s.asked, s.asked->operation_timeout_ms);
+  const auto pause = at_most(d, s.asked, s.asked->longest_pause_ms);
   for (const Index attempt : d.attempts.of(s.id)) {
     const Index reply = d.replies[d.fact(attempt).command];
     const auto outcome = reply == kNone ? Outcome::unknown : d.fact(reply).outcome;
@@ -60,7 +60,7 @@ void note_delays(const Digest& d, Waiters& name) {
 void note_patient(Waiters& name) {
   for (const Waiter& call : name.calls) {
     const bool patient = call.lives_until >= call.waited.from + call.attempts_ns;
-    if (patient && !call.session->asked.single_attempt) name.patient.push_back(&call);
+    if (patient && !call.session->asked->single_attempt) name.patient.push_back(&call);
   }
   name.by_begin = name.patient;
   std::stable_sort(name.by_begin.begin(), name.by_begin.end(), [](const auto* a, const auto* b) {

@@ -10,12 +10,12 @@
 namespace leasehold::model {
 
 /// By how much two clocks within the drift count a lease apart: (1+d)/(1-d), rounded up.
-[[nodiscard]] inline std::int64_t drift_of(const Asked& ask) {
-  return ask.max_drift_ppm * ask.expiry_ms * 2 + ask.expiry_ms * kMs / 1'000;
+[[nodiscard]] inline std::int64_t drift_of(const Fact& ask) {
+  return ask->max_drift_ppm * ask->expiry_ms * 2 + ask->expiry_ms * kMs / 1'000;
 }
 
 /// How long this time on the asking process's clock takes at most, and it may be late.
-[[nodiscard]] inline std::int64_t at_most(const Digest& d, const Asked& ask, std::int64_t own_ms) {
+[[nodiscard]] inline std::int64_t at_most(const Digest& d, const Fact& ask, std::int64_t own_ms) {
   return by_our_clock(d, ask, own_ms * kMs) + d.allowed.lateness_ns;
 }
 

@@ -85,7 +85,9 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   };
 
   void visit(Index i, const Fact& e) {
-    if (e.stray) name_stray_fields(i);
+    for (const Field stray : fields_set(*e.event).without(about(e.kind).fields)) {
+      broken(std::string(to_string(e.kind)) + " has no field '" + to_string(stray) + "'", {i});
+    }
     if (e.kind == Kind::exit && !died_of_itself(d_.at(i))) broken(describe_exit(d_.at(i)), {i});
     if ((i == 0) != (e.kind == Kind::run)) broken("run is not the first line", {i});
     if (i > 0 && e.at_ns < d_.fact(i - 1).at_ns) broken("time runs backwards", {i - 1, i});
@@ -145,13 +147,13 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
 
   /// Servers since 6.1 delete expired documents in batches: several locks with one time.
   void visit_truth(Index i, const Fact& e) {
-    const bool new_time = orders_.insert(e.order);
-    const bool of_batch = !new_time && e.kind == Kind::gone && e.order == batch_order_ &&
+    const bool new_time = orders_.insert(e->order);
+    const bool of_batch = !new_time && e.kind == Kind::gone && e->order == batch_order_ &&
                           !batch_.contains(e.name);
     if (!new_time && !of_batch) broken("two writes of one time", {i});
     if (e.kind != Kind::gone) return;
     if (new_time) batch_.clear();
-    if (new_time) batch_order_ = e.order;
+    if (new_time) batch_order_ = e->order;
     batch_.insert(e.name);
   }
 
@@ -208,13 +210,6 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     life.idle_ns = idle ? std::min(life.idle_ns, e.at_ns) : kNever;
   }
 
-  void name_stray_fields(Index i) {
-    const Event& e = d_.at(i);
-    for (const Field stray : fields_set(e).without(about(e.kind).fields)) {
-      broken(std::string(to_string(e.kind)) + " has no field '" + to_string(stray) + "'", {i});
-    }
-  }
-
   void visit_process(Index i, const Fact& e) {
     if (e.kind == Kind::exit) return;
     const bool harness = e.kind == Kind::crash || e.kind == Kind::pause || e.kind == Kind::resume;
@@ -238,7 +233,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
 
   void check_commands() {
     std::vector<bool> written(d_.facts.lock_ids.size());
-    for (const auto& [name, changes] : d_.truth) {
+    for (const auto& changes : d_.truth) {
       for (const Change& c : changes) {
         if (!c.gone) written[c.lock_id] = true;
       }
@@ -279,8 +274,8 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   /// with a later time than its write.
   [[nodiscard]] bool had_gone(const Fact& removal, std::int64_t order) const {
     Id stood = kNoText;
-    for (const Change& c : d_.changes_of(removal.name)) {
-      if (d_.fact(c.event).order > order) return false;
+    for (const Change& c : d_.truth[removal.name]) {
+      if (d_.at(c.event).order > order) return false;
       const bool own = stood == removal.owner || stood == removal.other_owner;
       if (own && stood != kNoText && (c.gone || c.owner != stood)) return true;
       stood = c.gone ? kNoText : c.owner;
@@ -304,11 +299,11 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     }
     const Fact& reply = d_.fact(c.reply);
     if (reply.outcome != Outcome::done) return;
-    if (send.verb == Verb::remove && reply.matched > 0 && !orders_.contains(reply.order)) {
-      const bool certain = oplog_decides() && !had_gone(send, reply.order);
+    if (send.verb == Verb::remove && reply->matched > 0 && !orders_.contains(reply->order)) {
+      const bool certain = oplog_decides() && !had_gone(send, reply->order);
       all.push_back({"a deletion that the server does not know", {c.reply}, certain});
     }
-    if ((!asks_for_lock(send) && send.verb != Verb::extend) || reply.matched != c.statements) {
+    if ((!asks_for_lock(send) && send.verb != Verb::extend) || reply->matched != c.statements) {
       return;
     }
     for (Index s = c.send; s <= c.last; ++s) {
@@ -326,9 +321,9 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   /// Whether the oplog has this attempt's write at another place than the reply says. Such a reply
   /// grants nothing.
   [[nodiscard]] bool is_of_a_second_sending(const Fact& send, const Fact& reply) const {
-    const auto& changes = d_.changes_of(send.name);
+    const auto& changes = d_.truth[send.name];
     return std::any_of(changes.begin(), changes.end(), [&](const Change& c) {
-      return !c.gone && c.lock_id == send.lock_id && d_.fact(c.event).order != reply.order;
+      return !c.gone && c.lock_id == send.lock_id && d_.at(c.event).order != reply->order;
     });
   }
 
@@ -358,7 +353,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
       return;
     }
     for (const Index e : d_.extended.of(s.id)) {
-      if (d_.fact(e).sent_ns == send.at_ns) return;
+      if (d_.at(e).sent_ns == send.at_ns) return;
     }
     for (const Index end : {s.lost, s.release}) {
       if (end != kNone && d_.fact(end).at_ns <= reply.at_ns + d_.allowed.lateness_ns) return;
@@ -369,7 +364,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   }
 
   void check_truth() {
-    for (const auto& [name, changes] : d_.truth) {
+    for (const auto& changes : d_.truth) {
       bool there = false;
       for (const Change& c : changes) {
         if (c.gone && !there) broken("a deletion of what is not there", {c.event});
@@ -389,10 +384,10 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
       for (std::size_t i = 0; i < places.size(); ++i) {
         const Fact& e = d_.fact(places[i]);
         const bool fits =
-            e.place > 0 ? standing.insert(e.owner).second : standing.erase(e.owner) > 0;
+            e->count > 0 ? standing.insert(e.owner).second : standing.erase(e.owner) > 0;
         if (!fits) broken("an entry joins a queue twice, or leaves one unseen", {places[i]});
-        const bool last = i + 1 == places.size() || d_.fact(places[i + 1]).order != e.order;
-        if (last && static_cast<std::int64_t>(standing.size()) != e.matched) {
+        const bool last = i + 1 == places.size() || d_.at(places[i + 1]).order != e->order;
+        if (last && static_cast<std::int64_t>(standing.size()) != e->matched) {
           broken("a queue of another length", {places[i]});
         }
       }

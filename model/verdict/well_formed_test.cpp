@@ -16,6 +16,12 @@ TEST(CheckForm, AHandOverByWhoStillHoldsIsRefused) {
   EXPECT_EQ(f.why, "a: a hand-over by a handle that still holds");
 }
 
+TEST(CheckForm, AFieldThatItsKindHasNotIsNamed) {
+  auto history = holder().release(300, 310, "a", 1, 110).end(9'000);
+  history[1].token = 5;
+  EXPECT_EQ(find(judge(history, {}), Check::form).why, "start has no field 'token'");
+}
+
 /// Only the deletions of a batch, of several locks, share one time.
 TEST(CheckForm, OneTimeIsOfOneWriteOrOfABatchOfDeletions) {
   const auto form_with = [](const char* second_lock, Kind second_kind) {

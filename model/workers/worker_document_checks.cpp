@@ -38,8 +38,8 @@ Doubts doubts(const Digest& d) {
   Doubts found;
   for (const Event& e : *d.history) {
     if (e.kind != Kind::fault) continue;
-    found.dates = found.dates || e.fault.str().find("clock") != std::string::npos;
-    found.documents = found.documents || e.fault.str() == "lost-data";
+    found.dates = found.dates || e.fault.find("clock") != std::string::npos;
+    found.documents = found.documents || e.fault == "lost-data";
   }
   return found;
 }

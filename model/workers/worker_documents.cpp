@@ -131,7 +131,9 @@ bool may_have_written(const Digest& d, const WorkerCall& call, const Event& put)
 
 HeldDocuments worker_documents(const Digest& d, const WorkerCalls& calls) {
   HeldDocuments all;
-  for (const auto& [name, changes] : d.truth) {
+  for (const auto& changes : d.truth) {
+    if (changes.empty()) continue;
+    const auto& name = d.at(changes.front().event).name;
     const auto asked = calls.find(name);
     if (asked == calls.end()) continue;
     all[name] = documents_of(d, changes, Attribution(d, asked->second, changes));

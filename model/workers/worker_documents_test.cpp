@@ -17,23 +17,23 @@ Promises mapped() {
   return p;
 }
 
-Finding found(const Told& told, Check check, const Promises& promises = mapped()) {
+Finding found(const HistoryBuilder& told, Check check, const Promises& promises = mapped()) {
   const auto findings = judge_worker(told.end(20'000), promises);
   const auto f = std::find_if(findings.begin(), findings.end(),
                               [&](const Finding& one) { return one.check == check; });
   return f == findings.end() ? Finding{} : *f;
 }
 
-std::string violation(const Told& told, Check check) {
+std::string violation(const HistoryBuilder& told, Check check) {
   const auto f = found(told, check);
   return f.verdict == Verdict::violated ? f.why : "";
 }
 
 /// It asks at 10, has the document from 15 or so on, and a lease of 1,000 ms.
-Told a_holds(int expires = 0) {
-  return Told().got(10, 20, "a", 1, 1).put(12, 18, "A", expires);
+HistoryBuilder a_holds(int expires = 0) {
+  return workers().got(10, 20, "a", 1, 1).put(12, 18, "A", expires);
 }
-Told a_then_b(int b_writes, int expires = 0) {
+HistoryBuilder a_then_b(int b_writes, int expires = 0) {
   return a_holds(expires)
       .put(b_writes - 3, b_writes, "B", b_writes + 1'000)
       .got(b_writes - 10, b_writes + 1, "b", 1, 2);
@@ -66,12 +66,12 @@ TEST(WorkerDocuments, ALeaseThatWasExtendedLastsUntilItsDate) {
 
 /// The oplog says between which two moments a document went: one of them may be before the grant.
 TEST(WorkerDocuments, AnEndThatNothingCanBeSaidOfIsNotCounted) {
-  const auto checked = [](const Told& told) { return found(told, Check::G6).checked; };
-  EXPECT_EQ(checked(a_holds().gone(500, 510)), 1);
-  EXPECT_EQ(checked(a_holds().gone(19, 510)), 0);
-  EXPECT_EQ(checked(a_holds().released(400, 520, "a", 1).gone(450, 510)), 1);
-  EXPECT_EQ(checked(a_holds().released(400, 520, "a", 1).gone(19, 510)), 0);
-  EXPECT_EQ(checked(a_holds().fault(15, "isolate").gone(500, 510)), 0);
+  const auto checked = [](const HistoryBuilder& told) { return found(told, Check::G6).checked; };
+  EXPECT_EQ(checked(a_holds().freed(500, 510)), 1);
+  EXPECT_EQ(checked(a_holds().freed(19, 510)), 0);
+  EXPECT_EQ(checked(a_holds().released(400, 520, "a", 1).freed(450, 510)), 1);
+  EXPECT_EQ(checked(a_holds().released(400, 520, "a", 1).freed(19, 510)), 0);
+  EXPECT_EQ(checked(a_holds().fault(15, "isolate").freed(500, 510)), 0);
 }
 
 /// Somebody else may take it when nothing was heard of its holder for a lease, whatever the date.
@@ -82,44 +82,44 @@ TEST(WorkerDocuments, ADateBehindTheLeaseBindsNobody) {
 TEST(WorkerDocuments, WhoMayHaveGivenItUpWasNotRobbed) {
   EXPECT_EQ(violation(a_then_b(900).released(899, 950, "a", 1), Check::G1), "");
   EXPECT_EQ(violation(a_then_b(900).lost(880, 910, "a", 1), Check::G1), "");
-  EXPECT_EQ(violation(a_then_b(900).no(890, "a", 1), Check::G1), "");
+  EXPECT_EQ(violation(a_then_b(900).no(890, 890, "a", 1), Check::G1), "");
   EXPECT_EQ(violation(a_then_b(900).of(Kind::protocol, 600, "a"), Check::G1), "");
   EXPECT_EQ(violation(a_then_b(900).fault(15, "isolate"), Check::G1), "")
       << "it may clean up what it gave up before";
   EXPECT_NE(violation(a_then_b(900).released(901, 950, "a", 1), Check::G1), "");
-  EXPECT_NE(violation(a_then_b(900).of(Kind::crash, 600, "a"), Check::G1), "")
+  EXPECT_NE(violation(a_then_b(900).crash(600, "a"), Check::G1), "")
       << "a dead holder's lease lasts as long";
 }
 
 TEST(WorkerDocuments, ADocumentThatSomebodyElseEndsIsFound) {
   const auto told = [](int from, int gone) {
-    return Told()
+    return workers()
         .got(10, 20, "a", 1, 1)
         .put(12, 18, "A", 1'018)
         .released(500, 600, "a", 1, "unknown")
         .put(1'100, 1'110, "B", 2'100)
         .got(1'090, 1'120, "b", 1, 2)
-        .gone(from, gone);
+        .freed(from, gone);
   };
   const auto late = told(1'300, 1'310);
   EXPECT_EQ(violation(late, Check::G6),
             "lock 'x': the document of b was freed 790.0 ms before its lease ran out, and not by "
             "its holder");
-  EXPECT_EQ(violation(Told(late).released(1'305, 1'320, "b", 1), Check::G6), "");
+  EXPECT_EQ(violation(HistoryBuilder(late).released(1'305, 1'320, "b", 1), Check::G6), "");
   EXPECT_EQ(violation(told(2'080, 2'100), Check::G6), "") << "the TTL monitor may have come";
   EXPECT_EQ(violation(told(1'115, 1'310), Check::G6), "")
       << "it may have been on its way to the grant";
-  EXPECT_NE(violation(Told(late).released(1'290, 1'320, "a", 2), Check::G6), "");
+  EXPECT_NE(violation(HistoryBuilder(late).released(1'290, 1'320, "a", 2), Check::G6), "");
 }
 
 TEST(WorkerDocuments, WhoReleasesMeanwhileIsNamed) {
-  const auto told = Told()
+  const auto told = workers()
                         .got(10, 20, "a", 1, 1)
                         .put(12, 18, "A", 1'018)
                         .put(1'100, 1'110, "B", 2'100)
                         .got(1'090, 1'120, "b", 1, 2)
                         .released(1'290, 1'320, "a", 1)
-                        .gone(1'300, 1'310);
+                        .freed(1'300, 1'310);
   EXPECT_EQ(violation(told, Check::G6),
             "lock 'x': the document of b was freed 790.0 ms before its lease ran out, and not by "
             "its holder; it was being released by a");
@@ -134,25 +134,25 @@ TEST(WorkerDocuments, AnExtensionOverAnothersDocumentIsNoAcquire) {
 }
 
 TEST(WorkerDocuments, WhatIsWrittenIntoThePastByAClockThatWasMovedIsNoRelease) {
-  const auto told = a_holds(1'018).gone(400, 410, "A");
+  const auto told = a_holds(1'018).freed(400, 410, "A");
   EXPECT_NE(violation(told, Check::G6), "");
-  EXPECT_EQ(violation(Told(told).fault(300, "wall-clock"), Check::G6), "");
+  EXPECT_EQ(violation(HistoryBuilder(told).fault(300, "wall-clock"), Check::G6), "");
 }
 
 TEST(WorkerDocuments, OfTwoThatMayHaveWrittenItNobodyIsSaidToHave) {
-  const auto told = a_holds().ask(11, "c", 1).ended(400, "c", 1, "timed_out");
-  EXPECT_NE(violation(Told(told).gone(500, 510), Check::G6), "")
+  const auto told = a_holds().asks(11, "c", 1).ended(400, "c", 1, "timed_out");
+  EXPECT_NE(violation(HistoryBuilder(told).freed(500, 510), Check::G6), "")
       << "who was granted it has no other write";
-  EXPECT_EQ(violation(Told(a_holds()).got(11, 21, "c", 1, 2).gone(500, 510), Check::G6), "");
+  EXPECT_EQ(violation(a_holds().got(11, 21, "c", 1, 2).freed(500, 510), Check::G6), "");
 }
 
 /// A lock that names its machine: what one holder extends is what another takes.
 TEST(WorkerDocuments, AnOwnerThatIsUsedForManyHoldingsIsNobodys) {
   const auto told = a_holds(1'018)
-                        .of(Kind::crash, 100, "a")
+                        .crash(100, "a")
                         .got(1'050, 1'120, "b", 1, 2)
                         .put(1'100, 1'110, "A", 2'100)
-                        .gone(1'500, 1'510);
+                        .freed(1'500, 1'510);
   EXPECT_EQ(violation(told, Check::G6), "");
   EXPECT_EQ(found(told, Check::G6).verdict, Verdict::unknown);
 }
@@ -160,12 +160,12 @@ TEST(WorkerDocuments, AnOwnerThatIsUsedForManyHoldingsIsNobodys) {
 TEST(WorkerDocuments, ATokenThatFallsInTheOplogsOrderIsFound) {
   // By their questions and answers alone either may have been first.
   const auto told = [](int a_token) {
-    return Told()
+    return workers()
         .got(10, 300, "a", 1, a_token)
         .released(310, 320, "a", 1)
         .got(11, 420, "b", 1, 7)
         .put(200, 210, "A", 1'210)
-        .gone(315, 318)
+        .freed(315, 318)
         .put(400, 410, "B", 1'410);
   };
   EXPECT_EQ(violation(told(8), Check::G4),
@@ -177,12 +177,12 @@ TEST(WorkerDocuments, ATokenThatFallsInTheOplogsOrderIsFound) {
 }
 
 TEST(WorkerDocuments, ADeadHoldersDocumentThatLastsLongerThanPromisedIsFound) {
-  const auto told = [](int expires) { return a_holds(expires).of(Kind::crash, 100, "a"); };
+  const auto told = [](int expires) { return a_holds(expires).crash(100, "a"); };
   EXPECT_EQ(violation(told(1'500), Check::G8),
             "lock 'x': the document of a, which died, is in force 394.0 ms longer than promised");
   EXPECT_EQ(violation(told(1'018), Check::G8), "");
   EXPECT_EQ(found(told(1'018), Check::G8).verdict, Verdict::holds);
-  EXPECT_EQ(violation(told(1'500).gone(900, 910), Check::G8), "") << "it was taken away";
+  EXPECT_EQ(violation(told(1'500).freed(900, 910), Check::G8), "") << "it was taken away";
   EXPECT_EQ(violation(told(1'500).fault(1, "clock-drift"), Check::G8), "");
   EXPECT_EQ(violation(a_holds(1'500), Check::G8), "") << "it lives";
   EXPECT_NE(violation(told(1'018).put(150, 160, "A", 1'900), Check::G8), "")
@@ -214,7 +214,7 @@ TEST(WorkerDocuments, WhatIsNotCheckedIsSaid) {
 RC_GTEST_PROP(WorkerDocuments, ASoundLockIsNeverBlamedWhateverTheStamps, ()) {
   const std::vector<const char*> processes{"a", "b", "c"};
   const auto upto = [](int most) { return *rc::gen::inRange(0, most + 1); };
-  Told told;
+  HistoryBuilder told = workers();
   int free_at = 10, session = 0;
   for (int turns = 2 + upto(8); turns > 0; --turns) {
     const char* process = processes[static_cast<std::size_t>(upto(2))];
@@ -223,7 +223,7 @@ RC_GTEST_PROP(WorkerDocuments, ASoundLockIsNeverBlamedWhateverTheStamps, ()) {
     const auto write = [&](int at, int expires) {
       told.put(at - upto(60), at + upto(60), owner.c_str(), expires, at);
     };
-    told.ask(std::max(1, wins - 1 - upto(300)), process, session);
+    told.asks(std::max(1, wins - 1 - upto(300)), process, session);
     write(wins, wins + 1'000);
     told.granted(heard, process, session, session);
     int until = wins + 1'000;
@@ -237,7 +237,7 @@ RC_GTEST_PROP(WorkerDocuments, ASoundLockIsNeverBlamedWhateverTheStamps, ()) {
     const int asked = heard + upto(until - heard - 1);
     free_at = asked + upto(100);
     told.released(asked, free_at + upto(20), process, session);
-    told.gone(free_at - upto(60), free_at + upto(60), "", free_at);
+    told.freed(free_at - upto(60), free_at + upto(60), "", free_at);
   }
   for (const Finding& f : judge_worker(told.end(free_at + 2'000), mapped())) {
     const bool by_oplog = f.check == Check::G1 || f.check == Check::G4 ||

@@ -15,7 +15,7 @@ Finding check_protocol(const Digest& d) {
     const Event& e = d.at(i);
     if (e.kind == Kind::start) ++f.checked;
     if (e.kind != Kind::protocol) continue;
-    const auto why = e.process + ": " + e.message.str();
+    const auto why = e.process + ": " + e.message;
     if (e.outcome != kNeverReady) {
       violate(f, why, {i});
     } else {

@@ -10,7 +10,7 @@
 namespace leasehold::model::worker_judge_test {
 namespace {
 
-Finding found(const Told& told, Check check, const Promises& promises = everything(),
+Finding found(const HistoryBuilder& told, Check check, const Promises& promises = everything(),
               int end = 20'000) {
   const auto findings = judge_worker(told.end(end), promises);
   const auto f = std::find_if(findings.begin(), findings.end(),
@@ -18,14 +18,14 @@ Finding found(const Told& told, Check check, const Promises& promises = everythi
   return f == findings.end() ? Finding{} : *f;
 }
 
-std::string violation(const Told& told, Check check) {
+std::string violation(const HistoryBuilder& told, Check check) {
   const auto f = found(told, check);
   return f.verdict == Verdict::violated ? f.why : "";
 }
 
 TEST(JudgeWorker, ATimeThatAGrantMayBeReliedOnCountsAsHeld) {
   const auto told = [](int b_asks, int b_gets) {
-    return Told().ask(10, "a", 1).granted(20, "a", 1, 1, 900).got(b_asks, b_gets, "b", 1, 2);
+    return workers().asks(10, "a", 1).granted(20, "a", 1, 1, 900).got(b_asks, b_gets, "b", 1, 2);
   };
   EXPECT_EQ(violation(told(500, 600), Check::G2),
             "lock 'x': b was granted it while a held it, for 300.0 ms more");
@@ -34,18 +34,18 @@ TEST(JudgeWorker, ATimeThatAGrantMayBeReliedOnCountsAsHeld) {
   EXPECT_EQ(violation(told(500, 600).released(550, 560, "a", 1), Check::G2), "");
   EXPECT_EQ(violation(told(500, 600).lost(0, 550, "a", 1), Check::G2), "")
       << "it may have been said at once";
-  EXPECT_EQ(violation(told(500, 600).of(Kind::crash, 550, "a"), Check::G2), "");
+  EXPECT_EQ(violation(told(500, 600).crash(550, "a"), Check::G2), "");
 }
 
 TEST(JudgeWorker, AGrantWhileAnotherStillAnswersHeldIsTwoHolders) {
-  const auto told = Told().got(10, 20, "a", 1, 1).got(500, 600, "b", 1, 2);
-  EXPECT_NE(violation(Told(told).yes(25, 601, "a", 1), Check::G2), "");
-  EXPECT_EQ(violation(Told(told).yes(25, 599, "a", 1), Check::G2), "");
+  const auto told = workers().got(10, 20, "a", 1, 1).got(500, 600, "b", 1, 2);
+  EXPECT_NE(violation(HistoryBuilder(told).yes(25, 601, "a", 1), Check::G2), "");
+  EXPECT_EQ(violation(HistoryBuilder(told).yes(25, 599, "a", 1), Check::G2), "");
 }
 
 TEST(JudgeWorker, ATokenThatIsLowerThanThatOfAnEarlierGrantIsFound) {
   const auto told = [](int b_asks, int token) {
-    return Told().got(10, 20, "a", 1, 7).released(30, 40, "a", 1).got(b_asks, 50, "b", 1, token);
+    return workers().got(10, 20, "a", 1, 7).released(30, 40, "a", 1).got(b_asks, 50, "b", 1, token);
   };
   EXPECT_EQ(violation(told(25, 6), Check::G4), "lock 'x': token 6 of b after token 7 of a");
   EXPECT_EQ(violation(told(15, 6), Check::G4), "") << "b may have had it before";
@@ -57,7 +57,7 @@ TEST(JudgeWorker, ATokenThatIsLowerThanThatOfAnEarlierGrantIsFound) {
 
 TEST(JudgeWorker, ACurrentHolderThatIsRefusedIsFoundUnlessALaterOneWrote) {
   const auto told = [](int b_asks) {
-    return Told()
+    return workers()
         .got(10, 20, "a", 1, 5)
         .wrote(22, 23, "a", 1, 1, 5, "accepted")
         .released(30, 40, "a", 1)
@@ -72,7 +72,7 @@ TEST(JudgeWorker, ACurrentHolderThatIsRefusedIsFoundUnlessALaterOneWrote) {
 
 TEST(JudgeWorker, AnAcceptedWriteOfAnEarlierHolderAfterOneOfALaterIsFound) {
   const auto told = [](int order) {
-    return Told()
+    return workers()
         .got(10, 20, "a", 1, 5)
         .got(1'100, 1'200, "b", 1, 5)
         .wrote(1'210, 1'220, "b", 1, 1, 5, "accepted")
@@ -86,34 +86,35 @@ TEST(JudgeWorker, AnAcceptedWriteOfAnEarlierHolderAfterOneOfALaterIsFound) {
 }
 
 TEST(JudgeWorker, WhoIsNotNotifiedOfItsLossByTheTimeThatAnotherHasItIsFound) {
-  const auto told = Told().got(10, 20, "a", 1, 1).got(30, 1'500, "b", 1, 2);
+  const auto told = workers().got(10, 20, "a", 1, 1).got(30, 1'500, "b", 1, 2);
   EXPECT_EQ(violation(told, Check::G5),
             "lock 'x': b had it, and a was notified of its loss never");
-  EXPECT_EQ(violation(Told(told).lost(1'510, 1'520, "a", 1), Check::G5),
+  EXPECT_EQ(violation(HistoryBuilder(told).lost(1'510, 1'520, "a", 1), Check::G5),
             "lock 'x': b had it, and a was notified of its loss 10.0 ms later");
-  EXPECT_EQ(violation(Told(told).lost(1'490, 1'520, "a", 1), Check::G5), "")
+  EXPECT_EQ(violation(HistoryBuilder(told).lost(1'490, 1'520, "a", 1), Check::G5), "")
       << "it may have been said in time";
-  EXPECT_EQ(violation(Told(told).released(1'400, 1'410, "a", 1), Check::G5), "");
-  EXPECT_EQ(violation(Told(told).of(Kind::crash, 1'400, "a"), Check::G5), "");
-  EXPECT_EQ(violation(Told(told).of(Kind::pause, 900, "a"), Check::G5), "");
-  EXPECT_NE(violation(Told(told).yes(30, 1'501, "a", 1).lost(20, 1'502, "a", 1), Check::G5), "")
+  EXPECT_EQ(violation(HistoryBuilder(told).released(1'400, 1'410, "a", 1), Check::G5), "");
+  EXPECT_EQ(violation(HistoryBuilder(told).crash(1'400, "a"), Check::G5), "");
+  EXPECT_EQ(violation(HistoryBuilder(told).pause(900, "a"), Check::G5), "");
+  const auto answers = HistoryBuilder(told).yes(30, 1'501, "a", 1).lost(20, 1'502, "a", 1);
+  EXPECT_NE(violation(answers, Check::G5), "")
       << "it still answered that it held it";
 }
 
 TEST(JudgeWorker, WhoAnswersHeldAfterItSaidLostIsFound) {
-  const auto told = Told().got(10, 20, "a", 1, 1).lost(100, 110, "a", 1);
-  EXPECT_NE(violation(Told(told).yes(25, 120, "a", 1), Check::G5), "");
-  EXPECT_EQ(violation(Told(told).yes(25, 105, "a", 1), Check::G5), "");
+  const auto told = workers().got(10, 20, "a", 1, 1).lost(100, 110, "a", 1);
+  EXPECT_NE(violation(HistoryBuilder(told).yes(25, 120, "a", 1), Check::G5), "");
+  EXPECT_EQ(violation(HistoryBuilder(told).yes(25, 105, "a", 1), Check::G5), "");
 }
 
 TEST(JudgeWorker, ALossThatOnlyAStallMadeLateIsUnknown) {
-  const auto told = Told()
+  const auto told = workers()
                         .got(10, 20, "a", 1, 1)
                         .got(30, 1'500, "b", 1, 2)
                         .stall(1'400, 1'600)
                         .lost(1'580, 1'590, "a", 1);
   EXPECT_EQ(found(told, Check::G5).verdict, Verdict::unknown);
-  const auto before = Told()
+  const auto before = workers()
                           .got(10, 20, "a", 1, 1)
                           .stall(1'200, 1'400)
                           .got(30, 1'500, "b", 1, 2)
@@ -123,7 +124,7 @@ TEST(JudgeWorker, ALossThatOnlyAStallMadeLateIsUnknown) {
 
 TEST(JudgeWorker, ADeadHoldersLockGoesToAWaiterWithinItsLeaseAndAPause) {
   const auto told = [](int b_gets) {
-    return Told().got(10, 20, "a", 1, 1).of(Kind::crash, 50, "a").got(40, b_gets, "b", 1, 2);
+    return workers().got(10, 20, "a", 1, 1).crash(50, "a").got(40, b_gets, "b", 1, 2);
   };
   EXPECT_EQ(violation(told(1'200), Check::G7),
             "lock 'x': an acquire of b waited 150.0 ms for it while it was free, since a's lease "
@@ -131,7 +132,7 @@ TEST(JudgeWorker, ADeadHoldersLockGoesToAWaiterWithinItsLeaseAndAPause) {
   EXPECT_EQ(found(told(1'150), Check::G7).counts.at("bounded_takeovers"), 1);
   EXPECT_EQ(violation(told(1'150), Check::G7), "");
   EXPECT_EQ(violation(told(1'200).fault(1'100, "isolate"), Check::G7), "");
-  EXPECT_EQ(violation(told(1'200).of(Kind::pause, 1'100, "b").of(Kind::resume, 1'160, "b"),
+  EXPECT_EQ(violation(told(1'200).pause(1'100, "b").resume(1'160, "b"),
                       Check::G7),
             "");
   EXPECT_EQ(found(told(1'200).stall(1'000, 1'190), Check::G7).verdict, Verdict::unknown);
@@ -142,9 +143,9 @@ TEST(JudgeWorker, ADeadHoldersLockMayStayForTheMarginOfTheClocksToo) {
   auto promises = everything();
   promises.clock_margin_ms = 200;
   const auto waited = [&](int apart, int b_gets, const char* fault) {
-    auto told = Told().apart(apart).got(10, 20, "a", 1, 1);
+    auto told = workers().apart(apart).got(10, 20, "a", 1, 1);
     if (*fault != 0) told.fault(30, fault);
-    told.of(Kind::crash, 50, "a").got(40, b_gets, "b", 1, 2);
+    told.crash(50, "a").got(40, b_gets, "b", 1, 2);
     return found(told, Check::G7, promises).verdict;
   };
   EXPECT_EQ(waited(0, 1'350, ""), Verdict::holds);
@@ -158,7 +159,7 @@ TEST(JudgeWorker, ADeadHoldersLockMayStayForTheMarginOfTheClocksToo) {
 /// Who comes later may count the dead holder's lease from then on.
 TEST(JudgeWorker, ALateWaiterMayWaitForAWholeLease) {
   const auto told = [](int b_gets) {
-    return Told().got(10, 20, "a", 1, 1).of(Kind::crash, 50, "a").got(900, b_gets, "b", 1, 2);
+    return workers().got(10, 20, "a", 1, 1).crash(50, "a").got(900, b_gets, "b", 1, 2);
   };
   EXPECT_EQ(violation(told(1'990), Check::G7), "");
   EXPECT_NE(violation(told(2'100), Check::G7), "");
@@ -167,10 +168,10 @@ TEST(JudgeWorker, ALateWaiterMayWaitForAWholeLease) {
 /// Its server hears of it at the end of the fault.
 TEST(JudgeWorker, ALockOfOneThatDiedBehindACutLinkMayStayForALeaseAfterThat) {
   const auto told = [](int b_gets) {
-    return Told()
+    return workers()
         .got(10, 20, "a", 1, 1)
         .cut(30, 2'000, "a")
-        .of(Kind::crash, 50, "a")
+        .crash(50, "a")
         .got(40, b_gets, "b", 1, 2);
   };
   EXPECT_EQ(violation(told(3'100), Check::G7), "");
@@ -179,7 +180,7 @@ TEST(JudgeWorker, ALockOfOneThatDiedBehindACutLinkMayStayForALeaseAfterThat) {
 
 TEST(JudgeWorker, AReleasedLockGoesToAWaiterWithinAPause) {
   const auto told = [](int b_gets, const char* outcome) {
-    return Told()
+    return workers()
         .got(10, 20, "a", 1, 1)
         .released(30, 40, "a", 1, outcome)
         .got(25, b_gets, "b", 1, 2);
@@ -192,7 +193,7 @@ TEST(JudgeWorker, AReleasedLockGoesToAWaiterWithinAPause) {
 /// Servers that are slow for others are slow for one that waits.
 TEST(JudgeWorker, AWaiterIsAllowedTheTimeOfTheSlowestCommandMeanwhileThreeTimes) {
   const auto told = [](int b_gets, int write_from, int write_to) {
-    return Told()
+    return workers()
         .got(10, 20, "a", 1, 1)
         .released(30, 40, "a", 1)
         .got(25, b_gets, "b", 1, 2)
@@ -206,9 +207,9 @@ TEST(JudgeWorker, AWaiterIsAllowedTheTimeOfTheSlowestCommandMeanwhileThreeTimes)
 
 TEST(JudgeWorker, WhatAnotherMayHaveWonUnheardIsNotFree) {
   const auto told = [](const char* outcome) {
-    return Told()
+    return workers()
         .got(10, 20, "a", 1, 1)
-        .ask(22, "c", 1, 20)
+        .asks(22, "c", 1, 20)
         .released(30, 40, "a", 1)
         .ended(42, "c", 1, outcome)
         .got(25, 500, "b", 1, 2);
@@ -220,9 +221,9 @@ TEST(JudgeWorker, WhatAnotherMayHaveWonUnheardIsNotFree) {
 /// As a session of PostgreSQL may keep it.
 TEST(JudgeWorker, ALockThatATimedOutAcquireKeepsIsFound) {
   const auto told = [](int b_gets) {
-    return Told()
+    return workers()
         .got(10, 20, "a", 1, 1)
-        .ask(22, "c", 1, 20)
+        .asks(22, "c", 1, 20)
         .released(30, 40, "a", 1)
         .ended(42, "c", 1, "timed_out")
         .got(25, b_gets, "b", 1, 2);
@@ -237,7 +238,9 @@ TEST(JudgeWorker, AnAcquireThatReturnsFarBehindItsTimeoutIsFound) {
   auto promises = everything();
   promises.answers_within_ms = 100;
   promises.polls_within_ms = 1'000;
-  const auto told = [](int end) { return Told().ask(10, "a", 1, 50).ended(end, "a", 1, "failed"); };
+  const auto told = [](int end) {
+    return workers().asks(10, "a", 1, 50).ended(end, "a", 1, "failed");
+  };
   EXPECT_EQ(found(told(161), Check::G7, promises).why,
             "lock 'x': an acquire of a ended 101.0 ms after its timeout");
   EXPECT_EQ(found(told(160), Check::G7, promises).verdict, Verdict::holds);
@@ -247,10 +250,10 @@ TEST(JudgeWorker, WhoDoesNotWaitGetsALockThatNobodyHas) {
   auto promises = everything();
   promises.waits = Promises::Waits::none;
   const auto told = [](int b_asks) {
-    return Told()
+    return workers()
         .got(10, 20, "a", 1, 1)
         .released(30, 40, "a", 1)
-        .ask(b_asks, "b", 1, 0)
+        .asks(b_asks, "b", 1, 0)
         .ended(b_asks + 5, "b", 1, "refused");
   };
   EXPECT_EQ(found(told(50), Check::G7, promises).why,
@@ -262,7 +265,7 @@ TEST(JudgeWorker, WhatWasNotPromisedIsNotChecked) {
   Promises nothing;
   nothing.waits = Promises::Waits::none;
   nothing.passes_on_leases = std::nullopt;
-  const auto findings = judge_worker(Told().end(100), nothing);
+  const auto findings = judge_worker(workers().end(100), nothing);
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(findings[0].check, Check::G2);
   EXPECT_EQ(findings[1].check, Check::protocol);
@@ -272,7 +275,7 @@ TEST(JudgeWorker, WhatWasNotPromisedIsNotChecked) {
 
 /// A lock that keeps all its promises, with answers that come early or late.
 struct SoundRun {
-  Told told;
+  HistoryBuilder told = workers();
   std::vector<std::pair<int, int>> grants;  ///< asked, granted
   int end = 0;
 };
@@ -287,7 +290,7 @@ SoundRun sound_run() {
     ++session;
     const int wins = free_at + upto(50), heard = wins + upto(20);
     const int asked = std::max(1, wins - 1 - upto(300));
-    run.told.ask(asked, process, session).granted(heard, process, session, session, wins + 900);
+    run.told.asks(asked, process, session).granted(heard, process, session, session, wins + 900);
     run.grants.emplace_back(asked, heard);
     const int until = heard + 1 + upto(400);
     run.told.yes(heard, until, process, session);

@@ -73,6 +73,11 @@ bool can_hit(std::string_view group, bool foreign) {
   return !foreign || !sim::is_of_documents(group);
 }
 
+/// A process that was stopped hides nothing: such a check is made with that time taken out.
+std::int64_t limited_excuses(const Finding& f) {
+  return f.all_excused() - f.excused[static_cast<std::size_t>(model::Excuse::pause)];
+}
+
 void limit_excuses(std::vector<Finding>& findings, const Demands& demands) {
   constexpr std::int64_t kFew = 20;
   constexpr int kOfChosen = 50;
@@ -80,11 +85,12 @@ void limit_excuses(std::vector<Finding>& findings, const Demands& demands) {
     const auto usual = demands.live ? live : simulated;
     const auto percent = demands.chosen ? std::max(usual, kOfChosen) : usual;
     for (Finding& f : findings) {
-      const auto excused = f.all_excused(), all = f.checked + excused;
+      const auto excused = limited_excuses(f), all = f.checked + f.all_excused();
       const bool too_many = excused >= kFew && excused * 100 > percent * all;
       if (f.check != check || !too_many) continue;
       f.leave_open(Open::excused,
-                   fmt::format("too many were excused: {} of {} checks ({}), at most {} % may be",
+                   fmt::format("too many were excused: {} of {} checks ({}), at most {} % may be by "
+                               "what is not a pause",
                                excused, all, excuses_of(f), percent));
     }
   }

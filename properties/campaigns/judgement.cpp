@@ -70,7 +70,7 @@ void add_majority(std::vector<Finding>& findings, const model::History& history)
     f.checked += e.count;
     if (e.outcome == "unread") {
       unread = true;
-      f.leave_open(model::Open::unread, e.message.empty() ? kNotRead : e.message.str());
+      f.leave_open(model::Open::unread, e.message.empty() ? kNotRead : e.message);
     }
     if (e.outcome != "vanished") continue;
     ++f.checked;
@@ -145,11 +145,7 @@ std::string to_string(const Stalls& stalls) {
 }
 
 Judgement judge(const model::History& history) {
-  return judge(history, model::facts(history));
-}
-
-Judgement judge(const model::History& history, model::Facts facts) {
-  const auto digest = model::digest(history, std::move(facts));
+  const auto digest = model::digest(history);
   const auto arrows = sim::conformance_inquiry(digest);
   const auto refinement = digest.of_a_document ? nullptr : model::refinement_inquiry(digest);
   model::Watchers beside{arrows.get()};

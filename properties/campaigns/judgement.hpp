@@ -24,8 +24,6 @@ struct Judgement {
   sim::ArrowCounts arrows;
 };
 [[nodiscard]] Judgement judge(const model::History& history);
-/// `facts`: the history's own.
-[[nodiscard]] Judgement judge(const model::History& history, model::Facts facts);
 /// With promises it is a run of a worker of the user's lock, which has no diagrams.
 [[nodiscard]] Judgement judge(const model::History& history,
                               const std::optional<model::Promises>& promises);

@@ -184,7 +184,7 @@ Simulated simulate(const Plan& plan, std::uint64_t seed) {
   const UnderWay now(seed);
   Simulated one;
   one.run = sim::simulated::run(plan);
-  one.judgement = judge(one.run.history, *std::exchange(one.run.facts, std::nullopt));
+  one.judgement = judge(one.run.history);
   return one;
 }
 

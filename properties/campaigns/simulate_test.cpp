@@ -52,15 +52,15 @@ SimulateReport simulate_seeds(std::uint64_t from, std::uint64_t to, const PlanLi
 /// As `simulate --seeds 1..200 --hash` prints it.
 constexpr std::uint64_t kHashOfSeeds1To200 = 0xe05a41b8d7fdf0e3;
 
-const SimulateReport& seeds_1_to_200() {
-  static const auto report = simulate_seeds(1, 200, {});
-  return report;
+void expect_that_it_holds(const SimulateReport& report) {
+  for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
 }
 
 /// Whoever changes behaviour on purpose sets the new number. Without a purpose it is a finding.
 TEST(Simulate, HistoriesAreTheSameOnEveryMachineAndInEveryBuild) {
-  const auto& report = seeds_1_to_200();
+  const auto report = simulate_seeds(1, 200, {});
   EXPECT_EQ(report.hash, kHashOfSeeds1To200);
+  expect_that_it_holds(report);
   // What the number stands for.
   for (const auto& [what, seen] : report.with) {
     EXPECT_GT(seen, 0);
@@ -71,9 +71,8 @@ TEST(Simulate, HistoriesAreTheSameOnEveryMachineAndInEveryBuild) {
 }
 
 TEST(Simulate, HoldsOverManySeedsWithEveryFaultFelt) {
-  auto report = seeds_1_to_200();
-  report.add(simulate_seeds(201, 400, {}));
-  for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
+  const auto report = simulate_seeds(201, 400, {});
+  expect_that_it_holds(report);
   EXPECT_EQ(report.shortfall(), "");
   EXPECT_EQ(report.enabled.size(), sim::fault_kinds(sim::Harm::none).size());
   for (const char* what : {"elections", "rolled-back", "ttl-deletions", "wtimeouts"}) {
@@ -83,13 +82,19 @@ TEST(Simulate, HoldsOverManySeedsWithEveryFaultFelt) {
   EXPECT_GT(report.totals.at("stale_writes"), 10);
 }
 
+/// An unanswered change stream counts, too: seed 9018 was violated, because the checker thought that
+/// its process might send two commands at once.
+TEST(Simulate, HoldsWhereOneCommandAsksAtATimeAfterAStreamWentUnanswered) {
+  expect_that_it_holds(simulate_seeds(9018, 9018, {}));
+}
+
 TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {
   using enum sim::Waiting;
   for (const auto& waitings : {std::vector{queue}, std::vector{queue, uniform, queue, adaptive}}) {
     PlanLimits limits;
     limits.waitings = waitings;
     const auto report = simulate_seeds(1, 100, limits);
-    for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
+    expect_that_it_holds(report);
     EXPECT_GT(report.totals.at("passed_on"), 2'000) << "from process to process";
     EXPECT_GT(report.totals.at("takeovers"), 50);
     EXPECT_GT(report.totals.at("queue_turns"), 1'000);
@@ -123,7 +128,7 @@ SimulateReport simulate_permits(std::uint64_t last, const std::string& lock, int
 TEST(Simulate, HoldsWhereProcessesCallForPermits) {
   for (const int permits : {1, 3}) {
     const auto report = simulate_permits(60, "leasehold", permits);
-    for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
+    expect_that_it_holds(report);
     EXPECT_EQ(report.with.at("permits"), 60);
     EXPECT_GT(report.totals.at("permit_calls"), 5'000);
     EXPECT_GT(report.totals.at("healed_permits"), 100);
@@ -139,7 +144,7 @@ TEST(Simulate, APlantedErrorIsFoundWhereProcessesCallForPermits) {
 TEST(Simulate, HoldsWhereProcessesCallForSeveralLocksAtOnce) {
   const auto together = [](auto& process) { process.together = 2; };
   const auto report = simulate_changed(60, "leasehold", 3, together);
-  for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
+  expect_that_it_holds(report);
   EXPECT_EQ(report.with.at("calls_for_several_locks"), 60);
   EXPECT_GT(report.totals.at("all_calls"), 5'000);
   EXPECT_GT(report.totals.at("healed_all_calls"), 100);
@@ -150,7 +155,7 @@ TEST(Simulate, HoldsWhereProcessesCallForSeveralLocksAtOnce) {
 TEST(Simulate, HoldsWhereProcessesStandForElection) {
   const auto leads = [](auto& process) { process.leads = true; };
   const auto report = simulate_changed(60, "leasehold", 1, leads);
-  for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
+  expect_that_it_holds(report);
   EXPECT_EQ(report.with.at("leaders"), 60);
   EXPECT_GT(report.totals.at("terms"), 2'000);
   EXPECT_GT(report.totals.at("lost_fired"), 50);
@@ -193,9 +198,9 @@ double longest_unaware(const model::History& history, const std::string& kind, i
     for (const auto& grant : grants) {
       const auto end = end_of(history, grant);
       const auto& ask = asks.at({grant.process, grant.session});
-      if ((!e.victim.empty() && grant.name != e.victim.str()) || end <= e.at_ns) continue;
+      if ((!e.victim.empty() && grant.name != e.victim) || end <= e.at_ns) continue;
       ++held;
-      const auto lease = static_cast<double>(ask.expiry_ms * model::kMs);
+      const auto lease = static_cast<double>(ask->expiry_ms * model::kMs);
       longest = std::max(longest, static_cast<double>(end - e.at_ns) / lease);
     }
   }

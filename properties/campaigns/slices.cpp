@@ -37,7 +37,7 @@ struct Hit {
 std::vector<Hit> hits_of(const History& history) {
   std::vector<Hit> hits;
   for (const auto& e : history) {
-    if (e.kind == Kind::fault && !e.ends) hits.push_back({e.fault.str(), e.victim.str(), e.at_ns});
+    if (e.kind == Kind::fault && !e.ends) hits.push_back({e.fault, e.victim, e.at_ns});
     if (e.kind == Kind::crash) hits.push_back({"crash", e.process, e.at_ns});
     const char* stopped = e.suspended ? "suspend" : "pause";
     if (e.kind == Kind::pause) hits.push_back({stopped, e.process, e.at_ns});

@@ -413,7 +413,7 @@ TEST(Findings, TooManyExcusesLeaveNothingThatHolds) {
   EXPECT_EQ(with(Verdict::holds, 19, {}).verdict, Verdict::holds) << "too few to tell";
   EXPECT_EQ(with(Verdict::holds, 900, {}).why,
             "too many were excused: 900 of 1000 checks (stalls 900), at most " +
-                std::to_string(limit.simulated) + " % may be");
+                std::to_string(limit.simulated) + " % may be by what is not a pause");
   for (const bool live : {false, true}) {
     const auto percent = live ? limit.live : limit.simulated;
     const std::int64_t most = std::max(100 * percent / (100 - percent), 19);
@@ -424,6 +424,15 @@ TEST(Findings, TooManyExcusesLeaveNothingThatHolds) {
   }
   EXPECT_EQ(with(Verdict::holds, 100, {.chosen = true}).verdict, Verdict::holds) << "a half";
   EXPECT_EQ(with(Verdict::holds, 101, {.chosen = true}).verdict, Verdict::unknown);
+}
+
+TEST(Findings, PausesOfAProcessAreCountedAndNotLimited) {
+  Finding f = finding(kExcuseLimits[0].check, 100);
+  f.excused[static_cast<std::size_t>(model::Excuse::pause)] = 900;
+  std::vector<Finding> all{f};
+  conclude(all, {.live = true});
+  EXPECT_EQ(all[0].verdict, Verdict::holds);
+  EXPECT_EQ(excused_percent(all[0]), 90);
 }
 
 TEST(Findings, WhatAStallLeavesOpenAnotherRunDecidesByItsOwnChecks) {
@@ -494,10 +503,10 @@ TEST(Oplog, EntriesThatVanishedOrChangedAreTold) {
 }
 
 TEST(Stories, OfAWorkersViolationSayWhatHappenedBetweenTheEventsThatDecideIt) {
-  const auto history = model::Told()
+  const auto history = model::workers()
                            .got(10, 20, "a", 1, 1)
                            .put(12, 18, "A")
-                           .gone(500, 510)
+                           .freed(500, 510)
                            .got(505, 520, "b", 1, 2)
                            .yes(30, 600, "a", 1)
                            .end(900);

@@ -15,7 +15,7 @@ constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kReadable = 1'000;  ///< tokens above are shown by their rank
 
 bool hits_process(const Event& fault) {
-  return !fault.victim.empty() && !fault.victim.str().starts_with("member-");
+  return !fault.victim.empty() && !fault.victim.starts_with("member-");
 }
 
 class Transcriber {
@@ -84,7 +84,7 @@ class Transcriber {
                name(e);
       case Kind::notified: return caller + " is notified that it lost " + name(e);
       case Kind::stored: return "the resource takes " + caller + "'s write";
-      case Kind::protocol: return caller + ": " + e.message.str();
+      case Kind::protocol: return caller + ": " + e.message;
       default: return "";
     }
   }
@@ -165,8 +165,8 @@ class Transcriber {
   }
 
   static std::string fault(const Event& e) {
-    std::string words = e.fault.str();
-    const auto& victim = e.victim.str();
+    std::string words = e.fault;
+    const auto& victim = e.victim;
     if (!victim.empty()) words += " of " + (hits_process(e) ? short_name(victim) : victim);
     if (e.amount != 0) words += " (" + std::to_string(e.amount) + ")";
     return words + (e.begins ? " begins" : e.ends ? " ends" : "");

@@ -1,21 +1,15 @@
 #pragma once
 
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
-#include "scenarios/lab/run_program.hpp"
-#include "sim/live/live_test.hpp"
+#include "scenarios/command/ended_test.hpp"
 
 namespace leasehold::lab {
 
-namespace fs = std::filesystem;
 using sim::live::ChildProcess;
 using sim::live::eventually;
-using sim::live::shared_set;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 

@@ -1,7 +1,3 @@
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include <algorithm>
 #include <atomic>
 #include <iostream>
@@ -16,7 +12,7 @@ namespace {
 class Habits : public Command {};
 
 /// The habits of flock: -n, -w in seconds, -E, a name without an option; and of consul lock: quiet.
-TEST_F(Habits, WhoKnowsFlockFindsItsOptions) {
+TEST_F(Habits, FlocksOptionsAreUnderstood) {
   auto first = start("sleep 5");
   EXPECT_EQ(leasehold({"run", "-n", lock_, "--", "true"}).exit_code, kNotAcquired);
   EXPECT_EQ(leasehold({"run", "-w", "0.2", "-E", "9", lock_, "--", "true"}).exit_code, 9);
@@ -165,7 +161,6 @@ TEST_F(Habits, HoldEndsWhenTheSecondOfItsLocksIsTakenByForce) {
   EXPECT_TRUE(lock_is_free()) << "the other lock is given back";
 }
 
-/// The protocol of sd_notify: a datagram to the socket that NOTIFY_SOCKET names.
 TEST_F(Habits, HoldFreesTheLockAtASignalAndEndsWithItsCode) {
   for (const auto& [signal, code] : {std::pair{SIGHUP, 129}, std::pair{SIGQUIT, 131}}) {
     ChildProcess holder(words({"hold", lock_}), ChildProcess::Io::pipes);
@@ -174,27 +169,6 @@ TEST_F(Habits, HoldFreesTheLockAtASignalAndEndsWithItsCode) {
     EXPECT_EQ(code_of(holder), code);
     EXPECT_TRUE(lock_is_free());
   }
-}
-
-TEST_F(Habits, HoldTellsTheServiceManagerThatItIsReady) {
-  const std::string path = folder_ + "/notify";
-  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  ASSERT_LT(path.size(), sizeof address.sun_path);
-  path.copy(address.sun_path, path.size());
-  ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  setenv("NOTIFY_SOCKET", path.c_str(), 1);
-  ChildProcess holder(words({"hold", lock_}), ChildProcess::Io::nothing);
-  unsetenv("NOTIFY_SOCKET");
-  pollfd ready{fd, POLLIN, 0};
-  EXPECT_EQ(poll(&ready, 1, 20'000), 1);
-  char text[256]{};
-  EXPECT_GT(recv(fd, text, sizeof text - 1, MSG_DONTWAIT), 0);
-  EXPECT_EQ(std::string(text).find("READY=1\n"), 0u) << text;
-  holder.send_signal(SIGINT);
-  EXPECT_EQ(code_of(holder), 0);
-  close(fd);
 }
 
 /// Read off the oplog alone, and equal to what was done.

@@ -1,9 +1,4 @@
-#include <gtest/gtest.h>
-#include <signal.h>
-
 #include <atomic>
-#include <cstdlib>
-#include <fstream>
 
 #include "scenarios/command/command_fixture.hpp"
 
@@ -37,8 +32,7 @@ TEST_F(Command, TheCommandsOwnCodeIsPassedOnAndItHasTheToken) {
 TEST_F(Command, BadWordsAreNamedAndNothingIsDone) {
   const auto says = [](std::vector<std::string> arguments, const std::string& what) {
     const auto ran = leasehold(std::move(arguments));
-    EXPECT_EQ(ran.exit_code, 64) << ran.out;
-    EXPECT_NE(ran.out.find(what), std::string::npos) << ran.out;
+    EXPECT_TRUE(ended(ran, 64, what));
     EXPECT_EQ(ran.out.find("secret"), std::string::npos) << ran.out;
   };
   says({"run", "--lock", lock_}, "no command");
@@ -68,12 +62,11 @@ TEST_F(Command, BadWordsAreNamedAndNothingIsDone) {
   says({"ls"}, "more than one @");
 }
 
-TEST_F(Command, WhoComesSecondIsToldAndMayWait) {
+TEST_F(Command, ASecondRunIsRefusedOrWaits) {
   const auto over = folder_ + "/over";
   auto first = start("while [ ! -e '" + over + "' ]; do sleep 0.1; done");
-  const auto refused = leasehold({"run", "--lock", lock_, "--wait", "0", "--", "true"});
-  EXPECT_EQ(refused.exit_code, kNotAcquired) << refused.out;
-  EXPECT_NE(refused.out.find("held by"), std::string::npos) << refused.out;
+  EXPECT_TRUE(ended(leasehold({"run", "--lock", lock_, "--wait", "0", "--", "true"}), kNotAcquired,
+                    "held by"));
   EXPECT_EQ(leasehold({"run", "--lock", lock_, "--wait", "1s", "--", "true"}).exit_code,
             kNotAcquired);
   ChildProcess second(words({"run", "--lock", lock_, "--wait", "60s", "--", "true"}),
@@ -158,9 +151,8 @@ TEST_F(Command, WithoutServersItIsToldToEndBeforeTheLeaseEnds) {
 
 TEST_F(Command, WithoutServersThatAnswerAWaitEndsAsUnavailable) {
   const ServerGone gone;
-  const auto ran = leasehold({"run", "-q", "-w", "2", "-E", "0", lock_, "--", "true"});
-  EXPECT_EQ(ran.exit_code, 69) << ran.out;
-  EXPECT_NE(ran.out.find(lock_), std::string::npos) << ran.out;
+  EXPECT_TRUE(ended(leasehold({"run", "-q", "-w", "2", "-E", "0", lock_, "--", "true"}), 69,
+                    lock_));
 }
 
 TEST_F(Command, WithoutServersWhoDoesNotListenIsKilledAtTheEndOfTheLease) {
@@ -206,9 +198,7 @@ TEST_F(Command, AFailoverDuringTheRunIsNotNoticed) {
 TEST_F(Command, ReleaseByForceTakesTheLockFromALiveHolderWhichIsToldSo) {
   auto wrapper = start("exec sleep 100", "2s");
   const sim::live::Stopwatch since;
-  const auto released = leasehold({"release", "--force", lock_});
-  EXPECT_EQ(released.exit_code, 0) << released.out;
-  EXPECT_NE(released.out.find("is held since"), std::string::npos) << released.out;
+  EXPECT_TRUE(ended(leasehold({"release", "--force", lock_}), 0, "is held since"));
   EXPECT_GE(since.elapsed(), seconds(2)) << "its held() might have been true for so long";
   EXPECT_EQ(code_of(wrapper), kLost);
   EXPECT_TRUE(lock_is_free());
@@ -217,12 +207,9 @@ TEST_F(Command, ReleaseByForceTakesTheLockFromALiveHolderWhichIsToldSo) {
 
 TEST_F(Command, LsAndShowTellWhoHoldsWhat) {
   auto wrapper = start("exec sleep 100");
-  const auto table = leasehold({"ls"});
-  EXPECT_EQ(table.exit_code, 0);
-  EXPECT_NE(table.out.find(lock_), std::string::npos) << table.out;
+  EXPECT_TRUE(ended(leasehold({"ls"}), 0, lock_));
   const auto shown = leasehold({"show", lock_});
-  EXPECT_NE(shown.out.find(":" + std::to_string(wrapper.pid()) + ":leasehold"), std::string::npos)
-      << shown.out;
+  EXPECT_TRUE(has(shown, ":" + std::to_string(wrapper.pid()) + ":leasehold"));
   EXPECT_NE(shown.out.find("last writes"), std::string::npos) << shown.out;
   const auto json = sim::live::Json::parse(leasehold({"show", lock_, "--json"}).out);
   EXPECT_EQ(json["leaseMs"], 30'000);

@@ -69,14 +69,14 @@ TEST(Completion, OffersEachSubcommandsOptionsAndNoOthers) {
   }
 }
 
-TEST(Completion, OfTheLaboratoryOffersStoriesAndLeavesFilesToTheShell) {
+TEST(Completion, TheLaboratorysOffersStoriesAndLeavesFilesToTheShell) {
   EXPECT_TRUE(offered(kLab, "scenario", 2).contains("run"));
   EXPECT_TRUE(offered(kLab, "scenario run", 3).contains("holder-stopped-past-its-lease"));
   EXPECT_EQ(offered(kLab, "verify --report", 3), std::set<std::string>());
 }
 
 /// It is made of them.
-TEST(ManPage, OfTheLaboratoryHasEveryOptionOfEverySubcommand) {
+TEST(ManPage, TheLaboratorysHasEveryOptionOfEverySubcommand) {
   std::ifstream in(LEASEHOLD_LAB_MAN_PAGE);
   std::string page{std::istreambuf_iterator<char>(in), {}};
   page = std::regex_replace(page, std::regex("\\\\-"), "-");

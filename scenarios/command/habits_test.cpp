@@ -13,10 +13,10 @@ namespace {
 using Rows = std::map<std::string, std::string>;
 
 const Rows kHabits{
-    {"one attempt", "WhoKnowsFlockFindsItsOptions"},
-    {"wait at most 5 s", "WhoKnowsFlockFindsItsOptions"},
-    {"exit code if it is taken", "WhoKnowsFlockFindsItsOptions"},
-    {"a name and a command", "WhoKnowsFlockFindsItsOptions"},
+    {"one attempt", "FlocksOptionsAreUnderstood"},
+    {"wait at most 5 s", "FlocksOptionsAreUnderstood"},
+    {"exit code if it is taken", "FlocksOptionsAreUnderstood"},
+    {"a name and a command", "FlocksOptionsAreUnderstood"},
     {"hold without a command", "HoldKeepsTheLockUntilItIsEnded"},
     {"lease", "AKilledWrapperTakesTheWholeGroupWithItAndTheLockStaysForItsLease"},
     {"longest holding", "AfterItsLongestHoldingItIsToldToEnd"},

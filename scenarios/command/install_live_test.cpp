@@ -1,14 +1,7 @@
-#include <gtest/gtest.h>
-
-#include <filesystem>
-
-#include "scenarios/lab/run_program.hpp"
-#include "sim/live/live_test.hpp"
+#include "scenarios/command/ended_test.hpp"
 
 namespace leasehold::lab {
 namespace {
-
-namespace fs = std::filesystem;
 
 class Installed : public testing::Test {
  protected:
@@ -21,14 +14,13 @@ class Installed : public testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   void expect_locks(const std::string& program, const std::string& says = "held with token ") {
-    const auto ran = run_program({folder_ + "/" + program, sim::live::shared_set().uri()});
-    EXPECT_EQ(ran.exit_code, 0) << ran.out;
-    EXPECT_NE(ran.out.find(says), std::string::npos) << ran.out;
+    EXPECT_TRUE(ended(run_program({folder_ + "/" + program, shared_set().uri()}), 0,
+                      says));
     expect_none_held();
   }
   /// In the database of a URI that names none.
   static void expect_none_held() {
-    sim::live::MongoClient client(sim::live::shared_set().uri());
+    sim::live::MongoClient client(shared_set().uri());
     const auto list = [&client](const sim::live::Json& command) {
       return client.must("leasehold", command)["cursor"]["firstBatch"];
     };
@@ -67,9 +59,7 @@ TEST_F(Installed, AProgramDoesNotLinkWithTheLibraryOfAnotherVersion) {
             "c++ -std=c++20 '" LEASEHOLD_INSTALL_TEST
             "/main.cpp' -o install_test $(pkg-config --cflags --libs leasehold)");
   EXPECT_NE(built.exit_code, 0);
-  EXPECT_NE(built.out.find("undefined reference to `leasehold::v9_9::LockProvider::connect("),
-            std::string::npos)
-      << built.out;
+  EXPECT_TRUE(has(built, "undefined reference to `leasehold::v9_9::LockProvider::connect("));
 }
 
 TEST_F(Installed, ASharedObjectOfItsUserDoesNotShowTheLibrary) {
@@ -107,9 +97,8 @@ TEST(Sources, BuildInAnotherProjectTheLockAloneFromLibmongocAlone) {
                                    "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON && "
                                    "cmake --build build");
   EXPECT_EQ(built.exit_code, 0) << built.out;
-  const auto ran = run_program({folder + "/build/install_test", sim::live::shared_set().uri()});
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  EXPECT_NE(ran.out.find("held with token "), std::string::npos) << ran.out;
+  EXPECT_TRUE(ended(run_program({folder + "/build/install_test", shared_set().uri()}), 0,
+                    "held with token "));
   fs::remove_all(folder);
 }
 

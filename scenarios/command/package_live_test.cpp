@@ -1,18 +1,9 @@
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
-#include "scenarios/lab/run_program.hpp"
-#include "sim/live/live_test.hpp"
+#include "scenarios/command/ended_test.hpp"
 
 /// The two Debian packages, unpacked over each other: what a new user has after `apt install`,
 /// without a change to this machine.
 namespace leasehold::lab {
 namespace {
-
-namespace fs = std::filesystem;
 
 class Packaged : public testing::Test {
  protected:
@@ -34,7 +25,7 @@ class Packaged : public testing::Test {
   }
 
   static Ran run(const std::string& line) {
-    return shell(folder(), "export LEASEHOLD_URI='" + sim::live::shared_set().uri() +
+    return shell(folder(), "export LEASEHOLD_URI='" + shared_set().uri() +
                                "' PATH=\"$PWD/root/usr/bin:$PATH\"; " + line);
   }
   static std::string field(const std::string& package, const std::string& name) {
@@ -57,8 +48,7 @@ TEST_F(Packaged, TheCommandRunsOneAtATimeAndTellsWhoHolds) {
 }
 
 TEST_F(Packaged, DoctorFindsNothingWrongAndTheManPagesAndTheBoardAreThere) {
-  const auto ran = run("leasehold run --lock job -- true && leasehold doctor");
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_TRUE(ended(run("leasehold run --lock job -- true && leasehold doctor"), 0));
   for (const std::string page : {"leasehold.1", "leasehold-lab.1"}) {
     const auto text = run("gzip -cdf root/usr/share/man/man1/" + page + "*");
     EXPECT_NE(text.out.find(".TH"), std::string::npos) << text.out;
@@ -96,8 +86,7 @@ TEST_F(Packaged, AServiceIsBuiltAgainstIt) {
   const auto built = run("cmake -S '" LEASEHOLD_INSTALL_TEST
                          "' -B service -G Ninja -DCMAKE_PREFIX_PATH=\"$PWD/root/usr\" && cmake "
                          "--build service && service/install_test \"$LEASEHOLD_URI\"");
-  EXPECT_EQ(built.exit_code, 0) << built.out;
-  EXPECT_NE(built.out.find("held with token "), std::string::npos) << built.out;
+  EXPECT_TRUE(ended(built, 0, "held with token "));
 }
 
 TEST_F(Packaged, TheLaboratoryHasItsFilesAndNoneOfItsTests) {
@@ -121,8 +110,7 @@ TEST_F(Packaged, TheLaboratoryHasItsFilesAndNoneOfItsTests) {
 TEST_F(Packaged, TheLaboratoryPlaysTheStoriesThatItBrought) {
   const auto all = run("leasehold-lab scenario list");
   EXPECT_NE(all.out.find("late-release-frees-the-next-holder "), std::string::npos) << all.out;
-  const auto ran = run("leasehold-lab scenario run release-by-name");
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_TRUE(ended(run("leasehold-lab scenario run release-by-name"), 0));
   const auto fewer =
       run("cd root/usr/share/leasehold/scenarios; mv release ../away; leasehold-lab scenario list; "
           "mv ../away release");
@@ -132,10 +120,7 @@ TEST_F(Packaged, TheLaboratoryPlaysTheStoriesThatItBrought) {
 TEST_F(Packaged, WithoutAMongodTheLaboratorySaysWhatToRun) {
   const auto ran = run("env -u LEASEHOLD_MONGOD PATH=/nowhere XDG_CACHE_HOME=\"$PWD/none\" "
                        "\"$PWD/root/usr/bin/leasehold-lab\" verify --seconds 4");
-  EXPECT_EQ(ran.exit_code, 69) << ran.out;
-  EXPECT_NE(ran.out.find("root/usr/lib/leasehold/fetch-mongod, which fetches one\n"),
-            std::string::npos)
-      << ran.out;
+  EXPECT_TRUE(ended(ran, 69, "root/usr/lib/leasehold/fetch-mongod, which fetches one\n"));
 }
 
 /// The shell lines of the steps of a workflow or an action, in their order.

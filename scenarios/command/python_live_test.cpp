@@ -1,18 +1,12 @@
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 
+#include "scenarios/command/ended_test.hpp"
 #include "scenarios/lab/campaigns/run_verify.hpp"
-#include "sim/live/live_test.hpp"
 
 /// The wheel, installed into an environment of its own, as its users do it.
 namespace leasehold::lab {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string text_of(const std::string& path) {
   std::ifstream file(path);
@@ -42,7 +36,7 @@ class Python : public testing::Test {
   }
 
   static Ran python(const std::string& arguments) {
-    return shell("LEASEHOLD_URI='" + sim::live::shared_set().uri() +
+    return shell("LEASEHOLD_URI='" + shared_set().uri() +
                  "' PYTHONDONTWRITEBYTECODE=1 venv/bin/python " + arguments);
   }
 
@@ -95,9 +89,7 @@ TEST_F(Python, TheExampleOfTheReadmeRunsAsItStands) {
 }
 
 TEST_F(Python, ThePackageDoesWhatItSaysWithARealSet) {
-  const auto ran = python("'" LEASEHOLD_PYTHON_SOURCES "/tests/live.py'");
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  EXPECT_NE(ran.out.find("OK"), std::string::npos) << ran.out;
+  EXPECT_TRUE(ended(python("'" LEASEHOLD_PYTHON_SOURCES "/tests/live.py'"), 0, "OK"));
 }
 
 TEST_F(Python, TheWheelIsForThisPlatformAndCarriesItsTypesAndItsLibrary) {
@@ -109,9 +101,7 @@ TEST_F(Python, TheWheelIsForThisPlatformAndCarriesItsTypesAndItsLibrary) {
 }
 
 TEST_F(Python, TheLockHoldsBehindTheProtocol) {
-  const auto ran = verified(kPlan);
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  EXPECT_NE(ran.out.find("leasehold for Python: "), std::string::npos) << ran.out;
+  EXPECT_TRUE(ended(verified(kPlan), 0, "leasehold for Python: "));
 }
 
 }  // namespace

@@ -4,10 +4,11 @@
 
 A store is a name in this folder, or the path of a script with the same verbs. Its members listen where they say that
 they do, so there are no proxies. Nothing of it is left behind, also when this program is killed: a janitor ends the
-members once the pipe to it is closed."""
+members once the pipe to it is closed. What else scripts and tests start is here, too: a replica set, and workers."""
 import contextlib
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -15,9 +16,111 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 
 sys.dont_write_bytecode = True
-READY_WITHIN_S = 60
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+READY_WITHIN_S, ANSWER_WITHIN_S = 60, 30
+ENDS_WITHIN_S = 5  # from the end of a pipe to the end of its process
+
+
+class Misbehaves(RuntimeError):
+    """A worker or a store does not do what it should; the text says what."""
+
+
+def processes():
+    """{pid: (its parent, its processor time in s, its name)}"""
+    found, tick_s = {}, 1 / os.sysconf("SC_CLK_TCK")
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            name, _, fields = file.read().rpartition(")")
+            fields = fields.split()
+            found[int(pid)] = int(fields[1]), (int(fields[11]) + int(fields[12])) * tick_s, name.partition("(")[2]
+    return found
+
+
+class Worker:
+    """A process of a worker, by the protocol of scenarios/WORKERS.md."""
+
+    def __init__(self, command, **start):
+        self.named, self.lost = f"worker {start['process']} ('{command}')", []
+        self.process = subprocess.Popen(["sh", "-c", f"exec {command}"], start_new_session=True, bufsize=0,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        os.set_blocking(self.process.stdout.fileno(), False)
+        self._rest, self._heard = b"", {}  # by id: answers, with the time when they came
+        self.say("start", **start)
+
+    def say(self, do, **more):
+        try:
+            self.process.stdin.write(json.dumps({"do": do, **more}).encode() + b"\n")
+        except OSError as why:
+            raise self._gone("reads no question any more") from why
+
+    def read(self):
+        """The answers that have come by now."""
+        chunk = self.process.stdout.read()
+        if chunk == b"":
+            raise self._gone("closed its standard output")
+        *lines, self._rest = (self._rest + (chunk or b"")).split(b"\n")
+        try:
+            return [json.loads(line) for line in lines]
+        except ValueError as why:
+            raise Misbehaves(f"{self.named} says {lines}: it must be JSON ({why})") from why
+
+    def _gone(self, closed):
+        """The error of a closed pipe: that the process ended says more, whichever of its pipes told first."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            closed = f"ended with {self.process.wait(ENDS_WITHIN_S)}"
+        return Misbehaves(f"{self.named} {closed}")
+
+    def hear(self, id, *wanted, seconds=ANSWER_WITHIN_S):
+        """The next answer to this question, whose `is` must be one of these, and when it came (ns)."""
+        until = time.monotonic() + seconds
+        while not self._heard.get(id):
+            if not select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))[0]:
+                raise Misbehaves(f"{self.named} does not answer {' or '.join(wanted)} in {seconds} s")
+            now = time.monotonic_ns()
+            for answer in self.read():
+                heard = self.lost if answer["is"] == "lost" else self._heard.setdefault(int(answer.get("id", 0)), [])
+                heard.append((answer, now))
+        answer, now = self._heard[id].pop(0)
+        if answer["is"] not in wanted:
+            raise Misbehaves(f"{self.named} answers {answer}: it must be {' or '.join(wanted)}")
+        return answer, now
+
+    def question(self, do, id, *wanted, **more):
+        """The answer, and how long it took (ns)."""
+        asked = time.monotonic_ns()
+        self.say(do, id=id, **more)
+        answer, now = self.hear(id, *wanted)
+        return answer, now - asked
+
+    def end(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+class MongoSet:
+    """A replica set of three members of the laboratory. It ends with the thread that started it."""
+
+    def __enter__(self):
+        self.folder, lab = tempfile.TemporaryDirectory(), f"{ROOT}/build/bin/leasehold-lab"
+        self.lab = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", lab, "cluster", "up", "--state",
+                                     f"{self.folder.name}/state"], text=True, stdout=subprocess.PIPE)
+        said = self.lab.stdout.readline()
+        if not said.startswith("up: "):
+            raise RuntimeError(f"{lab} cluster up ended with {self.lab.wait()}")
+        self.uri = said.split()[1]
+        return self
+
+    def servers(self):
+        return [pid for pid, (parent, _, name) in processes().items() if parent == self.lab.pid and name == "mongod"]
+
+    def __exit__(self, *_):
+        self.lab.send_signal(signal.SIGTERM)
+        self.lab.wait()
+        self.folder.cleanup()
 
 
 def free_ports(count):
@@ -112,9 +215,8 @@ class Launched:
         self.commands[number] = self.ask("rejoin", number) or self.commands[number]
         self.start(number)
 
-    def log(self, number):
-        with open(f"{self.layout['members'][number]['folder']}/log", encoding="utf-8", errors="replace") as file:
-            return file.read()
+    def servers(self):
+        return [process.pid for process in self.processes.values()]
 
     def __enter__(self):
         if "missing" in self.about:
@@ -140,11 +242,9 @@ class Launched:
 
     @property
     def uri(self):
-        class Ports:
-            def __init__(self, of_member):
-                for name, one in of_member["ports"].items():
-                    setattr(self, name, f"127.0.0.1:{one['advertise']}")
-        return self.about["uri"].format(*map(Ports, self.layout["members"]))
+        return self.about["uri"].format(*(
+            types.SimpleNamespace(**{name: f"127.0.0.1:{one['advertise']}" for name, one in member["ports"].items()})
+            for member in self.layout["members"]))
 
     def __exit__(self, *_):
         self.pipe.close()

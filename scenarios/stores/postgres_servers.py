@@ -3,9 +3,11 @@
 A server refuses to run as root, so root starts it as the user `postgres` of Debian's package, to whom the data belongs.
 Its processes make a session each, and would leave the process group that the laboratory stops and kills: a filter
 answers that system call without executing it."""
+import contextlib
 import ctypes
 import glob
 import os
+import pathlib
 import platform
 import shutil
 import signal
@@ -154,8 +156,7 @@ class Standby(Postgres):
         os.replace(f"{layout['folder']}/primary.new", f"{layout['folder']}/primary")
 
     def primary(self, layout):
-        with open(f"{layout['folder']}/primary", encoding="utf-8") as file:
-            return int(file.read())
+        return int(pathlib.Path(layout["folder"], "primary").read_text())
 
     def lead(self, layout, number):
         if self.leader(layout) == number or queried(layout["members"][number], "SELECT 1") is None:
@@ -168,10 +169,8 @@ class Standby(Postgres):
 def server_on(data):
     """The process that runs on this data; none if it is dead, also if nothing has waited for its end yet."""
     try:
-        with open(f"{data}/postmaster.pid", encoding="utf-8") as file:
-            server = int(file.readline())
-        with open(f"/proc/{server}/cmdline", encoding="utf-8") as file:
-            return server if data in file.read().split("\0") else None
+        server = int(pathlib.Path(data, "postmaster.pid").read_text().partition("\n")[0])
+        return server if data in pathlib.Path(f"/proc/{server}/cmdline").read_text().split("\0") else None
     except (OSError, ValueError):
         return None
 
@@ -187,18 +186,14 @@ def end_servers(data):
     server = server_on(data)
     if not server:
         return
-    with open(f"/proc/{server}/task/{server}/children", encoding="utf-8") as file:
-        children = [int(word) for word in file.read().split()]
-    for process in (server, *children):
-        try:
+    children = pathlib.Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    for process in (server, *map(int, children)):
+        with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
 
 def is_primary():
-    with open(os.environ["LEASEHOLD_PRIMARY"], encoding="utf-8") as file:
-        return file.read().strip() == os.environ["LEASEHOLD_MEMBER"]
+    return pathlib.Path(os.environ["LEASEHOLD_PRIMARY"]).read_text().strip() == os.environ["LEASEHOLD_MEMBER"]
 
 
 def rebuild(data, settings):

@@ -1,130 +1,79 @@
 """Whether each store does what its verbs say, and each lock of scripts/others what the protocol of workers asks for,
 without the laboratory: stores_check.py [STORE...]. Exit code 1: something did not; 77: none of these is installed."""
 import contextlib
-import importlib.machinery
-import importlib.util
 import json
 import os
-import queue
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 sys.dont_write_bytecode = True
-from launch import Launched  # noqa: E402
+from launch import ROOT, Launched, Misbehaves, Worker  # noqa: E402
 
-FOLDER = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(FOLDER))
+sys.path.append(f"{ROOT}/scripts")
+from service_locks import SERVICES  # noqa: E402
+
+FOLDER = f"{ROOT}/scenarios/stores"
 STORES = ["redis", "redis5", "redis-sentinel", "etcd", "zookeeper", "postgres", "postgres-sync"]
 VERB_WITHIN_S = 3  # the laboratory gives them 5
 LEASE_MS = 2000
 HANDED_OVER_WITHIN_S = 1  # less than what is left of a lease then
-ANSWER_WITHIN_S = 20
-
-
-def locks():
-    """The table of lock services, from a script whose name has no ending."""
-    path = f"{ROOT}/scripts/others"
-    sys.path.insert(0, os.path.dirname(path))
-    loader = importlib.machinery.SourceFileLoader("others", path)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("others", loader))
-    loader.exec_module(module)
-    return module.SERVICES
-
-
-class Wrong(Exception):
-    pass
 
 
 def expect(condition, what):
     if not condition:
-        raise Wrong(what)
+        raise Misbehaves(what)
 
 
-class Worker:
-    """A worker's process, and what it says."""
-
+class Asked(Worker):
     def __init__(self, command, uri, database):
-        self.process = subprocess.Popen(["sh", "-c", command], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, start_new_session=True)
-        self.said, self.heard = queue.Queue(), {}
-        threading.Thread(target=self.listen, daemon=True).start()
-        self.ask("start", process="p0.1", uri=uri, database=database, lease_ms=LEASE_MS)
+        super().__init__(command, process="p0.1", uri=uri, database=database, lease_ms=LEASE_MS)
         self.hear(0, "ready")
 
-    def listen(self):
-        for line in self.process.stdout:
-            self.said.put(json.loads(line))
-
-    def ask(self, do, **more):
-        self.process.stdin.write(json.dumps({"do": do, **more}) + "\n")
-        self.process.stdin.flush()
-
-    def hear(self, id, *wanted, seconds=ANSWER_WITHIN_S):
-        """The next answer to this question, which has to be one of these."""
-        until = time.monotonic() + seconds
-        while not self.heard.get(id):
-            try:
-                answer = self.said.get(timeout=max(0, until - time.monotonic()))
-            except queue.Empty:
-                raise Wrong(f"no answer to question {id}: {' or '.join(wanted)} within {seconds} s") from None
-            self.heard.setdefault(int(answer.get("id", 0)), []).append(answer)
-        answer = self.heard[id].pop(0)
-        expect(answer["is"] in wanted, f"the answer is {answer}: it must be {' or '.join(wanted)}")
-        return answer
-
     def acquire(self, id, name, timeout_ms, *wanted):
-        self.ask("acquire", id=id, name=name, timeout_ms=timeout_ms)
-        return self.hear(id, *wanted)
-
-    def question(self, do, id, *wanted):
-        self.ask(do, id=id)
-        return self.hear(id, *wanted)
-
-    def end(self, kind=signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, kind)
-        self.process.wait()
+        """The token of its grant."""
+        answer, _ = self.question("acquire", id, *wanted, name=name, timeout_ms=timeout_ms)
+        return answer.get("token", 0)
 
 
 def check_lock(store, lock, command, promises):
     """Acquires, is refused, waits, asks, releases, and gets a dead holder's lock."""
     polls = promises["waits"] != "none"
-    first, second = (Worker(command, store.uri, f"check-{lock}") for _ in range(2))
+    first, second = (Asked(command, store.uri, f"check-{lock}") for _ in range(2))
     try:
-        tokens = [first.acquire(1, "a", 0, "granted").get("token", 0)]
+        tokens = [first.acquire(1, "a", 0, "granted")]
         first.question("ask", 1, "held")
         second.acquire(1, "a", 0, "refused")
         second.acquire(2, "b", 0, "granted")
         second.question("release", 2, "released")
         if polls:
             second.acquire(3, "a", 150, "timed_out")
-            second.ask("acquire", id=4, name="a", timeout_ms=10_000)
+            second.say("acquire", id=4, name="a", timeout_ms=10_000)
         first.question("release", 1, "released")
+        expect(not first.lost, f"it says that a lock is lost which was held until its release: {first.lost}")
         released = time.monotonic()
         if not polls:
-            second.ask("acquire", id=4, name="a", timeout_ms=0)
-        tokens.append(second.hear(4, "granted").get("token", 0))
+            second.say("acquire", id=4, name="a", timeout_ms=0)
+        tokens.append(second.hear(4, "granted")[0].get("token", 0))
         after = time.monotonic() - released
         expect(after < HANDED_OVER_WITHIN_S, f"a released lock is free after {after:.1f} s")
         second.question("ask", 4, "held")
         second.end()
         died, leases = time.monotonic(), promises["passes_on_after"]
         within_s = LEASE_MS / 1000 * (1 if leases == "lease" else leases) + 1
-        first.ask("acquire", id=5, name="a", timeout_ms=20_000)
-        while (answer := first.hear(5, "granted", "refused"))["is"] == "refused":
+        first.say("acquire", id=5, name="a", timeout_ms=20_000)
+        while (answer := first.hear(5, "granted", "refused")[0])["is"] == "refused":
             expect(time.monotonic() < died + within_s, f"a dead holder's lock is not free after {within_s} s")
             time.sleep(0.1)
-            first.ask("acquire", id=5, name="a", timeout_ms=0)
+            first.say("acquire", id=5, name="a", timeout_ms=0)
         after = time.monotonic() - died
         expect(after < within_s, f"a dead holder's lock is free after {after:.1f} s: it must be within {within_s} s")
         tokens.append(answer.get("token", 0))
         if promises["tokens"] == "rising":
             expect(0 < tokens[0] < tokens[1] < tokens[2], f"the tokens are {tokens}: they must rise")
-        first.ask("stop")
+        first.say("stop")
         expect(first.process.wait(5) == 0, "the worker did not end when it was asked to")
         return f"free {after:.1f} s after its holder's death" + (f", tokens {tokens}" if tokens[0] else "")
     finally:
@@ -223,7 +172,7 @@ def check(name):
     """What was left out; throws what is wrong."""
     left_out = []
     with Launched(name) as store:
-        for lock, (language, command, stores) in locks().items():
+        for lock, (language, command, stores) in SERVICES.items():
             if name not in stores:
                 continue
             with open(f"{ROOT}/scenarios/others/{lock}.json", encoding="utf-8") as file:
@@ -241,6 +190,7 @@ def check(name):
 
 
 def main():
+    os.chdir(ROOT)  # the commands of workers are from there
     failed, checked = [], []
     for name in sys.argv[1:] or STORES:
         about = json.loads(subprocess.run([f"{FOLDER}/{name}", "about"], capture_output=True, check=True).stdout)
@@ -251,7 +201,7 @@ def main():
                 left_out = check(name)
                 checked.append(name)
                 print(f"{name}: does what it says ({about['name']}, {time.monotonic() - began:.1f} s)", flush=True)
-        except (Wrong, RuntimeError, OSError) as why:
+        except (RuntimeError, OSError) as why:
             failed.append(name)
             print(f"{name}: {why}", flush=True)
         if left_out:

@@ -3,6 +3,7 @@ names: planted_errors_check.py LAB [ERROR...]. Exit code 1: one was not, or by o
 import ast
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -14,8 +15,7 @@ SECONDS = 120
 
 def table():
     """{error: the guarantees that must notice it}"""
-    with open(f"{FOLDER}/planted_errors.py", encoding="utf-8") as source:
-        text = ast.get_docstring(ast.parse(source.read()))
+    text = ast.get_docstring(ast.parse(pathlib.Path(FOLDER, "planted_errors.py").read_text(encoding="utf-8")))
     rows = re.findall(r"^\| ([a-z-]+) +\| (.*) \|$", text, re.MULTILINE)
     return {error: set(re.findall(r"G\d|protocol", noticed)) for error, noticed in rows if noticed[0] in "Gp"}
 
@@ -30,8 +30,7 @@ def run(lab, error):
                              check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         if not os.path.exists(report):
             sys.exit(f"{error}: {ran.stdout}")
-        with open(report, encoding="utf-8") as file:
-            return json.load(file), ran.stdout
+        return json.loads(pathlib.Path(report).read_text(encoding="utf-8")), ran.stdout
 
 
 def main():

@@ -165,7 +165,7 @@ class Conformer final : public model::Inquiry<Conformance> {
 
   Conformance result() override {
     note_unexecuted();
-    for (const auto& [name, changes] : d_.truth) walk_document(changes);
+    for (const auto& changes : d_.truth) walk_document(changes);
     return std::move(out_);
   }
 
@@ -262,7 +262,7 @@ class Conformer final : public model::Inquiry<Conformance> {
     const Fact& attempt = d_.fact(sent);
     Session& s = session(attempt);
     if (s.chart != asking_) return;  // the call has ended; the answer is for the clean-up
-    if (e.outcome == Outcome::done && e.matched == 1) {
+    if (e.outcome == Outcome::done && e->matched == 1) {
       s.won = true;
       return chart_win(s, attempt, i);
     }
@@ -403,7 +403,7 @@ class Conformer final : public model::Inquiry<Conformance> {
 
   void note_documents() {
     found_.resize(d_.facts.lock_ids.size());
-    for (const auto& [name, changes] : d_.truth) {
+    for (const auto& changes : d_.truth) {
       Id owner = kNoText;
       for (const Change& c : changes) {
         Found& before = found_[c.lock_id];

@@ -127,7 +127,7 @@ struct Injection : testing::Test {
   std::vector<std::string> notes() {
     std::vector<std::string> texts;
     for (const auto& e : history)
-      texts.push_back(e.fault.str() + (e.begins ? " begins" : e.ends ? " ends" : " "));
+      texts.push_back(e.fault + (e.begins ? " begins" : e.ends ? " ends" : " "));
     return texts;
   }
 

@@ -58,7 +58,7 @@ TEST(LivePool, OutlivesTheApplicationsOwnReference) {
   ASSERT_TRUE(held) << held.error().message;
 }
 
-TEST(LivePool, ThatIsEmptySaysSoAndNobodyHangs) {
+TEST(LivePool, AnEmptyOneSaysSoAndNobodyHangs) {
   const auto pool = pool_of("maxPoolSize=1");
   const auto provider = on_pool(pool, fresh_database());
   mongoc_client_t* only = mongoc_client_pool_pop(pool.get());
@@ -73,7 +73,7 @@ TEST(LivePool, ThatIsEmptySaysSoAndNobodyHangs) {
   EXPECT_EQ(connect(nullptr).error().kind, ErrorKind::invalid_option);
 }
 
-TEST(LiveCollection, ThatCannotHoldLocksEndsWaitingCallsAtOnce) {
+TEST(LiveCollection, OneThatCannotHoldLocksEndsWaitingCallsAtOnce) {
   const auto database = fresh_database();
   MongoClient client(shared_set().uri());
   client.must(database, {{"create", "a view"},
@@ -198,8 +198,7 @@ TEST(LiveLogin, OverASlowLinkALockIsHadAndKept) {
             {.delay_requests = milliseconds(150), .delay_replies = milliseconds(150)});
   const auto provider =
       LockProvider::connect(set.uri_by(port), {.on_warning = [](const std::string&) {}});
-  LockOptions options;
-  options.expiry = milliseconds(2'000);
+  LockOptions options{.expiry = milliseconds(2'000)};
   const auto lock = provider.value().create_lock("one", options);
   const auto got = lock.value().try_acquire(seconds(60));
   ASSERT_TRUE(got) << got.error().message;
@@ -223,8 +222,7 @@ TEST(LiveLogin, OverASlowLinkALockIsKeptOverAnElection) {
   auto uri = with_option(set.uri(), "authSource=admin&appName=slow");
   uri.insert(uri.find("://") + 3, "user:secret@");
   const auto provider = LockProvider::connect(uri, {.on_warning = [](const std::string&) {}});
-  LockOptions options;
-  options.expiry = seconds(10);
+  LockOptions options{.expiry = seconds(10)};
   const auto lock = provider.value().create_lock("one", options);
   const auto got = lock.value().try_acquire(seconds(60));
   ASSERT_TRUE(got) << got.error().message;
@@ -500,7 +498,7 @@ TEST_F(Fenced, AnotherUniqueIndexIsNamed) {
   EXPECT_EQ(changed.error().kind, ErrorKind::configuration) << changed.error().message;
 }
 
-TEST_F(Fenced, WhatTheServerRefusesIsAnError) {
+TEST_F(Fenced, AnUpdateThatTheServerRefusesIsAnError) {
   const auto refused = update(R"({"$nonsense": {"n": 1}})", 5);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::configuration) << refused.error().message;

@@ -70,8 +70,7 @@ class Caller {
 
 /// What waits is more than servers do within an operation timeout.
 TEST(LiveFlow, ThreeThousandFreeLocksAtOnceAreAllGrantedAndNoneIsLost) {
-  LockOptions options;
-  options.operation_timeout = milliseconds(1'000);
+  LockOptions options{.operation_timeout = milliseconds(1'000)};
   Caller caller(shared_set().uri(), options);
   EXPECT_TRUE(caller.take(3'000, 3'000));
   EXPECT_EQ(caller.lost(), 0);

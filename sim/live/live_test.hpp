@@ -25,6 +25,24 @@ inline ReplicaSet& shared_set() {
   return set;
 }
 
+/// Another, whose links and elections its program disturbs.
+inline ReplicaSet& faulty_set() {
+  static ReplicaSet set({.faulty = true});
+  return set;
+}
+
+/// Below a provider, for the collection of locks.
+inline std::shared_ptr<core::Transport> transport_to(
+    const std::string& uri, const std::string& database, seconds selection,
+    std::function<void(const std::string&)> on_wire = {}) {
+  return mongo::make_transport({.uri = uri,
+                                .database = database,
+                                .collection = kLockCollection,
+                                .server_selection_timeout = selection,
+                                .on_wire = std::move(on_wire)})
+      .value();
+}
+
 /// Gives a set of one what the primary of a cluster's shard has.
 inline void make_a_shard(ReplicaSet& set) {
   const Json identity{{"_id", "shardIdentity"},
@@ -50,10 +68,9 @@ class CountedProvider {
 
   [[nodiscard]] Lock lock(const std::string& name, milliseconds expiry,
                           milliseconds margin = milliseconds(500)) const {
-    LockOptions options;
-    options.expiry = expiry;
-    options.clock_margin = margin;
-    options.waiting = uniform_waiting(milliseconds(5), milliseconds(40));
+    LockOptions options{.expiry = expiry,
+                        .waiting = uniform_waiting(milliseconds(5), milliseconds(40)),
+                        .clock_margin = margin};
     return std::move(provider.create_lock(name, options)).value();
   }
 
@@ -76,15 +93,12 @@ class CountedProvider {
 
   LockProvider start(const std::string& database, const std::string& application,
                      const std::string& uri) {
-    auto transport = mongo::make_transport({.uri = with_option(uri, "appName=" + application),
-                                            .database = database,
-                                            .collection = kLockCollection,
-                                            .server_selection_timeout = milliseconds(2'000),
-                                            .on_wire = [counts = counts_](const std::string& name) {
-                                              const std::lock_guard lock(counts->mutex);
-                                              ++counts->wire[name];
-                                            }});
-    auto parts = runtime::production_parts(std::move(transport).value(),
+    auto transport = transport_to(with_option(uri, "appName=" + application), database, seconds(2),
+                                  [counts = counts_](const std::string& name) {
+                                    const std::lock_guard lock(counts->mutex);
+                                    ++counts->wire[name];
+                                  });
+    auto parts = runtime::production_parts(std::move(transport),
                                            std::make_unique<core::ProviderCore>("test", 4));
     parts.on_warning = [counts = counts_](const std::string& warning) {
       const std::lock_guard lock(counts->mutex);

@@ -13,12 +13,6 @@ using Step = core::StreamCommand::Step;
 
 constexpr const char* kPeer = "transport";
 
-/// A set whose links and elections this program disturbs.
-ReplicaSet& faulty_set() {
-  static ReplicaSet set({.faulty = true});
-  return set;
-}
-
 class Transport : public testing::Test {
  protected:
   [[nodiscard]] std::unique_ptr<core::Connection> connect() const { return transport_->connect(); }
@@ -55,13 +49,7 @@ class Transport : public testing::Test {
 
   const std::string database_ = fresh_database();
   const std::string uri_ = with_option(faulty_set().uri(), std::string("appName=") + kPeer);
-  const std::shared_ptr<core::Transport> transport_ =
-      std::move(mongo::make_transport({.uri = uri_,
-                                       .database = database_,
-                                       .collection = kLockCollection,
-                                       .server_selection_timeout = seconds(30),
-                                       .on_wire = {}}))
-          .value();
+  const std::shared_ptr<core::Transport> transport_ = transport_to(uri_, database_, seconds(30));
 };
 
 /// Runs a command on a thread of its own, to be interrupted.
@@ -71,7 +59,7 @@ std::future<Reply> run(core::Connection& connection, Command command) {
   });
 }
 
-TEST_F(Transport, WhatWasAbandonedBeforeThereWasAPrimaryIsNeverSent) {
+TEST_F(Transport, ACommandThatWasAbandonedBeforeThereWasAPrimaryIsNeverSent) {
   auto& set = faulty_set();
   const auto connection = connect();
   ASSERT_EQ(connection->execute(insertion("before")).outcome, Outcome::done);
@@ -124,12 +112,7 @@ TEST_F(Transport, OnlyWhatACommandHangsOnIsCut) {
 /// A peer that runs would close its side, too.
 TEST_F(Transport, AServerThatStandsStillKeepsNobody) {
   auto& set = shared_set();
-  const auto transport = std::move(mongo::make_transport({.uri = set.uri(),
-                                                          .database = database_,
-                                                          .collection = kLockCollection,
-                                                          .server_selection_timeout = seconds(30),
-                                                          .on_wire = {}}))
-                             .value();
+  const auto transport = transport_to(set.uri(), database_, seconds(30));
   const auto connection = transport->connect();
   const int primary = set.primary();
   ASSERT_EQ(connection->execute(removal()).outcome, Outcome::done);
@@ -169,7 +152,7 @@ TEST_F(Transport, ASocketCanBeCutAfterAnErrorOfAnotherToo) {
 }
 
 /// A capped collection would drop locks that are held: no answer is no "it is not capped".
-TEST_F(Transport, WhatTheServersAreIsAskedUntilItIsAnswered) {
+TEST_F(Transport, TheServersAreAskedWhatTheyAreUntilTheyAnswer) {
   auto& set = faulty_set();
   const int primary = set.primary();
   set.member(primary).must(database_,

@@ -74,7 +74,7 @@ class Upgrade : public testing::TestWithParam<std::string> {
   const Lock lock_ = now_.lock("kept", seconds(30));
 };
 
-TEST_P(Upgrade, WhatTheOldReleaseHoldsTheNewOneIsRefused) {
+TEST_P(Upgrade, ALockOfTheOldReleaseIsRefusedToTheNewOne) {
   ASSERT_TRUE(old_.acquire());
   EXPECT_EQ(lock_.try_acquire().error().kind, ErrorKind::refused);
   EXPECT_EQ(old_.extend(), 1);
@@ -88,7 +88,7 @@ TEST_P(Upgrade, WhatTheOldReleaseHoldsTheNewOneIsRefused) {
   EXPECT_EQ(now_.warnings(), "") << "its documents are as ours";
 }
 
-TEST_P(Upgrade, WhatTheNewReleaseHoldsTheOldOneNeitherTakesNorFrees) {
+TEST_P(Upgrade, ALockOfTheNewReleaseIsNeitherTakenNorFreedByTheOldOne) {
   auto held = lock_.try_acquire(seconds(5));
   ASSERT_TRUE(held) << held.error().message;
   EXPECT_FALSE(old_.acquire());

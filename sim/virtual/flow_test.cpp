@@ -188,6 +188,7 @@ TEST(FlowInTheVirtualWorld, AllAtOnceAreGrantedAsFastAsAFewAtATimeAndNoneIsLost)
   all.run_for(seconds(10));
   EXPECT_EQ(all.granted(), locks());
   EXPECT_EQ(all.lost() + all.ended, 0);
+  EXPECT_EQ(all.cleanups(), 0u);
 }
 
 TEST(FlowInTheVirtualWorld, ServersThatStopForFifteenSecondsCostNoLock) {

@@ -95,7 +95,6 @@ class World {
     while (!finished_ && queue_.step()) {
     }
     out_.elapsed_ns = queue_.now();
-    out_.facts = numbering_.finish();
     // Two numbers that a run is compared by without its history.
     out_.events = queue_.ran();
     count_servers();
@@ -113,7 +112,6 @@ class World {
     if (of_plan && faults_.awaits_a_command()) {
       faults_.saw_command(place_of(e.process), e.verb, is_reply);
     }
-    numbering_.add(e);
     out_.history.push_back(std::move(e));
   }
 
@@ -304,7 +302,6 @@ class World {
   // INVARIANT: declared in the order of use, so each part is destroyed before what it refers to:
   // faults, processes, members, then the queue with the events that are not run any more.
   RunResult out_;
-  model::Numbering numbering_{kUsualEvents};
   EventQueue queue_;
   Random random_;
   Shards servers_;

@@ -35,11 +35,12 @@ TEST(Acquire, GrantsWithTheTokenAndADeadlineCountedFromTheSending) {
 TEST(Acquire, AnothersLockIdIsRefusedEvenBesideAWriteConcernError) {
   World w;
   w.acquire(1, "lock", World::options(), std::nullopt, true);
-  auto reply = World::refused(to_hex({9, 9}) + ".3000.1");
+  auto reply = World::refused(to_hex({9, 9}) + ".3000.1.db:1:app");
   reply.outcome = Outcome::unknown;
   w.reply(reply);
   ASSERT_TRUE(w.has<Ended>());
   EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::refused);
+  EXPECT_EQ(w.find<Ended>()->error.message, "lock 'lock': held by db:1:app");
   EXPECT_EQ(w.count<Send>(), 1) << "nothing can have been won, so nothing is cleaned up";
 }
 
@@ -54,17 +55,10 @@ TEST(Acquire, RetriesAtOnceWithTheSameOwnerAfterALostReply) {
   const auto& second = std::get<AcquireCommand>(sent[1].body);
   EXPECT_EQ(first.owner, second.owner);
   EXPECT_NE(first.lock_id, second.lock_id) << "the beat names the execution";
+  w.give(ReplyArrived{sent[0].id, w.won(sent[0])});
+  EXPECT_TRUE(w.effects.empty()) << "what is abandoned is not heard";
   w.reply(w.won(w.last_command()));
   EXPECT_TRUE(w.has<Granted>());
-}
-
-TEST(Acquire, AReplyToAnAbandonedAttemptIsIgnored) {
-  World w;
-  w.acquire(1);
-  const auto first = w.last_command();
-  w.advance(milliseconds(1'000));
-  w.give(ReplyArrived{first.id, w.won(first)});
-  EXPECT_TRUE(w.effects.empty());
 }
 
 TEST(Acquire, ADriverRetriedReplyGivesNoToken) {
@@ -175,6 +169,7 @@ TEST(Acquire, ConfigurationErrorsEndTheCallAtOnce) {
   w.reply(reply);
   ASSERT_TRUE(w.has<Ended>());
   EXPECT_EQ(w.find<Ended>()->error, (Error{ErrorKind::configuration, 13, "not authorized"}));
+  EXPECT_TRUE(w.sent_as<DeleteCommand>().empty()) << "it was not executed";
 }
 
 TEST(Acquire, ACorruptDocumentIsHeldAndReportedOnce) {
@@ -201,18 +196,6 @@ TEST(Acquire, TheTtlIndexIsAskedForOnceAndOffTheAcquirePath) {
   EXPECT_TRUE(w.has<Warned>());
 }
 
-TEST(Acquire, AClosedProviderEndsWaitersAndStartsNoOthers) {
-  World w;
-  w.acquire(1);
-  w.reply(World::refused("0123456789abcdef0123456789abcdef"));
-  w.give(CloseAsked{});
-  ASSERT_TRUE(w.has<Ended>());
-  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::shut_down);
-  w.acquire(2);
-  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::shut_down);
-  EXPECT_EQ(w.core.departures_left(), 0u);
-}
-
 /// A write concern that can never be met: executed, but no majority will acknowledge it.
 TEST(Acquire, AnUnknownOutcomeThatNoTryCanMendEndsTheCallAndIsCleanedUp) {
   World w;
@@ -234,14 +217,6 @@ TEST(Acquire, BehindALockOfItsOwnProcessSaysSo) {
   EXPECT_EQ(w.find<Ended>()->error.message,
             "lock 'lock': timed out; another call of this process has the lock, or waited for it "
             "before");
-}
-
-TEST(Acquire, ASingleAttemptNamesTheLock) {
-  World w;
-  w.acquire(1, "lock", World::options(), std::nullopt, true);
-  w.reply(World::refused(to_hex({9, 9}) + ".3000.1.db:1:app"));
-  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::refused);
-  EXPECT_EQ(w.find<Ended>()->error.message, "lock 'lock': held by db:1:app");
 }
 
 }  // namespace

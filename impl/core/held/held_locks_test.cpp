@@ -16,6 +16,14 @@ void hold_many(World& w, int count, LockOptions options = World::options()) {
   }
 }
 
+/// Session 1 holds, and its first extension is under way.
+World extending() {
+  World w;
+  w.hold(1);
+  w.advance(milliseconds(1'000));
+  return w;
+}
+
 TEST(Extension, IsSentAtTheCadenceAndMovesTheDeadlineFromItsSending) {
   World w;
   w.hold(1);
@@ -66,7 +74,7 @@ TEST(Extension, ShortLeasesTravelAlone) {
   EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 3u);
 }
 
-TEST(Extension, ThatIsAskedForIsSentAtOnceAndTheNextIsACadenceLater) {
+TEST(Extension, OneThatIsAskedForIsSentAtOnceAndTheNextIsACadenceLater) {
   World w;
   w.hold(1);
   w.advance(milliseconds(300));
@@ -84,7 +92,7 @@ TEST(Extension, ThatIsAskedForIsSentAtOnceAndTheNextIsACadenceLater) {
   EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 2u);
 }
 
-TEST(Extension, ThatIsAskedForWhereNothingIsHeldIsNotSent) {
+TEST(Extension, OneThatIsAskedForWhereNothingIsHeldIsNotSent) {
   World w;
   w.give(ExtendAsked{1});
   w.acquire(1);
@@ -99,7 +107,7 @@ TEST(Extension, ThatIsAskedForWhereNothingIsHeldIsNotSent) {
   EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
 }
 
-TEST(Extension, ThatIsAskedForWhileTheRoundIsBehindFollowsTheRound) {
+TEST(Extension, OneThatIsAskedForWhileTheRoundIsBehindFollowsTheRound) {
   World w;
   w.core = ProviderCore("", 1);
   w.hold(1, "a");
@@ -147,36 +155,24 @@ TEST(Extension, ALongestHoldingBelowTheLeaseCutsTheLease) {
 }
 
 TEST(Extension, AGrantThatComesAfterTheLongestHoldingIsGivenBack) {
-  World w;
-  auto limited = World::options();
-  limited.max_holding = milliseconds(500);
-  w.acquire(1, "lock", limited);
-  const auto command = w.last_command();
-  w.advance(milliseconds(500));
-  w.give(ReplyArrived{command.id, w.won(command)});
-  EXPECT_FALSE(w.has<Granted>());
-  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
-  EXPECT_FALSE(w.has<Ended>()) << "it asks again";
-}
-
-TEST(Extension, ASingleAttemptWhoseGrantComesAfterTheLongestHoldingEnds) {
-  World w;
-  auto limited = World::options();
-  limited.max_holding = milliseconds(500);
-  w.acquire(1, "lock", limited, std::nullopt, true);
-  const auto command = w.last_command();
-  w.advance(milliseconds(500));
-  w.give(ReplyArrived{command.id, w.won(command)});
-  ASSERT_TRUE(w.has<Ended>());
-  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::timed_out);
-  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
-  EXPECT_EQ(w.sent_as<AcquireCommand>().size(), 1u);
+  for (const bool single : {false, true}) {
+    World w;
+    auto limited = World::options();
+    limited.max_holding = milliseconds(500);
+    w.acquire(1, "lock", limited, std::nullopt, single);
+    const auto command = w.last_command();
+    w.advance(milliseconds(500));
+    w.give(ReplyArrived{command.id, w.won(command)});
+    EXPECT_FALSE(w.has<Granted>());
+    EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+    EXPECT_EQ(w.sent_as<AcquireCommand>().size(), single ? 1u : 2u) << "else it asks again";
+    ASSERT_EQ(w.has<Ended>(), single);
+    EXPECT_TRUE(!single || w.find<Ended>()->error.kind == ErrorKind::timed_out);
+  }
 }
 
 TEST(Extension, NoMatchMeansLostAndNothingIsInsertedAgain) {
-  World w;
-  w.hold(1);
-  w.advance(milliseconds(1'000));
+  auto w = extending();
   w.reply(extended(0));
   ASSERT_TRUE(w.has<Lost>());
   EXPECT_EQ(w.find<Lost>()->reason, LostReason::not_owner);
@@ -187,9 +183,7 @@ TEST(Extension, NoMatchMeansLostAndNothingIsInsertedAgain) {
 
 /// A primary that was cut off before the win answers that nothing matched.
 TEST(Extension, AReplyOfATimeBeforeTheWinIsNoLoss) {
-  World w;
-  w.hold(1);
-  w.advance(milliseconds(1'000));
+  auto w = extending();
   Reply old = extended(0);
   old.operation_time = FencingToken(999);  // the win's is 1000
   w.reply(old);
@@ -253,40 +247,20 @@ TEST(Extension, IsRetriedUntilTheDeadlineThenTheHandleIsLost) {
   EXPECT_EQ(w.find<Lost>()->reason, LostReason::deadline);
 }
 
-TEST(Extension, AHungOneIsLostByTheDeadlineWithNoReplyAtAll) {
-  World w;
-  w.hold(1);
-  w.advance(milliseconds(2'985));
-  EXPECT_EQ(w.count<Lost>(), 1);
-}
-
-TEST(Extension, LostIsFinalForALateReply) {
-  World w;
-  w.hold(1);
-  w.advance(milliseconds(1'000));
-  const auto extension = w.last_command();
-  w.now += milliseconds(2'500);  // paused: no timer ran
-  w.give(ReplyArrived{extension.id, extended(1)});
-  EXPECT_FALSE(w.has<Extended>());
-  ASSERT_TRUE(w.has<Lost>());
-}
-
-TEST(Extension, AnObservedDeadlineIsFinal) {
-  World w;
-  w.hold(1);
-  w.advance(milliseconds(1'000));
-  w.give(DeadlineSeen{1});
-  EXPECT_TRUE(w.has<Lost>());
-  w.reply(extended(1));
-  EXPECT_FALSE(w.has<Extended>());
-}
-
-TEST(Extension, AReleasedLockIsNotExtended) {
-  World w;
-  w.hold(1);
-  w.give(ReleaseAsked{1});
-  w.advance(milliseconds(2'000));
-  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
+TEST(Extension, ALossIsFinalForALateReplyWhetherAHandleOrTheReplyShowsItFirst) {
+  for (const bool handle_first : {true, false}) {
+    auto w = extending();
+    const auto extension = w.last_command();
+    if (handle_first) {
+      w.give(DeadlineSeen{1});
+      EXPECT_TRUE(w.has<Lost>());
+    } else {
+      w.now += milliseconds(2'500);  // paused: no timer ran
+    }
+    w.give(ReplyArrived{extension.id, extended(1)});
+    EXPECT_FALSE(w.has<Extended>());
+    EXPECT_EQ(w.count<Lost>(), 1);
+  }
 }
 
 TEST(Extension, ALookWithoutAnAnswerIsFollowedByAnotherExtension) {
@@ -304,25 +278,20 @@ TEST(Extension, ALookWithoutAnAnswerIsFollowedByAnotherExtension) {
 }
 
 /// After a pause of the process the timers that came due meanwhile fire in any order.
-TEST(Extension, ARoundThatComesAfterTheDeadlineLosesInsteadOfExtending) {
-  World w;
-  w.hold(1);
-  w.now += milliseconds(3'000);
-  w.give(TimerFired{{Timer::Kind::extension_round, 0}});
-  ASSERT_TRUE(w.has<Lost>());
-  EXPECT_EQ(w.find<Lost>()->reason, LostReason::deadline);
-  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
-}
-
-TEST(Extension, ARetryThatComesAfterTheDeadlineLosesInsteadOfExtending) {
-  World w;
-  w.hold(1, "due");
-  w.advance(milliseconds(1'000));
-  w.reply(World::with(Outcome::not_executed));
-  w.now += milliseconds(2'500);
-  w.give(TimerFired{{Timer::Kind::extension_round, 0}});
-  ASSERT_TRUE(w.has<Lost>());
-  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
+TEST(Extension, ARoundOrARetryThatComesAfterTheDeadlineLosesInsteadOfExtending) {
+  for (const std::size_t sent : {0u, 1u}) {
+    World w;
+    w.hold(1);
+    if (sent > 0) {
+      w.advance(milliseconds(1'000));
+      w.reply(World::with(Outcome::not_executed));
+    }
+    w.now += milliseconds(3'000);
+    w.give(TimerFired{{Timer::Kind::extension_round, 0}});
+    ASSERT_TRUE(w.has<Lost>()) << sent;
+    EXPECT_EQ(w.find<Lost>()->reason, LostReason::deadline);
+    EXPECT_EQ(w.sent_as<ExtendCommand>().size(), sent);
+  }
 }
 
 /// The late attempt would take the lock again, for a call that is over.

@@ -78,7 +78,7 @@ TEST(QueuePlace, TwoLooksSayHowLongATurnTakes) {
   EXPECT_EQ(place.full_queue_lasts(), 54 * milliseconds(20));
 }
 
-TEST(QueuePlace, WhatHasNotMovedIsWatchedFromItsFirstSight) {
+TEST(QueuePlace, AQueueThatHasNotMovedIsWatchedFromItsFirstSight) {
   std::vector<Look> looks{{milliseconds(0), {2, 1}}, {milliseconds(4'000), {2, 1}}};
   EXPECT_EQ(place_after(looks).room_in(), milliseconds(4'000)) << "as long again";
   looks.push_back({milliseconds(2'000), {2, 2}, kMostInQueue - 1});
@@ -98,7 +98,7 @@ TEST(QueuePlace, AnOldPrimaryTakesNobodysPlaceAway) {
   EXPECT_FALSE(place.stands());
 }
 
-TEST(QueuePlace, WhoStandsThereOrSeesNobodyFindsNothingFull) {
+TEST(QueuePlace, ACallThatStandsInTheQueueOrSeesNobodyFindsNothingFull) {
   for (const Look& look : {Look{milliseconds(0), {2, 1}, 0}, Look{milliseconds(0), {2, 2}, 30}}) {
     auto place = place_after({{milliseconds(0), {1, 0}}, {milliseconds(160), {2, 1}}});
     place.shown(shown_by(look), {7, 21}, FencingToken(1), LocalInstant());

@@ -25,7 +25,7 @@ TEST(ForcedRelease, WaitsForTheHoldersLeaseAndTheLargestDriftOfTheAdministrators
   EXPECT_EQ(forced_release(seen("other software's", 1'000), kFresh)->wait, kMinExpiry);
 }
 
-TEST(ForcedRelease, OfTheLongestLeaseWritesALockIdThatOthersCanRead) {
+TEST(ForcedRelease, TheLongestLeaseIsWrittenInALockIdThatOthersCanRead) {
   const auto day = std::chrono::milliseconds(kMaxExpiry).count();
   const auto force = forced_release(seen(format_lock_id({kVictim, day, 7, "p"})), kFresh);
   EXPECT_TRUE(parse_lock_id(force->take.lock_id)) << force->take.lock_id;
@@ -44,7 +44,7 @@ TEST(ForcedRelease, EndsAfterTheHolderWhateverDriftThatMayHave) {
   }
 }
 
-TEST(ForcedRelease, OfOneThatWaitsAlreadyIsNoLonger) {
+TEST(ForcedRelease, ASecondOneWaitsNoLongerThanTheFirst) {
   const auto first = forced_release(seen(format_lock_id({kVictim, 10'000, 7, "p"})), kFresh);
   const auto second = forced_release(seen(first->take.lock_id), {5, 6});
   EXPECT_EQ(second->wait, first->wait);

@@ -31,6 +31,13 @@ World with_waiters(SessionId last, LockOptions options = World::options()) {
   return w;
 }
 
+/// And 1 releases: the hand-over to 2 is under way.
+World handing_over(LockOptions options = World::options()) {
+  auto w = with_waiters(2, options);
+  w.give(ReleaseAsked{1});
+  return w;
+}
+
 /// The holder releases, and the hand-over is answered.
 void pass_on(World& w, SessionId from, std::int64_t token) {
   w.give(ReleaseAsked{from});
@@ -38,7 +45,7 @@ void pass_on(World& w, SessionId from, std::int64_t token) {
   ASSERT_TRUE(w.has<Granted>());
 }
 
-TEST(WaitQueue, WhoeverIsNotInFrontSendsNothing) {
+TEST(WaitQueue, ACallThatIsNotInFrontSendsNothing) {
   World w;
   w.acquire(1);
   w.acquire(2);
@@ -78,6 +85,7 @@ TEST(WaitQueue, AHandOverIsByTheOptionsOfItsReceiver) {
   giver.expiry = milliseconds(1'000);
   auto receiver = World::options();
   receiver.clock_margin = milliseconds(700);
+  receiver.operation_timeout = milliseconds(200);
   World w;
   w.hold(1, "lock", giver);
   w.acquire(2, "lock", receiver, milliseconds(60'000));
@@ -85,15 +93,15 @@ TEST(WaitQueue, AHandOverIsByTheOptionsOfItsReceiver) {
   const auto body = hand_over_of(w.last_command());
   EXPECT_EQ(body.lease, milliseconds(3'000));
   EXPECT_EQ(body.margin, milliseconds(700));
+  EXPECT_EQ(w.last_command().timeout, milliseconds(200)) << "the shorter one of both";
   EXPECT_TRUE(body.lock_id.starts_with(to_hex(body.owner) + ".3000.")) << body.lock_id;
   w.reply(given(w.last_command(), 2'000));
   EXPECT_EQ(w.find<Granted>()->deadline,
             lease_deadline(w.now, receiver.expiry, receiver.max_drift));
 }
 
-TEST(WaitQueue, WhatIsNotTheReleasersAnyMoreIsNotHandedOver) {
-  auto w = with_waiters(2);
-  w.give(ReleaseAsked{1});
+TEST(WaitQueue, ALockThatIsNotTheReleasersAnyMoreIsNotHandedOver) {
+  auto w = handing_over();
   w.reply(World::with(Outcome::done));  // no document
   EXPECT_EQ(w.find<Released>()->result, ReleaseResult::not_owner);
   EXPECT_FALSE(w.has<Granted>());
@@ -101,8 +109,7 @@ TEST(WaitQueue, WhatIsNotTheReleasersAnyMoreIsNotHandedOver) {
 }
 
 TEST(WaitQueue, AnOldPrimaryOfBeforeTheWinDoesNotDenyTheReleaserItsLock) {
-  auto w = with_waiters(2);
-  w.give(ReleaseAsked{1});
+  auto w = handing_over();
   auto old = World::with(Outcome::done);   // no document
   old.operation_time = FencingToken(999);  // the win's is 1000
   w.reply(old);
@@ -114,30 +121,42 @@ TEST(WaitQueue, AnOldPrimaryOfBeforeTheWinDoesNotDenyTheReleaserItsLock) {
   EXPECT_TRUE(w.has<Granted>());
 }
 
-TEST(WaitQueue, AnUnansweredHandOverIsSentAgainAsSuch) {
-  auto w = with_waiters(2);
-  w.give(ReleaseAsked{1});
-  const auto first = hand_over_of(w.last_command());
+TEST(WaitQueue, AnUnansweredHandOverIsSentAgainAsSuchAndItsOwnLockIdAloneGives) {
+  auto w = handing_over();
+  const auto command = w.last_command();
+  const auto first = hand_over_of(command);
   w.advance(milliseconds(1'000));  // the operation timeout
+  ASSERT_TRUE(w.has<Released>()) << "in time, though nobody knows";
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
   const auto second = hand_over_of(w.last_command());
   EXPECT_EQ(second.from, first.from);
   EXPECT_EQ(second.owner, first.owner);
   EXPECT_NE(second.lock_id, first.lock_id) << "the beat names the execution";
-  w.reply(given(w.last_command(), 2'000));
+  w.reply(given(command, 2'000));
+  EXPECT_FALSE(w.has<Granted>()) << "the document of the first one, without its time";
+  w.advance(milliseconds(1'000));
+  w.reply(given(w.last_command(), 2'001));
   EXPECT_TRUE(w.has<Granted>());
 }
 
-TEST(WaitQueue, AReleaserIsToldInTimeThatNobodyKnows) {
-  auto w = with_waiters(2);
-  w.give(ReleaseAsked{1});
-  w.advance(milliseconds(1'000));
-  ASSERT_TRUE(w.has<Released>());
-  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
+TEST(WaitQueue, ATimerOfAHandOverThatIsEarlyOrOfNoneDoesNothing) {
+  auto w = handing_over();
+  w.reply(World::with(Outcome::not_executed));
+  const auto of_departure = std::find_if(w.timers.begin(), w.timers.end(), [](const auto& one) {
+    return one.first.kind == Timer::Kind::departure;
+  });
+  ASSERT_NE(of_departure, w.timers.end());
+  const auto id = of_departure->first.id;
+  for (const auto& timer : std::vector<Timer>{{Timer::Kind::departure, id},
+                                              {Timer::Kind::departure, id + 1},
+                                              {Timer::Kind::report, id + 1}}) {
+    w.give(TimerFired{timer});
+    EXPECT_TRUE(w.effects.empty()) << static_cast<int>(timer.kind) << ' ' << timer.id;
+  }
 }
 
 TEST(WaitQueue, AReceiverThatGivesUpHasBothOwnersDeleted) {
-  auto w = with_waiters(2);
-  w.give(ReleaseAsked{1});
+  auto w = handing_over();
   const auto command = w.last_command();
   const auto body = hand_over_of(command);
   w.give(CancelAsked{2});
@@ -145,6 +164,7 @@ TEST(WaitQueue, AReceiverThatGivesUpHasBothOwnersDeleted) {
   EXPECT_TRUE(w.sent_as<DeleteCommand>().empty()) << "not beside a command that may still win";
   w.give(ReplyArrived{command.id, given(command, 2'000)});
   EXPECT_FALSE(w.has<Granted>());
+  EXPECT_FALSE(w.has<Released>()) << "the giver waits for the delete";
   const auto gone = std::get<DeleteCommand>(w.last_command().body);
   EXPECT_EQ(gone.owner, body.from);
   EXPECT_EQ(gone.or_owner, body.owner);
@@ -153,12 +173,35 @@ TEST(WaitQueue, AReceiverThatGivesUpHasBothOwnersDeleted) {
   EXPECT_EQ(w.core.departures_left(), 0u);
 }
 
+TEST(WaitQueue, TheDeleteOfAReceiverThatGivesUpGoesOnForTwoOfItsLeases) {
+  auto brief = World::options();
+  brief.expiry = milliseconds(1'000);
+  World w;
+  w.hold(1, "lock", brief);
+  w.acquire(2);
+  w.give(ReleaseAsked{1});
+  const auto command = w.last_command();
+  w.now += milliseconds(100);
+  const auto ended = w.now;  // the receiver's lease may begin as late as now
+  w.give(CancelAsked{2});
+  w.give(ReplyArrived{command.id, World::with(Outcome::unknown)});
+  auto last = ended;
+  while (w.core.departures_left() > 0) {
+    last = w.now;
+    w.reply(World::with(Outcome::not_executed));
+    const auto deletes = w.sent_as<DeleteCommand>().size();
+    while (w.core.departures_left() > 0 && w.sent_as<DeleteCommand>().size() == deletes) {
+      w.advance(milliseconds(10));
+    }
+  }
+  EXPECT_EQ(last - ended, 2 * milliseconds(3'000));
+}
+
 TEST(WaitQueue, AHandOverHeardOfTooLateIsGivenBack) {
   auto options = World::options();
   options.expiry = milliseconds(1'000);
   options.operation_timeout = milliseconds(400);
-  auto w = with_waiters(2, options);
-  w.give(ReleaseAsked{1});
+  auto w = handing_over(options);
   const auto command = w.last_command();
   w.now += milliseconds(1'000);
   w.give(ReplyArrived{command.id, given(command, 2'000)});
@@ -168,8 +211,7 @@ TEST(WaitQueue, AHandOverHeardOfTooLateIsGivenBack) {
 }
 
 TEST(WaitQueue, AHandOverWithoutANewTokenEndsTheCall) {
-  auto w = with_waiters(2);
-  w.give(ReleaseAsked{1});
+  auto w = handing_over();
   auto reply = given(w.last_command(), 2'000);
   reply.documents[0].fencing_token = 2'000;
   w.reply(reply);
@@ -217,7 +259,7 @@ TEST(WaitQueue, ARivalGetsItsTurn) {
   EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 19u);
 }
 
-TEST(WaitQueue, WhoeverIsQueuedGivesUpWithoutACommand) {
+TEST(WaitQueue, AQueuedCallGivesUpWithoutACommand) {
   auto w = with_waiters(3);
   const auto commands = w.sent().size();
   w.give(CancelAsked{2});
@@ -259,19 +301,6 @@ TEST(WaitQueue, TheNextDoesNotWaitLongerThanItsOwnStrategySays) {
   EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u);
 }
 
-TEST(WaitQueue, TheNextDoesNotEndUnasked) {
-  World w;
-  auto patient = World::options();
-  patient.waiting = fixed_waiting(milliseconds(60'000));
-  w.acquire(1, "lock", patient);
-  w.acquire(2, "lock", patient, milliseconds(5'000));
-  w.reply(World::refused(kRival));
-  w.give(CancelAsked{1});
-  w.advance(milliseconds(2'500));
-  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u)
-      << "it asks when half of its time is over";
-}
-
 TEST(WaitQueue, TheNextAfterAReleaseWaitsByItsOwnStrategy) {
   World w;
   auto patient = World::options();
@@ -280,6 +309,7 @@ TEST(WaitQueue, TheNextAfterAReleaseWaitsByItsOwnStrategy) {
   w.hold(1, "lock", patient);
   w.acquire(2);
   w.give(ReleaseAsked{1});  // and the answer to its delete is lost
+  EXPECT_TRUE(std::holds_alternative<DeleteCommand>(w.last_command().body)) << "no hand-over";
   w.advance(milliseconds(100));
   EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u);
 }
@@ -292,6 +322,28 @@ TEST(WaitQueue, WhenTheHolderLosesItTheNextContends) {
   w.give(ReleaseAsked{1});
   EXPECT_TRUE(std::holds_alternative<DeleteCommand>(w.last_command().body))
       << "what is lost is not handed over";
+}
+
+TEST(WaitQueue, ACallWhoseAttemptIsUnderWayIsHandedNothing) {
+  World w;
+  w.acquire(1);
+  w.acquire(2, "lock", World::options(), std::nullopt, true);
+  w.reply(w.won(w.last_command()));
+  w.give(ReleaseAsked{2});
+  EXPECT_TRUE(std::holds_alternative<DeleteCommand>(w.last_command().body));
+}
+
+/// Nobody knows what the hand-over did.
+TEST(WaitQueue, AReceiverThatGivesUpAfterAnUnclearHandOverIsDeleted) {
+  auto w = handing_over();
+  w.reply(World::with(Outcome::unknown));
+  w.advance(milliseconds(250));
+  w.reply(World::with(Outcome::done));  // no document
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
+  w.reply(World::refused(kRival));
+  w.give(CancelAsked{2});
+  ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  EXPECT_EQ(std::get<DeleteCommand>(w.last_command().body).owner, (Owner{3, 4}));
 }
 
 TEST(WaitQueue, ASingleAttemptGoesPastIt) {
@@ -310,29 +362,22 @@ TEST(WaitQueue, AnAttemptWithoutAnswerIsFollowedByDeletesAndNoHandOver) {
   EXPECT_TRUE(std::holds_alternative<DeleteCommand>(w.last_command().body));
 }
 
-TEST(WaitQueue, ClosingEndsAllOfIt) {
+TEST(WaitQueue, ClosingEndsAllOfItAndNobodyBegins) {
   auto w = with_waiters(5);
   w.give(CloseAsked{});
   EXPECT_EQ(w.count<Ended>(), 4);
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::shut_down);
+  EXPECT_EQ(w.core.departures_left(), 0u);
+  w.acquire(6);
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::shut_down);
   w.give(ReleaseAsked{1});
   EXPECT_TRUE(std::holds_alternative<DeleteCommand>(w.last_command().body));
   w.reply(World::with(Outcome::done, 1));
   EXPECT_EQ(w.sent_as<AcquireCommand>().size(), 1u);
 }
 
-TEST(WaitQueue, WithoutHandOverTheNextTriesWhenTheDeleteIsKnown) {
-  auto options = World::options();
-  options.hand_overs_in_a_row = 0;
-  auto w = with_waiters(2, options);
-  w.give(ReleaseAsked{1});
-  EXPECT_TRUE(std::holds_alternative<DeleteCommand>(w.last_command().body));
-  w.reply(World::with(Outcome::done, 1));
-  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u);
-}
-
 TEST(WaitQueue, AHandOverThatCanNeverBeEndsTheReceiversCall) {
-  auto w = with_waiters(2);
-  w.give(ReleaseAsked{1});
+  auto w = handing_over();
   w.reply(World::with(Outcome::configuration));
   ASSERT_TRUE(w.has<Ended>());
   EXPECT_EQ(w.find<Ended>()->session, 2u);

@@ -8,19 +8,28 @@ namespace {
 using std::chrono::milliseconds;
 using World = CoreWorld;
 
-TEST(Release, IsOneDeleteOfTheOwnerAndSaysWhatItFound) {
+/// Session 1 held, and its release is under way.
+World releasing() {
   World w;
   w.hold(1);
   w.give(ReleaseAsked{1});
+  return w;
+}
+
+TEST(Release, IsOneDeleteOfTheOwnerAndSaysWhatItFound) {
+  auto w = releasing();
   ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  w.give(ReleaseAsked{1});
+  EXPECT_TRUE(w.effects.empty()) << "it is asked for already";
   w.reply(World::with(Outcome::done, 1));
   ASSERT_TRUE(w.has<Released>());
   EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
   w.advance(milliseconds(10'000));
+  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
 }
 
-TEST(Release, OfALostHandleIsSentToo) {
+TEST(Release, ALostHandlesIsSentToo) {
   World w;
   w.hold(1);
   w.give(DeadlineSeen{1});
@@ -31,9 +40,7 @@ TEST(Release, OfALostHandleIsSentToo) {
 
 /// A primary that was cut off before the win answers that nothing was there.
 TEST(Release, AReplyOfATimeBeforeTheWinIsNoAnswer) {
-  World w;
-  w.hold(1);
-  w.give(ReleaseAsked{1});
+  auto w = releasing();
   Reply old = World::with(Outcome::done, 0);
   old.operation_time = FencingToken(999);  // the win's is 1000
   w.reply(old);
@@ -44,18 +51,8 @@ TEST(Release, AReplyOfATimeBeforeTheWinIsNoAnswer) {
   EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
 }
 
-TEST(Release, ASecondAskIsANoOp) {
-  World w;
-  w.hold(1);
-  w.give(ReleaseAsked{1});
-  w.give(ReleaseAsked{1});
-  EXPECT_TRUE(w.effects.empty());
-}
-
 TEST(Release, IsReportedUnknownInTimeAndGoesOnInTheBackground) {
-  World w;
-  w.hold(1);
-  w.give(ReleaseAsked{1});
+  auto w = releasing();
   w.advance(milliseconds(1'000));
   ASSERT_TRUE(w.has<Released>());
   EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
@@ -67,16 +64,14 @@ TEST(Release, IsReportedUnknownInTimeAndGoesOnInTheBackground) {
 }
 
 TEST(Release, NothingMatchedAfterAnUnansweredDeleteIsUnknown) {
-  World w;
-  w.hold(1);
-  w.give(ReleaseAsked{1});
+  auto w = releasing();
   w.reply(World::with(Outcome::unknown));
   w.advance(milliseconds(250));
   w.find_nothing();
   EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
 }
 
-TEST(Release, OfACallWithAnUnansweredAttemptIsSentOnceMore) {
+TEST(Release, AfterAnUnansweredAttemptItIsSentOnceMore) {
   World w;
   w.acquire(1);
   w.advance(milliseconds(1'000));
@@ -134,17 +129,6 @@ TEST(CleanUp, AfterALostReplyRepeatsUntilAcknowledgedAndOnceMore) {
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 3u);
 }
 
-TEST(CleanUp, EndsAfterTwoExpiries) {
-  World w;
-  w.acquire(1, "lock", World::options(), std::nullopt, true);
-  w.reply(World::with(Outcome::unknown));
-  for (int i = 0; i < 40; ++i) {
-    w.advance(milliseconds(1'250));  // time-out and pause
-  }
-  EXPECT_EQ(w.core.departures_left(), 0u);
-  EXPECT_LE(w.sent_as<DeleteCommand>().size(), 6u);
-}
-
 /// Many processes that clean up at full rate keep an overloaded server from recovering.
 TEST(CleanUp, PausesLongerAfterEachFailureButEndsInTime) {
   World w;
@@ -169,10 +153,8 @@ TEST(CleanUp, PausesLongerAfterEachFailureButEndsInTime) {
 }
 
 /// A permission that was taken away, say.
-TEST(Release, ThatTheServerWillNeverTakeIsWarnedOfAndNotRepeated) {
-  World w;
-  w.hold(1);
-  w.give(ReleaseAsked{1});
+TEST(Release, OneThatTheServerWillNeverTakeIsWarnedOfAndNotRepeated) {
+  auto w = releasing();
   auto refused = World::with(Outcome::configuration);
   refused.message = "not authorized";
   w.reply(refused);

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "core/document/lock_queue.hpp"
-#include "core/testing/part_world.hpp"
+#include "core/limits.hpp"
+#include "core/testing/core_world.hpp"
 
 namespace leasehold::core::pacing_test {
 namespace {
@@ -46,57 +49,51 @@ TEST(Pacing, AnAttemptIsNotPutOffBeyondTheHoldersPresumedDeath) {
       << "who is dead already hastens nothing";
 }
 
-/// A strategy of an application that pauses as asked, and says that it stays below a second.
-class Unbounded final : public WaitingStrategy {
- public:
-  explicit Unbounded(std::chrono::nanoseconds pause) : pause_(pause) {}
-  [[nodiscard]] std::chrono::nanoseconds pause(const AttemptSeen&, std::uint64_t) const override {
-    return pause_;
+/// A strategy of an application that pauses as asked, and says that it stays below ten seconds.
+struct OfATest final : WaitingStrategy {
+  using Ns = std::chrono::nanoseconds;
+  explicit OfATest(std::function<Ns(const AttemptSeen&)> pause_) : asked(std::move(pause_)) {}
+  Ns pause(const AttemptSeen& seen, std::uint64_t) const override { return asked(seen); }
+  Ns longest_pause() const override { return seconds(10); }
+  std::optional<Ns> next_pace(const AttemptSeen&, bool won) const override {
+    return won ? seconds(1) : seconds(2);
   }
-  [[nodiscard]] std::chrono::nanoseconds longest_pause() const override { return seconds(1); }
-
- private:
-  const std::chrono::nanoseconds pause_;
+  std::function<Ns(const AttemptSeen&)> asked;
 };
+
+AcquireCall pauses(std::function<OfATest::Ns(const AttemptSeen&)> pause) {
+  return waits_by(std::make_shared<OfATest>(std::move(pause)));
+}
 
 TEST(Pacing, AStrategyIsHeldToItsOwnBound) {
   PartWorld w;
   const Pacing pacing;
-  using Ns = std::chrono::nanoseconds;
-  auto call = waits_by(std::make_shared<Unbounded>(Ns::max()));
-  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(1));
-  call = waits_by(std::make_shared<Unbounded>(Ns::min()));
+  auto call = pauses([](const AttemptSeen&) { return OfATest::Ns::max(); });
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(10));
+  call = pauses([](const AttemptSeen&) { return OfATest::Ns::min(); });
   EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now);
 }
-
-/// Keeps what it was shown last.
-class KeepsSeen final : public WaitingStrategy {
- public:
-  std::chrono::nanoseconds pause(const AttemptSeen& seen, std::uint64_t) const override {
-    last = seen;
-    return milliseconds(20);
-  }
-  std::chrono::nanoseconds longest_pause() const override { return seconds(10); }
-  mutable AttemptSeen last;
-};
 
 TEST(Pacing, AStrategyIsShownWhatItsCallHasSeen) {
   PartWorld w;
   const Pacing pacing;
-  const auto strategy = std::make_shared<KeepsSeen>();
-  auto call = waits_by(strategy);
+  AttemptSeen last;
+  auto call = pauses([&last](const AttemptSeen& seen) {
+    last = seen;
+    return milliseconds(20);
+  });
   call.contends_since = w.now;
   for (int attempt = 1; attempt <= 2; ++attempt) {
     const bool refused = attempt == 2;
     call.attempts = attempt;
     w.now += milliseconds(20);
     pacing.next_attempt_at(call, refused, false, w.step());
-    EXPECT_EQ(strategy->last.attempts, attempt);
-    EXPECT_EQ(strategy->last.refused, refused);
-    EXPECT_EQ(strategy->last.waited, attempt * milliseconds(20));
-    EXPECT_EQ(strategy->last.last_pause, (attempt - 1) * milliseconds(20));
-    EXPECT_EQ(strategy->last.pace, std::nullopt);
-    EXPECT_EQ(strategy->last.room_in, std::nullopt);
+    EXPECT_EQ(last.attempts, attempt);
+    EXPECT_EQ(last.refused, refused);
+    EXPECT_EQ(last.waited, attempt * milliseconds(20));
+    EXPECT_EQ(last.last_pause, (attempt - 1) * milliseconds(20));
+    EXPECT_EQ(last.pace, std::nullopt);
+    EXPECT_EQ(last.room_in, std::nullopt);
   }
 }
 
@@ -113,7 +110,7 @@ TEST(Pacing, TheNextHeadAsksAfterItsOwnPauseAndBeforeItsTimeIsOver) {
             w.now + seconds(4));
 }
 
-TEST(Pacing, WhoStandsInTheQueueAndHearsOfItsTurnOnlyRenewsItsEntry) {
+TEST(Pacing, AQueuedCallThatHearsOfItsTurnOnlyRenewsItsEntry) {
   PartWorld w;
   const Pacing pacing;
   auto call = stands_in_queue(w.now);
@@ -181,22 +178,10 @@ TEST(Pacing, DrawsOneNumberWhetherAStreamIsOpenOrNot) {
   }
 }
 
-/// Shows the pace that it is given, as its pause.
-class ShowsPace final : public WaitingStrategy {
- public:
-  std::chrono::nanoseconds pause(const AttemptSeen& seen, std::uint64_t) const override {
-    return seen.pace.value_or(seconds(0));
-  }
-  std::chrono::nanoseconds longest_pause() const override { return seconds(10); }
-  std::optional<std::chrono::nanoseconds> next_pace(const AttemptSeen&, bool won) const override {
-    return won ? seconds(1) : seconds(2);
-  }
-};
-
-TEST(Pacing, WhatAnAttemptTeachesIsKeptByNameForTheNext) {
+TEST(Pacing, ALearnedPaceIsKeptByNameForTheNextCall) {
   PartWorld w;
   Pacing pacing;
-  auto call = waits_by(std::make_shared<ShowsPace>());
+  auto call = pauses([](const AttemptSeen& seen) { return seen.pace.value_or(seconds(0)); });
   pacing.learn(call, false, w.now);
   EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(2));
   pacing.learn(call, true, w.now);
@@ -207,6 +192,16 @@ TEST(Pacing, WhatAnAttemptTeachesIsKeptByNameForTheNext) {
       << "whose turn comes by the queue says nothing of how often to ask";
   call.name = "another";
   EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now);
+}
+
+TEST(PaceEstimates, AreBoundedAndStayWhereAStrategyLearnedNothing) {
+  PaceEstimates paces;
+  paces.keep("lock", milliseconds(100));
+  paces.keep("lock", std::nullopt);
+  EXPECT_EQ(paces.pace("lock"), milliseconds(100));
+  for (std::size_t i = 0; i < kMaxPaces; ++i) paces.keep(std::to_string(i), milliseconds(100));
+  EXPECT_FALSE(paces.pace("lock"));
+  EXPECT_TRUE(paces.pace("0"));
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
-#include "mongo/client/client.hpp"
-
 #include <gtest/gtest.h>
+
+#include <cstdio>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cstdio>
-
+#include "mongo/client/client.hpp"
 #include "mongo/client/json_client.hpp"
+#include "mongo/client/uri.hpp"
 
 namespace leasehold::mongo {
 namespace {
@@ -26,7 +26,7 @@ Outcome of_login(const std::string& message) {
   return outcome_of(MONGOC_ERROR_CLIENT, MONGOC_ERROR_CLIENT_AUTHENTICATE, message);
 }
 
-TEST(LogIn, OfWhoCertainlyMayNotIsConfiguration) {
+TEST(LogIn, ARefusalIsAConfigurationError) {
   for (const char* refusal :
        {"Authentication failed.", "There is no x.509 client certificate matching the user.",
         "Received authentication for mechanism SCRAM-SHA-1 which is not enabled",
@@ -42,7 +42,7 @@ TEST(LogIn, OfWhoCertainlyMayNotIsConfiguration) {
             Outcome::configuration);
 }
 
-TEST(LogIn, ThatWasDisturbedIsTriedAgain) {
+TEST(LogIn, ADisturbedOneIsTriedAgain) {
   for (const char* disturbance :
        {"Failed to send \"saslStart\" command with database \"admin\": "
         "Failed to read 4 bytes: socket error or timeout",
@@ -90,7 +90,7 @@ TEST(ServerSelection, ComplaintsThatTheBufferCutsOffCountLikeThoseBefore) {
   }
 }
 
-TEST(Connection, ThatNeverCameToBeCarriedNoCommand) {
+TEST(Connection, OneThatWasNeverMadeCarriedNoCommand) {
   constexpr auto kStream = MONGOC_ERROR_STREAM;
   for (const auto code : {MONGOC_ERROR_STREAM_CONNECT, MONGOC_ERROR_STREAM_NAME_RESOLUTION,
                           MONGOC_ERROR_STREAM_NOT_ESTABLISHED}) {
@@ -107,7 +107,7 @@ TEST(Connection, ThatNeverCameToBeCarriedNoCommand) {
             Outcome::unknown);
 }
 
-TEST(Underway, WhatIsGivenUpBeforeItBeginsDoesNotBegin) {
+TEST(Underway, ACommandThatIsGivenUpBeforeItBeginsDoesNotBegin) {
   Underway underway;
   Sockets sockets;
   bson_error_t error;
@@ -128,7 +128,7 @@ TEST(Underway, WhatIsGivenUpBeforeItBeginsDoesNotBegin) {
   EXPECT_TRUE(begin());
 }
 
-TEST(Underway, WhatIsGivenUpWhileItsConnectionIsMadeDoesNotBeginThere) {
+TEST(Underway, ACommandThatIsGivenUpWhileItsConnectionIsMadeDoesNotBeginThere) {
   Underway underway;
   Sockets sockets;
   bson_error_t error;
@@ -187,6 +187,46 @@ TEST(Pool, GivesNoClientIfTheDriversThreadsCannotStart) {
       },
       testing::ExitedWithCode(geteuid() == 0 ? 0 : 1),
       geteuid() == 0 ? "threads cannot start" : "");
+}
+
+TEST(Uri, SecretsAreFound) {
+  for (const auto* uri : {"mongodb://u:p@h/", "mongodb://u:@h", "mongodb+srv://u:p@h/?appName=a",
+                          "mongodb://u:p/q@h/", "mongodb://u:p?q@h:1/", "u:p@h"}) {
+    EXPECT_EQ(secret_in(uri), "a password") << uri;
+  }
+  EXPECT_EQ(secret_in("mongodb://h/?tls=true&tlscertificatekeyfilepassword=s"),
+            "tlsCertificateKeyFilePassword");
+  EXPECT_EQ(secret_in("mongodb://h/?sslClientCertificateKeyPassword=s"),
+            "sslClientCertificateKeyPassword");
+  EXPECT_EQ(secret_in("mongodb://u@h/?authMechanismProperties=AWS_SESSION_TOKEN:s"),
+            "AWS_SESSION_TOKEN");
+}
+
+TEST(Uri, AnAtSignInAnOptionIsNoPassword) {
+  for (const auto* uri :
+       {"mongodb://h:1/?replicaSet=bar&appName=ci@build", "mongodb://h:1,[::1]:2,i/?appName=@a@",
+        "mongodb://u@h:1/db", "mongodb://h", "mongodb://%2Ftmp%2Fs.sock/?appName=a@b", ""}) {
+    EXPECT_EQ(secret_in(uri), "") << uri;
+  }
+}
+
+TEST(Uri, HostsAreReplacedAndAllElseStays) {
+  const std::vector<std::string> proxies{"127.0.0.1:1", "127.0.0.1:2"};
+  EXPECT_EQ(with_hosts("mongodb://db1,db2:27018/app?replicaSet=rs", proxies),
+            "mongodb://127.0.0.1:1,127.0.0.1:2/app?replicaSet=rs");
+  EXPECT_EQ(with_hosts("mongodb://me:s%40t@db1/?authSource=admin", proxies),
+            "mongodb://me:s%40t@127.0.0.1:1,127.0.0.1:2/?authSource=admin");
+  EXPECT_EQ(with_hosts("mongodb://[::1]:27017", {"127.0.0.1:1"}), "mongodb://127.0.0.1:1");
+  EXPECT_EQ(with_hosts("mongodb://db1/?appName=a@b", {"127.0.0.1:1"}),
+            "mongodb://127.0.0.1:1/?appName=a@b");
+}
+
+TEST(Uri, AnAddressIsAHostAndAPort) {
+  using Pair = std::pair<std::string, std::string>;
+  EXPECT_EQ(host_and_port("db1:27018"), Pair("db1", "27018"));
+  EXPECT_EQ(host_and_port("db1"), Pair("db1", "27017"));
+  EXPECT_EQ(host_and_port("[::1]:27018"), Pair("::1", "27018"));
+  EXPECT_EQ(host_and_port("[::1]"), Pair("::1", "27017"));
 }
 
 }  // namespace

@@ -24,11 +24,19 @@ def descriptors_to_poll():
     return sum(os.path.islink(link) and "eventfd" in os.readlink(link) for link in links)
 
 
-class Arguments(unittest.TestCase):
+class Connected(unittest.TestCase):
     def setUp(self):
         self.provider = leasehold.connect(NOBODY, server_selection_timeout=0.1)
         self.addCleanup(self.provider.close)
+        self.lock = self.provider.lock("job", operation_timeout=0.2)
 
+    def signalled(self, handler):
+        """In 0.1 s."""
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, handler))
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+
+
+class Arguments(Connected):
     def refused(self, sentence, call, *args, **options):
         with self.assertRaises(leasehold.InvalidOption) as raised:
             call(*args, **options)
@@ -56,6 +64,7 @@ class Arguments(unittest.TestCase):
         self.refused("hand_overs_in_a_row is -1", self.provider.lock, "job", hand_overs_in_a_row=-1)
         self.refused("max_drift is nan", self.provider.lock, "job", max_drift=float("nan"))
         self.refused("workers is 0", leasehold.connect, NOBODY, workers=0)
+        self.refused("on_warning is 7: it must be callable", leasehold.connect, NOBODY, on_warning=7)
         self.refused("permits is 0", self.provider.semaphore, "job", 0)
         for name in ("a\0b", "\ud800", b"job", 7):
             self.refused(f"name is {name!r}", self.provider.lock, name)
@@ -63,11 +72,10 @@ class Arguments(unittest.TestCase):
             self.refused(f"timeout is {timeout} s", self.provider.lock("job").acquire, timeout)
 
     def test_that_mean_the_same_are_the_same(self):
-        lock = self.provider.lock("job", operation_timeout=0.2)
         for timeout in (0.05, timedelta(milliseconds=50)):
             began = time.monotonic()
             with self.assertRaises(leasehold.TimedOut) as raised:
-                lock.acquire(timeout)
+                self.lock.acquire(timeout)
             self.assertGreaterEqual(time.monotonic() - began, 0.045)
             self.assertIsInstance(raised.exception, TimeoutError)
             self.assertIn("'job'", str(raised.exception))
@@ -99,10 +107,6 @@ class Warnings(unittest.TestCase):
             _library.warn(b"the index is missing", id(provider._hook))
         self.assertIn("the index is missing", logged.output[0])
         self.assertIn("ZeroDivisionError", logged.output[0])
-
-    def test_need_a_function(self):
-        with self.assertRaisesRegex(leasehold.InvalidOption, "on_warning is 7: it must be callable"):
-            leasehold.connect(NOBODY, on_warning=7)
 
     def test_are_over_at_exit_whatever_thread_closes(self):
         program = """
@@ -207,19 +211,12 @@ class Loading(unittest.TestCase):
                 _library._load()
 
 
-class Waiting(unittest.TestCase):
-    def setUp(self):
-        self.provider = leasehold.connect(NOBODY, server_selection_timeout=0.1)
-        self.addCleanup(self.provider.close)
-        self.lock = self.provider.lock("job", operation_timeout=0.2)
-
+class Waiting(Connected):
     def test_for_ever_ends_by_a_signal(self):
         def interrupt(*_):
             raise KeyboardInterrupt
 
-        before = signal.signal(signal.SIGALRM, interrupt)
-        self.addCleanup(signal.signal, signal.SIGALRM, before)
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        self.signalled(interrupt)
         with self.assertRaises(KeyboardInterrupt):
             self.lock.acquire()
 
@@ -255,11 +252,7 @@ class Waiting(unittest.TestCase):
         self.fail(f"{descriptors_to_poll()} descriptors are open, {before} were before")
 
 
-class Inspecting(unittest.TestCase):
-    def setUp(self):
-        self.provider = leasehold.connect(NOBODY, server_selection_timeout=0.1)
-        self.addCleanup(self.provider.close)
-
+class Inspecting(Connected):
     def test_ends_without_an_answer(self):
         with self.assertRaises(leasehold.Unavailable):
             self.provider.inspect("job", timeout=0.05)
@@ -289,37 +282,29 @@ class Inspecting(unittest.TestCase):
         self.assertGreater(most, 5)
 
     def test_is_waited_for_by_closing(self):
-        asked, said = threading.Event(), []
+        asked, go, said = threading.Event(), threading.Event(), []
 
         def inspect(*_):
             asked.set()
-            time.sleep(0.1)
+            go.wait()
             said.append("inspected")
             return 0
 
         fake = mock.Mock(leasehold_inspect=inspect, leasehold_close=lambda box: said.append("closed"))
+        # Besides the user the end of the Provider and the exit of Python close it.
+        calls = [lambda: self.provider.inspect("job"), self.provider.close, *[self.provider._opened.finish] * 2]
+        threads = [threading.Thread(target=call, daemon=True) for call in calls]
         with mock.patch.object(leasehold.lock, "library", fake):
-            inspects = threading.Thread(target=self.provider.inspect, args=("job",))
-            inspects.start()
-            asked.wait()
-            self.provider.close()
-            inspects.join()
-        self.assertEqual(said, ["inspected", "closed"])
-
-    def test_is_waited_for_by_all_that_close(self):
-        asked, go = threading.Event(), threading.Event()
-        fake = mock.Mock(leasehold_inspect=lambda *_: asked.set() or go.wait() and 0)
-        with mock.patch.object(leasehold.lock, "library", fake):
-            threads = [threading.Thread(target=self.provider.inspect, args=("job",), daemon=True)]
             threads[0].start()
             asked.wait()
-            for _ in range(2):  # the end of the Provider and the exit of Python, say
-                threads.append(threading.Thread(target=self.provider._opened.finish, daemon=True))
-                threads[-1].start()
+            for thread in threads[1:]:
+                thread.start()
+            time.sleep(0.1)
             go.set()
             for thread in threads:
                 thread.join(30)
             self.assertFalse(any(thread.is_alive() for thread in threads))
+        self.assertEqual(said, ["inspected", *["closed"] * 3])
 
     def test_has_the_nearest_date(self):
         date = leasehold.seen._date
@@ -361,10 +346,9 @@ class FakeHeld:
         self.release()
 
 
-class Leading(unittest.TestCase):
+class Leading(Connected):
     def setUp(self):
-        self.provider = leasehold.connect(NOBODY, server_selection_timeout=0.1)
-        self.addCleanup(self.provider.close)
+        super().setUp()
         self.helds, self.terms = [], []
 
     def leadership(self, work, on_ended=None, **options):
@@ -517,11 +501,10 @@ class Leading(unittest.TestCase):
         self.assertIn("term 2 ended: the lock was lost", logged.output[1])
 
     def test_is_refused_what_makes_no_sense(self):
-        lock = self.provider.lock("job")
         for options, sentence in (({"pause": 61}, "pause is 61 s: it must be 0 to longest_pause, which is 60 s"),
                                   ({"pause": -1}, "pause is -1 s"), ({"waiting": "patient"}, "waiting is 'patient'")):
             with self.assertRaisesRegex(leasehold.InvalidOption, sentence):
-                leasehold.Leadership(lock, print, **options)
+                leasehold.Leadership(self.lock, print, **options)
 
         def work(stop, token):
             with self.assertRaisesRegex(leasehold.InvalidOption, "lock 'job': run is called while it runs"):
@@ -539,17 +522,14 @@ class Leading(unittest.TestCase):
         self.assertEqual((as_it_says._options.waiting, lock._options.waiting), (b"adaptive", b"adaptive"))
 
     def test_waits_until_a_signals_handler_stops_it_or_its_provider_is_closed(self):
-        lock = self.provider.lock("job", operation_timeout=0.2)
-        leadership = leasehold.Leadership(lock, print)
-        before = signal.signal(signal.SIGALRM, lambda *_: leadership.stop())
-        self.addCleanup(signal.signal, signal.SIGALRM, before)
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        leadership = leasehold.Leadership(self.lock, print)
+        self.signalled(lambda *_: leadership.stop())
         leadership.run()
         leadership.run()  # it is stopped for good
         closes = threading.Timer(0.1, self.provider.close)
         closes.start()
         with self.assertRaises(leasehold.ShutDown):
-            leasehold.Leadership(lock, print).run()
+            leasehold.Leadership(self.lock, print).run()
         closes.join()
 
 

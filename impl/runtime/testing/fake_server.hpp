@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <latch>
 #include <leasehold/lock_provider.hpp>
 #include <memory>
@@ -179,10 +180,23 @@ struct Fixture {
   std::optional<LockProvider> provider = provider_for(server, workers);
 
   [[nodiscard]] Lock lock(milliseconds expiry = milliseconds(30'000)) const {
-    LockOptions options;
-    options.expiry = expiry;
-    return std::move(provider->create_lock("lock", options)).value();
+    return lock(LockOptions{.expiry = expiry});
+  }
+  [[nodiscard]] Lock lock(const LockOptions& options, const std::string& name = "lock") const {
+    return provider->create_lock(name, options).value();
   }
 };
+
+/// One that is lost soon once its server hangs.
+inline LockOptions short_lease() {
+  return {.expiry = milliseconds(100), .operation_timeout = milliseconds(10)};
+}
+
+/// Blocks until the token fires.
+inline void wait_for(const std::stop_token& stop) {
+  std::promise<void> stopped;
+  const std::stop_callback on_stop(stop, [&] { stopped.set_value(); });
+  stopped.get_future().get();
+}
 
 }  // namespace leasehold::runtime

@@ -131,7 +131,7 @@ TEST(Workers, ABurstIsCarriedByAllOfThem) {
   EXPECT_EQ(f.wire.under_way.size(), 4u) << "none of them waits behind another";
 }
 
-TEST(Workers, WhoAwaitsNewsDelaysNobody) {
+TEST(Workers, ACommandThatAwaitsNewsDelaysNoOther) {
   WorkersFixture f(2);
   for (CommandId id = 1; id <= 2; ++id) f.submit(id);
   f.executor->run_all();
@@ -189,7 +189,7 @@ TEST(Workers, WithoutASecondThreadACommandWaitsForTheFirst) {
   EXPECT_EQ(f.wire.under_way.count(2), 1u);
 }
 
-TEST(Workers, WhatIsAbandonedBeforeItBeganIsNeverCarried) {
+TEST(Workers, ACommandThatIsAbandonedBeforeItBeganIsNeverCarried) {
   WorkersFixture f(1);
   f.submit(1);
   f.workers.abandon(1);
@@ -200,7 +200,7 @@ TEST(Workers, WhatIsAbandonedBeforeItBeganIsNeverCarried) {
 }
 
 /// The first cut spares a connection that is being made; the second ends it.
-TEST(Workers, WhatHangsIsCutOnceMoreIfACommandFoundNoWorker) {
+TEST(Workers, AHungConnectionIsCutOnceMoreIfACommandFoundNoWorker) {
   WorkersFixture f(1);
   for (CommandId id = 1; id <= 4; ++id) {
     f.submit(id);

@@ -27,12 +27,7 @@ using model::History;
 using model::Kind;
 using model::Verdict;
 using sim::FaultPlan;
-
-/// Shared by the tests that inject faults.
-sim::live::ReplicaSet& faulty_set() {
-  static sim::live::ReplicaSet set({.faulty = true});
-  return set;
-}
+using sim::live::faulty_set;
 
 const std::set<std::string> kProcessesOnly{"process"};
 
@@ -147,7 +142,7 @@ TEST(LiveHarness, AWorkerThatCannotStartLeavesItsStatusAndLastWords) {
   EXPECT_EQ(exit.process, "p1.1");
   EXPECT_EQ(exit.outcome, "ended at its start");
   EXPECT_EQ(exit.exit_status, 2);
-  EXPECT_NE(exit.message.str().find("leasehold-worker: "), std::string::npos) << exit.message.str();
+  EXPECT_NE(exit.message.find("leasehold-worker: "), std::string::npos) << exit.message;
   expect_harness_failure(
       history, "p1.1 ended at its start with status 2 although the harness had not stopped it");
 }
@@ -164,7 +159,7 @@ TEST(LiveHarness, AMemberThatSomebodyElseKillsIsAHarnessFailure) {
     };
   });
   const auto exit = only_exit(history);
-  EXPECT_EQ(exit.victim.str(), "member-2");
+  EXPECT_EQ(exit.victim, "member-2");
   EXPECT_FALSE(exit.message.empty()) << "the end of its log";
   expect_harness_failure(history, "member-2 killed by signal 9");
   EXPECT_TRUE(faulty_set().mongod(2).answers()) << "for the tests after this one";

@@ -266,7 +266,7 @@ std::string story(const std::vector<Finding>& findings, const model::History& hi
       const auto& e = history[i];
       const bool died = e.kind == model::Kind::exit;  // its words have many lines
       out += "  line " + std::to_string(i + 1) + ": " +
-             (died ? describe_exit(e) + ":\n" + e.message.str() : to_json(e)) + '\n';
+             (died ? describe_exit(e) + ":\n" + e.message : to_json(e)) + '\n';
     }
   }
   return out;

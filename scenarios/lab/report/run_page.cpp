@@ -29,7 +29,7 @@ class Gatherer {
 
   Json gather(const std::string& advice) {
     Json page{{"run", history_.empty() ? ""
-                                       : history_.front().lock.str() +
+                                       : history_.front().lock +
                                              (history_.front().live ? " live" : " virtual")},
               {"end", history_.empty() ? 0.0 : ms(history_.back().at_ns)}};
     page["advice"] = advice;
@@ -111,14 +111,14 @@ class Gatherer {
     std::map<std::pair<std::string, std::string>, std::size_t> open;
     for (const Event& e : history_) {
       if (e.kind != Kind::fault) continue;
-      const std::pair key{e.fault.str(), e.victim.str()};
+      const std::pair key{e.fault, e.victim};
       if (e.ends) {
         if (open.contains(key)) list[open[key]]["to"] = ms(e.at_ns);
         open.erase(key);
         continue;
       }
       if (e.begins) open[key] = list.size();
-      list.push_back({{"what", e.fault.str()},
+      list.push_back({{"what", e.fault},
                       {"whom", properties::short_name(e.victim)},
                       {"amount", e.amount},
                       {"from", ms(e.at_ns)},
@@ -131,7 +131,7 @@ class Gatherer {
   Json clocks() const {
     std::map<std::string, Json> members;
     for (const Event& e : history_) {
-      if (e.kind != Kind::fault || !e.fault.str().starts_with("clock-")) continue;
+      if (e.kind != Kind::fault || !e.fault.starts_with("clock-")) continue;
       auto& steps = members[e.victim];
       if (steps.is_null()) steps = Json::array();
       const bool jump = e.fault == "clock-jump";
@@ -146,8 +146,9 @@ class Gatherer {
 
   Json documents() const {
     Json list = Json::array();
-    for (const auto& [name, changes] : digest_.truth) {
-      Json one{{"lock", name}, {"changes", Json::array()}};
+    for (const auto& changes : digest_.truth) {
+      if (changes.empty()) continue;
+      Json one{{"lock", history_[changes.front().event].name}, {"changes", Json::array()}};
       for (const auto& change : changes) {
         const Event& e = history_[change.event];
         one["changes"].push_back({{"at", ms(e.at_ns)},

@@ -1,17 +1,16 @@
 """PyPI mongolock 1.3.4, by the protocol of scenarios/WORKERS.md. It waits by itself, each holding has an owner of its
 own, and its user counts `expire` by himself, from the attempt that won."""
-import json
-import sys
-import threading
+import itertools
 import time
 
 import mongolock
 import pymongo
+from serve import serve
 
 LIMITS = {"socketTimeoutMS": 2000, "serverSelectionTimeoutMS": 2000}
 
 
-class Lock(mongolock.MongoLock):
+class Noted(mongolock.MongoLock):
     """Notes when the attempt that won was sent: the one of `lock` itself, or the last."""
 
     def lock(self, *arguments, **options):
@@ -23,46 +22,25 @@ class Lock(mongolock.MongoLock):
         return super()._try_get_lock(*arguments)
 
 
-class Worker:
-    def __init__(self, order):
-        self.process, self.lease_s = order["process"], order["lease_ms"] / 1000
-        self.collection = pymongo.MongoClient(order["uri"], **LIMITS)[order["database"]]["lock"]
-        self.holdings = {}
+class Lock:
+    errors = pymongo.errors.PyMongoError
 
-    def acquire(self, id, asked):
-        lock, owner = Lock(collection=self.collection), f"{self.process}/{id}"
-        timeout_s = asked["timeout_ms"] / 1000
-        if not lock.lock(asked["name"], owner, timeout=timeout_s or None, expire=self.lease_s):
-            return "timed_out" if timeout_s else "refused"
-        self.holdings[id] = (lock, asked["name"], owner)
-        return "granted"
+    def __init__(self, uri, database, lease_ms, process):
+        self.collection = pymongo.MongoClient(uri, **LIMITS)[database]["lock"]
+        self.process, self.lease_s, self.count = process, lease_ms / 1000, itertools.count()
 
-    def ask(self, id, _):
-        return "held" if time.monotonic() < self.holdings[id][0].sent + self.lease_s else "not_held"
+    def acquire(self, name, timeout_s, _):
+        lock, owner = Noted(collection=self.collection), f"{self.process}/{next(self.count)}"
+        won = lock.lock(name, owner, timeout=timeout_s or None, expire=self.lease_s)
+        return (lock, name, owner) if won else None
 
-    def release(self, id, _):
-        lock, name, owner = self.holdings[id]
+    def held(self, holding):
+        return time.monotonic() < holding[0].sent + self.lease_s
+
+    def release(self, holding):
+        lock, name, owner = holding
         lock.release(name, owner)  # it does not say whether it still was the owner
         return "released"
 
-    def answer(self, id, asked):
-        said = {"id": id, "at_ns": time.monotonic_ns()}
-        try:
-            said["is"] = getattr(self, asked["do"])(id, asked)
-        except pymongo.errors.PyMongoError as error:
-            said["is"] = "unknown" if asked["do"] == "release" else "failed"
-            said["why"] = str(error)[:200]
-        sys.stdout.write(json.dumps(said) + "\n")
-        sys.stdout.flush()
 
-
-def main():
-    worker = Worker(json.loads(sys.stdin.readline()))
-    print('{"is": "ready"}', flush=True)
-    for asked in map(json.loads, sys.stdin):
-        if asked["do"] == "stop":
-            return
-        threading.Thread(target=worker.answer, args=(asked["id"], asked), daemon=True).start()
-
-
-main()
+serve(Lock)

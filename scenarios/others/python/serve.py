@@ -14,7 +14,8 @@ class Serve:
     """`lock` has `errors`, what its calls may throw, and:
       acquire(name, timeout_s, lost)  a holding, or None if another has it; `lost` may be called once, after a loss
       held(holding)                   what its user would hear now, without asking a server
-      release(holding)                "released" or "not_owner" """
+      release(holding)                "released", "not_owner" or "unknown"
+    and may have granted(holding): more members of that answer."""
 
     def __init__(self, lock):
         self.lock, self.holdings = lock, {}
@@ -32,7 +33,8 @@ class Serve:
         if holding is None:
             return say(id, "timed_out" if timeout_ms else "refused")
         self.holdings[id] = holding
-        say(id, "granted")
+        more = self.lock.granted(holding) if hasattr(self.lock, "granted") else {}
+        say(id, "granted", **more)
         granted.set()
 
     def ask(self, id):

@@ -41,11 +41,11 @@ std::string ending(int status, bool may_end, const std::string& errors) {
   if (WIFSIGNALED(status)) {
     return "it was killed by signal " + std::to_string(told.signal) +
            ", unasked" +
-           (told.message.empty() ? "" : ": " + told.message.str());
+           (told.message.empty() ? "" : ": " + told.message);
   }
   const auto why = may_end ? " when asked to stop" : ", unasked";
   return "it exited with status " + std::to_string(told.exit_status) + why +
-         (told.message.empty() ? "" : ": " + told.message.str());
+         (told.message.empty() ? "" : ": " + told.message);
 }
 
 }  // namespace

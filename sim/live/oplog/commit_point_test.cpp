@@ -41,7 +41,7 @@ TEST(CommitPoint, AWriteThatNoMajorityHasIsASpanUntilOneHasIt) {
   expect_spans(point, {{20, 61}});
 }
 
-TEST(CommitPoint, WhoAsksLateHasShownNothing) {
+TEST(CommitPoint, AMemberThatIsAskedLateHasShownNothing) {
   CommitPoint point;
   point.hear(primary(10, 100, 99));
   // It did not run in between, and heard the others first.
@@ -64,7 +64,7 @@ TEST(CommitPoint, WithoutAPrimaryItDoesNotFollow) {
   EXPECT_FALSE(point.follows());
 }
 
-TEST(CommitPoint, WhatWasRolledBackIsNotWaitedFor) {
+TEST(CommitPoint, AWriteThatWasRolledBackIsNotWaitedFor) {
   CommitPoint point;
   for (const int at : {10, 20, 30, 40}) point.hear(primary(at, 500, 100));
   point.hear(primary(50, 200, 200, 2));

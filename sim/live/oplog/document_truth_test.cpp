@@ -1,9 +1,8 @@
-#include "sim/live/oplog/document_truth.hpp"
-
 #include <gtest/gtest.h>
 
 #include <leasehold/fencing_token.hpp>
 
+#include "sim/live/oplog/document_truth.hpp"
 #include "sim/live/oplog/oplog.hpp"
 
 namespace leasehold::sim::live {
@@ -11,6 +10,36 @@ namespace {
 
 using model::Event;
 using model::Kind;
+
+Event sent(std::int64_t command, const char* verb, const char* lock_id) {
+  return {.kind = Kind::send, .process = "p", .command = command, .owner = "guid",
+          .lock_id = lock_id, .verb = verb};
+}
+Event reply(std::int64_t command, const char* outcome, std::int64_t order) {
+  return {.kind = Kind::reply, .process = "p", .command = command, .order = order,
+          .outcome = outcome, .matched = order > 0 ? 1 : 0};
+}
+Event put(std::int64_t order, const char* lock_id) {
+  return {.kind = Kind::put, .lock_id = lock_id, .order = order};
+}
+
+TEST(NamedWrites, AreTheAcknowledgedOnesByTimeAndTheOthersInTheirOrder) {
+  model::History history{sent(1, "acquire", "guid.1.1"),
+                         reply(1, "done", 10),
+                         sent(2, "extend", "guid.1.2"),
+                         reply(2, "unknown", 0),
+                         sent(3, "extend", "guid.1.3"),
+                         reply(3, "done", 30),
+                         put(10, "guid"),
+                         put(20, "guid"),
+                         put(30, "guid"),
+                         put(40, "somebody")};
+  attribute_writes(history);
+  EXPECT_EQ(history[6].lock_id, "guid.1.1");
+  EXPECT_EQ(history[7].lock_id, "guid.1.2");
+  EXPECT_EQ(history[8].lock_id, "guid.1.3");
+  EXPECT_EQ(history[9].lock_id, "somebody");
+}
 
 /// Entries of the oplog as a server of version 6 or 7 shows them, in relaxed extended JSON.
 Json entry(int second, const std::string& rest) {

@@ -5,7 +5,7 @@
 namespace leasehold::sim::live {
 namespace {
 
-TEST(Preflight, WhatStandsInTheWayOfProxiesIsSaidWithItsRemedy) {
+TEST(Preflight, AUriThatProxiesCannotServeIsRefusedWithItsRemedy) {
   EXPECT_EQ(why_no_proxies("mongodb://me:pw@db1,db2/?replicaSet=rs"), "");
   EXPECT_EQ(why_no_proxies("nonsense"), "");
   EXPECT_EQ(why_no_proxies("mongodb://db1/?tls=true").find("--uri has TLS: "), 0u);

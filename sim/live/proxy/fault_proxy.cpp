@@ -151,12 +151,13 @@ class FaultProxy::Inside {
     }
   }
 
-  /// All that wait, each time: on a busy machine one a turn would not suffice.
+  /// Several each time, because on a busy machine one a turn would not suffice; not all, because
+  /// clients that are refused may come back sooner than the last of them is accepted.
   void accept(Listener& listener) {
     listener.acceptor.async_wait(tcp::acceptor::wait_read, [this, &listener](error_code error) {
       // A connection may have arrived just before the end, and then its listener is gone.
       if (error == asio::error::operation_aborted || ends_) return;
-      while (!error) {
+      for (int most = 16; !error && most > 0; --most) {
         tcp::socket client(context_);
         if (!listener.acceptor.accept(client, error)) connect(std::move(client), listener);
       }

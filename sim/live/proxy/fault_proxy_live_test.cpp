@@ -11,12 +11,6 @@
 namespace leasehold::sim::live {
 namespace {
 
-/// A set whose links this test may disturb.
-ReplicaSet& faulty_set() {
-  static ReplicaSet set({.faulty = true});
-  return set;
-}
-
 /// A client that says who it is, past nothing but the proxy of the primary.
 class Speaker {
  public:
@@ -161,7 +155,7 @@ TEST(FaultProxy, NothingWaitsOnAnIdleConnectionOrForNews) {
   EXPECT_LT(longest_wait_ms("listening"), 500);
 }
 
-TEST(FaultProxy, WhoConnectsToAStoppedMemberWaitsToo) {
+TEST(FaultProxy, AConnectionToAStoppedMemberWaitsToo) {
   const int secondary = (faulty_set().primary() + 1) % faulty_set().size();
   auto hosts = faulty_set().uri().substr(std::string("mongodb://").size());
   for (int i = 0; i < secondary; ++i) hosts = hosts.substr(hosts.find(',') + 1);

@@ -1,15 +1,13 @@
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
+#include <list>
+#include <mutex>
 #include <string>
 
 #include "sim/live/proxy/fault_proxy.hpp"
-#include "sim/live/system/loopback.hpp"
+#include "sim/live/system/listener_test.hpp"
 
 /// The proxy before servers whose protocol it does not know.
 namespace leasehold::sim::live {
@@ -46,18 +44,14 @@ constexpr int kSoon = 5'000, kNothing = 150;
 /// One connection of "p0.1" through a proxy to a server of this test.
 struct Through {
   Through() {
-    auto address = loopback_address();
-    socklen_t size = sizeof address;
-    bind(listener.fd, reinterpret_cast<sockaddr*>(&address), size);
-    listen(listener.fd, 8);
-    getsockname(listener.fd, reinterpret_cast<sockaddr*>(&address), &size);
-    address = loopback_address(proxy.add_port(0, ntohs(address.sin_port)));
-    connect(client.fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
-    server.fd = accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC);
+    const auto address = loopback_address(proxy.add_port(0, listener.port));
+    connect(client.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    server.fd = listener.accept_one().fd;
   }
   std::atomic<int> asked = 0;
   FaultProxy proxy{[this](int, int) { return ++asked, "p0.1"; }};
-  Socket listener, client, server{-1};
+  Listener listener;
+  Socket client, server{-1};
 };
 
 TEST(PassingProxy, AServerMaySpeakFirst) {
@@ -69,7 +63,7 @@ TEST(PassingProxy, AServerMaySpeakFirst) {
   EXPECT_EQ(t.asked, 1) << "once for a connection";
 }
 
-TEST(PassingProxy, WhatAClientSaidAndItsEndWaitWhileTheLinkIsCut) {
+TEST(PassingProxy, AClientsBytesAndItsEndWaitWhileTheLinkIsCut) {
   Through t;
   t.proxy.set("p0.1", 0, {.hold_requests = true, .hold_replies = true});
   t.client.say("late");
@@ -106,6 +100,27 @@ TEST(PassingProxy, ARefusedClientIsResetAndAnotherIsNot) {
   t.proxy.set("p0.1", 0, {.refuse = true});
   EXPECT_EQ(t.client.hear(kSoon), "end");
   EXPECT_EQ(t.proxy.touched("p0.1", 0), 1);
+}
+
+/// On a busy machine the next client waits before the one before it is looked at.
+TEST(PassingProxy, ClientsThatComeBackAtOnceKeepNobodyElseFromTheProxy) {
+  constexpr std::size_t kGivesUp = 500;
+  std::atomic<int> port = 0;
+  std::mutex mutex;
+  std::list<Socket> clients;
+  const auto come = [&] {
+    const std::lock_guard guard(mutex);
+    if (clients.size() == kGivesUp) return;
+    const auto address = loopback_address(port);
+    connect(clients.emplace_back().fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  };
+  FaultProxy proxy([&](int, int) { return come(), "p0.1"; });
+  proxy.set("p0.1", 0, {.refuse = true});
+  port = proxy.add_port(0, 1);
+  come();
+  while (proxy.touched("p0.1", 0) == 0) {
+  }
+  EXPECT_LT(proxy.touched("p0.1", 0), static_cast<std::int64_t>(kGivesUp));
 }
 
 }  // namespace

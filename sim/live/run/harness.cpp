@@ -140,7 +140,7 @@ class Harness {
   }
 
   void note_lasting(const Event& e) {
-    const auto one = e.kind == Kind::fault ? std::pair(e.fault.str(), std::string(e.victim))
+    const auto one = e.kind == Kind::fault ? std::pair(e.fault, e.victim)
                                            : std::pair(std::string("pause"), e.process);
     const bool over = e.ends || e.kind == Kind::resume || e.kind == Kind::crash;
     if (e.begins || e.kind == Kind::pause) lasting_.insert(one);

@@ -1,6 +1,7 @@
-#include "sim/live/run/harness.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/live/run/harness.hpp"
+#include "sim/live/run/resource.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -8,12 +9,29 @@ namespace {
 using model::Event;
 using model::Kind;
 
+TEST(MemoryResource, RefusesALowerTokenOfTheSameLockAndReportsWhatItAcceptedInOrder) {
+  std::int64_t now = 0;
+  MemoryResource resource([&now] { return ++now; });
+  const auto write = [&](const char* name, std::int64_t token, std::int64_t number) {
+    return resource.write({name, "p0.1", number, "p0.1/7", FencingToken(token)});
+  };
+  EXPECT_EQ(write("a", 5, 1), "accepted");
+  EXPECT_EQ(write("a", 4, 2), "refused");
+  EXPECT_EQ(write("b", 4, 3), "accepted") << "another lock";
+  EXPECT_EQ(write("a", 5, 4), "accepted") << "the same holder again";
+  const auto stored = resource.take();
+  ASSERT_EQ(stored.size(), 3u);
+  EXPECT_EQ(stored[1].name, "b");
+  EXPECT_EQ(stored[2].write_number, 4);
+  EXPECT_EQ(stored[2].token, 5);
+  EXPECT_EQ(stored[2].owner, "p0.1/7");
+  EXPECT_LT(stored[0].order, stored[1].order);
+  EXPECT_LT(stored[1].order, stored[2].order);
+  EXPECT_TRUE(resource.take().empty());
+}
+
 Event truth(Kind kind, std::int64_t order) {
-  Event e;
-  e.kind = kind;
-  e.name = "lock-0";
-  e.order = order;
-  return e;
+  return {.kind = kind, .name = "lock-0", .order = order};
 }
 
 TEST(RunHistory, ADocumentIsLeftIfItsLastChangeIsNoDeletion) {
@@ -36,27 +54,18 @@ TEST(RunHistory, TheEndComesAfterWhatWasReadLate) {
 }
 
 TEST(RunHistory, AStallOfAMemberThatWeKilledIsOurs) {
-  Event begins, ends;
-  begins.kind = ends.kind = Kind::fault;
-  begins.fault = ends.fault = "kill-member";
-  begins.victim = ends.victim = "member-1";
-  begins.begins = ends.ends = true;
-  begins.at_ns = 100;
-  ends.at_ns = 200;
-  const auto away = members_away({begins, ends}, 1'000);
-  Event stall;
-  stall.kind = Kind::stall;
-  stall.victim = "member-1";
-  stall.from_ns = 150;
-  stall.at_ns = 250;
-  EXPECT_TRUE(is_ours(stall, away));
-  stall.victim = "member-2";
-  EXPECT_FALSE(is_ours(stall, away));
-  stall.victim = "machine";
-  EXPECT_FALSE(is_ours(stall, {{"", 0, 1'000}}));
-  stall.victim = "member-1";
-  stall.from_ns = 201;
-  EXPECT_FALSE(is_ours(stall, away));
+  const auto kill = [](std::int64_t at_ns, bool begins) {
+    return Event{.at_ns = at_ns, .kind = Kind::fault, .victim = "member-1", .fault = "kill-member",
+                 .begins = begins, .ends = !begins};
+  };
+  const auto away = members_away({kill(100, true), kill(200, false)}, 1'000);
+  const auto stall = [](const char* victim, std::int64_t from_ns) {
+    return Event{.at_ns = 250, .kind = Kind::stall, .victim = victim, .from_ns = from_ns};
+  };
+  EXPECT_TRUE(is_ours(stall("member-1", 150), away));
+  EXPECT_FALSE(is_ours(stall("member-2", 150), away));
+  EXPECT_FALSE(is_ours(stall("machine", 150), {{"", 0, 1'000}}));
+  EXPECT_FALSE(is_ours(stall("member-1", 201), away));
 }
 
 }  // namespace

@@ -1,49 +1,16 @@
 #include "sim/live/stores/socket_owners.hpp"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <set>
 #include <string>
 
 #include "sim/live/system/child_process.hpp"
-#include "sim/live/system/loopback.hpp"
+#include "sim/live/system/listener_test.hpp"
 #include "sim/live/system/process_tree.hpp"
 
 namespace leasehold::sim::live {
 namespace {
-
-/// A listener of this process.
-class Listener {
- public:
-  Listener() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    auto address = loopback_address();
-    socklen_t size = sizeof address;
-    bind(socket_, reinterpret_cast<sockaddr*>(&address), size);
-    listen(socket_, 8);
-    getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
-    port = ntohs(address.sin_port);
-  }
-  ~Listener() { close(socket_); }
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
-
-  /// Accepts a connection, which stays open, and returns the port that it came from.
-  [[nodiscard]] int accept_one() const {
-    sockaddr_in from{};
-    socklen_t size = sizeof from;
-    accept4(socket_, reinterpret_cast<sockaddr*>(&from), &size, SOCK_CLOEXEC);
-    return ntohs(from.sin_port);
-  }
-
-  int port = 0;
-
- private:
-  int socket_;
-};
 
 /// A process that connects, and stays until the end of this.
 class Connected {
@@ -69,10 +36,10 @@ TEST(SocketOwners, AConnectionHasTheNameOfTheProcessThatStartedItsOwner) {
   SocketOwners owners;
   const Connected one("", listener);
   owners.add("p0.1", one.pid());
-  const int from_one = listener.accept_one();
+  const int from_one = listener.accept_one().from_port;
   const Connected other("setsid ", listener);
   owners.add("member-1", other.pid());
-  const int from_other = listener.accept_one();
+  const int from_other = listener.accept_one().from_port;
   EXPECT_EQ(owners.of(from_one, listener.port), "p0.1");
   EXPECT_EQ(owners.of(from_other, listener.port), "member-1") << "in a session of its own";
   EXPECT_EQ(owners.of(from_one, listener.port + 1), "") << "to another port";
@@ -83,7 +50,7 @@ TEST(SocketOwners, ASocketOfIpv6MayBeConnectedByIpv4) {
   SocketOwners owners;
   const Connected java("", listener, "AF_INET6", "::ffff:127.0.0.1");
   owners.add("p0.1", java.pid());
-  EXPECT_EQ(owners.of(listener.accept_one(), listener.port), "p0.1");
+  EXPECT_EQ(owners.of(listener.accept_one().from_port, listener.port), "p0.1");
 }
 
 TEST(SocketOwners, ThoseThatAreConnectedToAPortAreNamed) {
@@ -106,7 +73,7 @@ TEST(SocketOwners, StrangersAndTheDeadHaveNoName) {
   const Listener listener;
   SocketOwners owners;
   const Connected stranger("", listener);
-  const int from = listener.accept_one();
+  const int from = listener.accept_one().from_port;
   EXPECT_EQ(owners.of(from, listener.port), "");
   owners.add("p0.1", 1);  // runs, and is no child of this process
   EXPECT_EQ(owners.of(from, listener.port), "");

@@ -52,7 +52,7 @@ TEST(StoreScript, SaysWhatItsStoreIs) {
   EXPECT_EQ(store.about().recovers_ms, 3'000);
 }
 
-TEST(StoreScript, WhatIsMissingNeedsNoMore) {
+TEST(StoreScript, AMissingStoreNeedsNoMoreAnswers) {
   const Script script(R"({"name":"s","missing":"s: install it"})");
   EXPECT_EQ(StoreScript(script.path).about().missing, "s: install it");
 }

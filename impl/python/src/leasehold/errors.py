@@ -1,4 +1,5 @@
 """One class for each kind of error. The message names the thing, the value and the rule."""
+import re
 from typing import ClassVar
 
 
@@ -12,52 +13,39 @@ class Error(Exception):
 class InvalidOption(Error, ValueError):
     """An argument breaks a rule; nothing was sent."""
 
-    kind = "invalid_option"
-
 
 class Refused(Error):
     """A single attempt found the lock held by another."""
-
-    kind = "refused"
 
 
 class TimedOut(Error, TimeoutError):
     """The wait ended at the time it was given."""
 
-    kind = "timed_out"
-
 
 class Cancelled(Error):
     """The call was ended before it had the lock."""
-
-    kind = "cancelled"
 
 
 class Unavailable(Error):
     """No server could be reached, or none that takes writes."""
 
-    kind = "unavailable"
-
 
 class UnknownOutcome(Error):
     """A single attempt whose reply was lost; what it may have won is being deleted."""
-
-    kind = "unknown_outcome"
 
 
 class Configuration(Error):
     """Retrying cannot help: authentication, permission, wrong kind of server."""
 
-    kind = "configuration"
-
 
 class ShutDown(Error):
     """The provider was closed while the call waited, or belongs to the parent of this process."""
 
-    kind = "shut_down"
 
-
-_CLASSES = {kind.kind: kind for kind in Error.__subclasses__()}
+# By what the library calls the kind: UnknownOutcome is "unknown_outcome".
+_CLASSES = {re.sub(r"\B(?=[A-Z])", "_", one.__name__).lower(): one for one in Error.__subclasses__()}
+for _kind, _class in _CLASSES.items():
+    _class.kind = _kind
 
 
 def error_of(kind: str, code: int, message: str) -> Error:

@@ -5,8 +5,7 @@ import ctypes
 import enum
 import threading
 import weakref
-from types import TracebackType
-from typing import Optional, Tuple, Type, TypeVar
+from typing import Optional, Tuple, TypeVar
 
 from . import _arguments as arguments
 from ._arguments import Duration
@@ -121,15 +120,13 @@ class Held:
     def __enter__(self: _Self) -> _Self:
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
-                 where: Optional[TracebackType]) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     async def __aenter__(self: _Self) -> _Self:
         return self
 
-    async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
-                        where: Optional[TracebackType]) -> None:
+    async def __aexit__(self, *_: object) -> None:
         # Begun before anything that a cancellation may end, and on no executor that is busy with other things.
         failure = ErrorStruct()
         raise_if(library.leasehold_release_begin(self._handle.box, failure) != 0, failure)

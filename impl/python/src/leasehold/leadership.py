@@ -8,7 +8,6 @@ from typing import Callable, Optional, Tuple
 
 from . import _arguments as arguments
 from ._arguments import Duration
-from ._library import LockOptions
 from ._polling import READABLE, Flag, Waitable, any_ready, new_epoll
 from .errors import Error, InvalidOption
 from .held import Held, ReleaseResult

@@ -5,7 +5,6 @@ import ctypes
 import os
 import threading
 import weakref
-from types import TracebackType
 from typing import Callable, Generic, Iterator, Optional, Type, TypeVar
 
 from . import _arguments as arguments
@@ -48,8 +47,7 @@ class _Call:
     def __enter__(self) -> "_Call":
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
-                 where: Optional[TracebackType]) -> None:
+    def __exit__(self, *_: object) -> None:
         _abandon(self._box)
 
 
@@ -217,8 +215,7 @@ class Provider:
     def __enter__(self) -> "Provider":
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
-                 where: Optional[TracebackType]) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -1,14 +1,67 @@
-#include "runtime/reads.hpp"
-
 #include <gtest/gtest.h>
 
 #include <future>
 #include <thread>
 
+#include "runtime/effect_runner.hpp"
+#include "runtime/later_calls.hpp"
+#include "runtime/reads.hpp"
 #include "runtime/testing/runtime_parts.hpp"
 
 namespace leasehold::runtime {
 namespace {
+
+TEST(EffectRunner, ATimerIsSetAndClearedAsSaid) {
+  RuntimeParts parts;
+  EffectRunner runner{{parts.workers, parts.timers, parts.callbacks, parts.losses},
+                      [](const std::string&) {}, nullptr};
+  const auto due = std::make_shared<std::promise<core::Timer>>();
+  parts.on_due = [due](core::Timer timer) { due->set_value(timer); };
+  const auto now = parts.clock->now();
+  core::Effects effects;
+  effects.push_back(core::SetTimer{{core::Timer::Kind::give_up, 1}, now + milliseconds(20)});
+  effects.push_back(core::SetTimer{{core::Timer::Kind::give_up, 2}, now + milliseconds(30)});
+  effects.push_back(core::ClearTimer{{core::Timer::Kind::give_up, 1}});
+  runner.run(core::CloseAsked{}, effects, now);
+  EXPECT_EQ(due->get_future().get().id, 2u);
+  parts.stop();
+}
+
+struct LaterCallsWorld : RuntimeParts {
+  LaterCallsWorld() {
+    on_due = [this](core::Timer timer) { calls.due(timer.id); };
+  }
+  ~LaterCallsWorld() { stop(); }
+
+  LaterCalls calls{timers, callbacks};
+};
+
+TEST(LaterCalls, AreCalledOnceInTheOrderOfTheirTimes) {
+  LaterCallsWorld w;
+  std::vector<int> called;
+  const auto both = std::make_shared<std::promise<void>>();
+  const auto now = w.clock->now();
+  w.calls.add(now + milliseconds(30), [&called, both] {
+    called.push_back(2);
+    both->set_value();
+  });
+  w.calls.add(now, [&called] { called.push_back(1); });
+  both->get_future().get();
+  EXPECT_EQ(called, (std::vector<int>{1, 2}));
+}
+
+TEST(LaterCalls, OneThatIsForgottenIsDestroyedAndNotCalled) {
+  LaterCallsWorld w;
+  const auto owned = std::make_shared<int>(0);
+  const auto call =
+      w.calls.add(w.clock->now() + std::chrono::hours(1), [owned] { ++*owned; });
+  EXPECT_NE(call, 0u);
+  w.calls.forget(call);
+  w.calls.due(call);  // its timer was on its way
+  w.stop();
+  EXPECT_EQ(*owned, 0);
+  EXPECT_EQ(owned.use_count(), 1);
+}
 
 struct ReadsWorld : RuntimeParts {
   explicit ReadsWorld(bool available = true)
@@ -28,13 +81,6 @@ struct ReadsWorld : RuntimeParts {
   Reads reads;
 };
 
-TEST(Reads, AnInspectionWaitsForItsReply) {
-  ReadsWorld w;
-  const auto reply = w.reads.inspect("lock", milliseconds(10'000));
-  ASSERT_EQ(reply.documents.size(), 1u);
-  EXPECT_EQ(reply.documents[0].lock_id, "somebody");
-}
-
 /// More often than there are workers: one that hung on would not be there for the last.
 TEST(Reads, AnInspectionEndsWithItsTimeAndItsWorkerIsBack) {
   ReadsWorld w;
@@ -51,7 +97,7 @@ TEST(Reads, AnInspectionEndsWithItsTimeAndItsWorkerIsBack) {
   EXPECT_EQ(w.reads.inspect("lock", milliseconds(10'000)).documents.size(), 1u);
 }
 
-TEST(Reads, OfPublishedLocksAreRefused) {
+TEST(Reads, PublishedLocksAreNotRead) {
   ReadsWorld w(false);
   EXPECT_EQ(w.reads.inspect("lock", milliseconds(10'000)).outcome, Outcome::configuration);
   EXPECT_EQ(w.server->connections, 0);
