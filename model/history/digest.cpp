@@ -420,8 +420,7 @@ class Builder {
   }
 
   /// By process: the commands that took a worker, from the sending to the reply. A change stream
-  /// and the creation of the index take none, and their answers say likewise whether servers answer:
-  /// they last no time here.
+  /// and the creation of the index take none, but their answers count: they last no time here.
   std::vector<std::vector<Span>> commands_by_process() {
     std::vector<std::vector<Span>> all(out_.process_of.size());
     Id last = kNoCommand;

@@ -89,8 +89,8 @@ void limit_excuses(std::vector<Finding>& findings, const Demands& demands) {
       const bool too_many = excused >= kFew && excused * 100 > percent * all;
       if (f.check != check || !too_many) continue;
       f.leave_open(Open::excused,
-                   fmt::format("too many were excused: {} of {} checks ({}), at most {} % may be by "
-                               "what is not a pause",
+                   fmt::format("too many were excused: {} of {} checks ({}), at most {} % may be "
+                               "by what is not a pause",
                                excused, all, excuses_of(f), percent));
     }
   }

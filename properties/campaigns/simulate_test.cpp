@@ -82,8 +82,8 @@ TEST(Simulate, HoldsOverManySeedsWithEveryFaultFelt) {
   EXPECT_GT(report.totals.at("stale_writes"), 10);
 }
 
-/// An unanswered change stream counts, too: seed 9018 was violated, because the checker thought that
-/// its process might send two commands at once.
+/// An unanswered change stream counts, too: seed 9018 was violated, because the checker thought
+/// that its process might send two commands at once.
 TEST(Simulate, HoldsWhereOneCommandAsksAtATimeAfterAStreamWentUnanswered) {
   expect_that_it_holds(simulate_seeds(9018, 9018, {}));
 }
