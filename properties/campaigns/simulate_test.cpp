@@ -200,7 +200,7 @@ double longest_unaware(const model::History& history, const std::string& kind, i
       const auto& ask = asks.at({grant.process, grant.session});
       if ((!e.victim.empty() && grant.name != e.victim) || end <= e.at_ns) continue;
       ++held;
-      const auto lease = static_cast<double>(ask->expiry_ms * model::kMs);
+      const auto lease = static_cast<double>(ask.expiry_ms * model::kMs);
       longest = std::max(longest, static_cast<double>(end - e.at_ns) / lease);
     }
   }
