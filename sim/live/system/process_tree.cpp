@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kLimit{10};  ///< of a busy machine
+constexpr std::chrono::seconds kLimit{60};  ///< of a machine that stands still for ten of them
 
 void wait_for(const std::string& what, const std::function<bool()>& attempt) {
   const auto end = SteadyClock::now() + kLimit;
