@@ -367,6 +367,13 @@ class Builder {
     std::int64_t workers = 0;
   };
 
+  /// From the sending to the reply. A change stream and the creation of the index take no worker,
+  /// but whether they are answered counts like any other's.
+  struct Command {
+    std::int64_t from, to;
+    bool heard, takes_worker;
+  };
+
   using Lists = std::initializer_list<const std::vector<Span>*>;
   static std::vector<Span> all_of(const Lists& lists, const Span& life = {}) {
     std::vector<Span> all;
@@ -389,9 +396,9 @@ class Builder {
     for (ProcessDigest* p : out_.process_of) {
       if (p != nullptr && p->crash != kNone) p->alive_until = fact(p->crash).at_ns;
     }
-    std::vector<std::vector<Span>> taken = commands_by_process();
+    const auto commands = commands_by_process();
     for (Id id = 0; id < out_.process_of.size(); ++id) {
-      if (out_.process_of[id] != nullptr) set_delays(id, *out_.process_of[id], taken[id]);
+      if (out_.process_of[id] != nullptr) set_delays(id, *out_.process_of[id], commands[id]);
     }
     out_.disturbances = MergedSpans(all_of({&disturbed_}));
     out_.servers = MergedSpans(all_of({&disturbed_, &stalls_}));
@@ -399,7 +406,7 @@ class Builder {
     out_.clocks_moved = MergedSpans(std::move(clocks_moved_));
   }
 
-  void set_delays(Id id, ProcessDigest& p, const std::vector<Span>& commands) {
+  void set_delays(Id id, ProcessDigest& p, const std::vector<Command>& commands) {
     Delayed& own = delayed_[id];
     p.away = own.away;
     Span life{p.start == kNone ? 0 : fact(p.start).at_ns, out_.history->back().at_ns + 1};
@@ -419,10 +426,8 @@ class Builder {
     p.delays[static_cast<std::size_t>(Needs::process)] = MergedSpans(process);
   }
 
-  /// By process: the commands that took a worker, from the sending to the reply. A change stream
-  /// and the creation of the index take none, but their answers count: they last no time here.
-  std::vector<std::vector<Span>> commands_by_process() {
-    std::vector<std::vector<Span>> all(out_.process_of.size());
+  std::vector<std::vector<Command>> commands_by_process() {
+    std::vector<std::vector<Command>> all(out_.process_of.size());
     Id last = kNoCommand;
     for (const Index i : out_.all_sends) {
       const Fact& send = fact(i);
@@ -432,9 +437,8 @@ class Builder {
       const auto died = std::min(process(send).alive_until, out_.history->back().at_ns);
       const auto to = reply == kNone ? died : fact(reply).at_ns;
       const bool heard = reply != kNone && fact(reply).outcome != Outcome::unknown;
-      const bool takes_one = send.verb != Verb::stream && send.verb != Verb::index;
-      all[send.process].push_back(
-          {takes_one ? send.at_ns : to, to, heard ? Excuse::congestion : Excuse::slow});
+      const bool takes_worker = send.verb != Verb::stream && send.verb != Verb::index;
+      all[send.process].push_back({send.at_ns, to, heard, takes_worker});
     }
     return all;
   }
@@ -442,19 +446,18 @@ class Builder {
   /// When all workers of this process were taken. If as many commands in a row as there are workers
   /// had no answer, one asks at a time. A command that hangs, and nothing explains it, takes no
   /// worker: its process should have given it up.
-  std::vector<Span> congestion(Id id, const ProcessDigest& p, const std::vector<Span>& commands) {
+  std::vector<Span> congestion(Id id, const ProcessDigest& p,
+                               const std::vector<Command>& commands) {
     struct Step {
       std::int64_t at;
       int change;
-      bool heard;
+      bool ends, heard;
     };
     std::vector<Step> steps;
-    for (const Span& one : commands) {
-      const bool heard = one.why == Excuse::congestion;
-      const bool takes_one = one.from < one.to;
-      if (!heard && takes_one && !out_.explained(p, one.to)) continue;
-      if (takes_one) steps.push_back({one.from, 1, heard});
-      steps.push_back({one.to, takes_one ? -1 : 0, heard});
+    for (const auto& [from, to, heard, takes_worker] : commands) {
+      if (!heard && takes_worker && !out_.explained(p, to)) continue;
+      if (takes_worker) steps.push_back({from, 1, false, heard});
+      steps.push_back({to, takes_worker ? -1 : 0, true, heard});
     }
     std::stable_sort(steps.begin(), steps.end(),
                      [](const Step& a, const Step& b) { return a.at < b.at; });
@@ -464,7 +467,7 @@ class Builder {
     bool taken = false;
     for (const Step& step : steps) {
       under_way += step.change;
-      if (step.change <= 0) unheard = step.heard ? 0 : std::min(unheard + 1, workers);
+      if (step.ends) unheard = step.heard ? 0 : std::min(unheard + 1, workers);
       const bool now = under_way >= (unheard < workers ? workers : 1);
       if (now && !taken) congested.push_back({step.at, kNever, Excuse::congestion});
       if (!now && taken) congested.back().to = step.at;
