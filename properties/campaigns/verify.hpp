@@ -115,7 +115,7 @@ using OnProgress = std::function<void(const VerifyReport&, const sim::live::Prog
 constexpr std::int64_t kOwnTtlPeriod_ms = 1'000;
 /// A run goes on for what it saw too seldom, for at most this many times its seconds, or this many
 /// times as many runs of the chosen plan as were asked for.
-constexpr int kMostTimesAsked = 3;
+constexpr int kMostTimesAsked = 5;
 
 struct Times {
   int cases = 1;
