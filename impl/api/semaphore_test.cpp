@@ -4,6 +4,7 @@
 #include <latch>
 #include <leasehold/semaphore.hpp>
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include "api/permit_call.hpp"
@@ -114,11 +115,12 @@ TEST(Semaphores, OneThatWaitsGetsASlotThatBecomesFree) {
   EXPECT_TRUE(got.get_future().get());
 }
 
-/// Waits at one of two slots, its home; a server with one worker, which sets what it reads.
+/// Waits at one of two slots, its home.
 struct WaitsAtHome {
   WaitsAtHome() {
     f.server->mode = Mode::refuse;
     f.server->before = [this](const Command& command) {
+      const std::lock_guard guard(mutex);
       const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
       if (attempt != nullptr && ++attempts[attempt->name] == 5 && other.empty()) {
         other = attempt->name == "s#0" ? "s#1" : "s#0";
@@ -127,7 +129,7 @@ struct WaitsAtHome {
       if (!other.empty()) then(command);
     };
   }
-  void free_other() const {
+  void free_other() {
     f.server->only_free = other;
     f.server->mode = Mode::serve;
   }
@@ -143,6 +145,7 @@ struct WaitsAtHome {
   }
 
   Fixture f{1};
+  std::mutex mutex;  ///< of what follows; a worker that is late has a successor
   std::map<std::string, int> attempts;
   std::string other;                         ///< the slot that is not its home, once it has one
   std::function<void(const Command&)> then;  ///< sees each command from there on
@@ -190,7 +193,7 @@ TEST(Semaphores, AHomeThatIsGrantedBesideAnotherSlotIsGivenBack) {
   w.then = [&w, &driver, grants](const Command& command) {
     if (w.f.server->mode == Mode::refuse) w.free_other();
     if (WaitsAtHome::attempts_at(w.other, command)) {
-      w.f.server->only_free.clear();
+      w.f.server->only_free = "";
       driver->take_step([grants] { grants->granted.wait(); });
     }
   };

@@ -25,6 +25,24 @@ using core::Outcome;
 using core::Reply;
 using std::chrono::milliseconds;
 
+/// A name that a test sets while commands run.
+class SharedName {
+ public:
+  SharedName& operator=(std::string name) {
+    const std::lock_guard guard(mutex_);
+    name_ = std::move(name);
+    return *this;
+  }
+  [[nodiscard]] std::string get() const {
+    const std::lock_guard guard(mutex_);
+    return name_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string name_;
+};
+
 /// A server of one lock that always answers at once, or hangs until it is cut.
 class FakeServer final : public core::Transport, public std::enable_shared_from_this<FakeServer> {
  public:
@@ -52,7 +70,7 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
   std::atomic<int> deletes = 0, pass_ons = 0;
   std::atomic<bool> deletes_hang = false;  ///< until they are cut
   std::string refused_name;                ///< a lock that another holds; set while no command runs
-  std::string only_free;                   ///< if not empty: the one that no other holds; likewise
+  SharedName only_free;                    ///< if not empty: the one that no other holds
   std::string queued_at;                   ///< a lock that a call waits for; likewise
   std::string passing;                     ///< one that changes hands at each look; likewise
   std::vector<core::LockDocument> shown;   ///< to an inspection; set while no command runs
@@ -64,7 +82,7 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
   static constexpr std::int64_t kFarAway_ms = 1'000'000'000'000'000;
   [[nodiscard]] bool refuses(const std::string& name) const {
     return mode == Mode::refuse || name == refused_name ||
-           (!only_free.empty() && name != only_free);
+           (!only_free.get().empty() && name != only_free.get());
   }
 
   static std::string one_entry() {
