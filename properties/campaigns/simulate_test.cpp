@@ -107,9 +107,7 @@ TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {
 /// Plans in which every process is changed so.
 SimulateReport simulate_changed(std::uint64_t last, const std::string& lock, int locks,
                                 const std::function<void(sim::ProcessPlan&)>& change) {
-  PlanLimits limits;
-  limits.lock = lock;
-  limits.locks = {locks, locks};
+  const PlanLimits limits{.lock = lock, .locks = {locks, locks}};
   SimulateReport report;
   for (std::uint64_t seed = 1; seed <= last; ++seed) {
     auto plan = draw_plan(seed, limits);
