@@ -57,7 +57,7 @@ struct Scenario {
 /// wrote to the resource, was killed or stopped; which faults came and went; which documents went
 /// without a release. Times in ms from the first process's start; processes are A, B, C; tokens
 /// beyond what a person can read are T1, T2, ... in their order. `events` decided something: they
-/// have a mark, and are told if they are beside the story, too.
+/// have a mark, and are there also if a story usually leaves them out.
 [[nodiscard]] std::vector<std::string> transcript(const model::History& history,
                                                   const std::vector<model::Index>& events = {});
 

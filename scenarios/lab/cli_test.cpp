@@ -196,7 +196,7 @@ TEST(LabCommand, StoriesAreListedShownAndRun) {
   const auto ran = lab({"scenario", "run", "extension-hangs"});
   EXPECT_TRUE(ended(ran, 0, "A loses lock-0: deadline", "G2 violated",
                     " A answers that it holds lock-0\n"));
-  EXPECT_FALSE(has(ran, "\"at_ns\"")) << "its events are told in words";
+  EXPECT_FALSE(has(ran, "\"at_ns\"")) << "its events are in words";
 }
 
 TEST(LabCommand, AStoryThatComesOutOtherwiseIsAFailure) {

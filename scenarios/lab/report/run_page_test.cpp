@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Of a run of workers.
+/// The data of the page of a run of workers.
 json data_of(const model::History& history) {
   const auto page = run_page(history, model::Promises{.name = "x"});
   const std::string mark = "<script>const run = ";
@@ -40,7 +40,7 @@ TEST(RunPage, HasTheLanesInTheOrderOfTheirNumbers) {
   EXPECT_EQ(page["lanes"][1]["name"], "K");
 }
 
-/// A worker says no deadline: p2 releases its lock, is told that it lost it, and holds to the end.
+/// A worker says no deadline: p2 releases its lock, is notified of a loss, and holds to the end.
 TEST(RunPage, AWorkersHoldingLastsUntilItsReleaseItsLossOrTheEnd) {
   const auto page = data_of(late_starters()
                                 .got(1'100, 1'110, "p2.1", 1, 1)
