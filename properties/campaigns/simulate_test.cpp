@@ -4,7 +4,6 @@
 #include <rapidcheck/gtest.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <functional>
 
 namespace leasehold::properties {

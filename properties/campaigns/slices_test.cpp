@@ -15,7 +15,6 @@ using model::Finding;
 using model::Kind;
 using model::Verdict;
 using sim::FaultPlan;
-using Faults = std::vector<FaultPlan>;
 
 Event event(std::int64_t at_ms, Kind kind, const std::string& process = "") {
   return {.at_ns = at_ms * model::kMs, .kind = kind, .process = process};

@@ -1,8 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "properties/campaigns/simulate.hpp"
 #include "properties/stories/scenario.hpp"
