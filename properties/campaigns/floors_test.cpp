@@ -10,10 +10,7 @@ using model::Finding;
 using model::Verdict;
 
 Finding checked(Check check, std::int64_t times) {
-  Finding f;
-  f.check = check;
-  f.checked = times;
-  return f;
+  return {.check = check, .checked = times};
 }
 
 /// Each cause alone: what the user is to do about it.

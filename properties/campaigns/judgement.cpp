@@ -60,8 +60,7 @@ void merge(Finding& a, const Finding& b) {
 
 /// Only for a live run, because that reads the oplog again at its end.
 void add_majority(std::vector<Finding>& findings, const model::History& history) {
-  Finding f;
-  f.check = Check::majority;
+  Finding f{.check = Check::majority};
   bool read = false, unread = false;
   for (model::Index i = 0; i < history.size(); ++i) {
     const auto& e = history[i];

@@ -23,10 +23,9 @@ constexpr std::uint64_t kManySeeds = 4'000;
 /// Without a death no lock is taken over, and then G1 is never put to the test. A published lock
 /// breaks promises by the death alone, which has a row of its own.
 void let_one_die(sim::Plan& plan, std::uint64_t seed) {
-  FaultPlan death;
-  death.kind = FaultPlan::Kind::crash;
-  death.at_ms = 500 + static_cast<std::int64_t>(seed * 397 % 2'000);
-  death.pick = static_cast<std::int64_t>(seed / 2 % 4);
+  const FaultPlan death{.kind = FaultPlan::Kind::crash,
+                        .at_ms = 500 + static_cast<std::int64_t>(seed * 397 % 2'000),
+                        .pick = static_cast<std::int64_t>(seed / 2 % 4)};
   const auto later = [&](const FaultPlan& other) { return other.at_ms > death.at_ms; };
   plan.faults.insert(std::find_if(plan.faults.begin(), plan.faults.end(), later), death);
 }

@@ -14,7 +14,6 @@
 #include <future>
 #include <string_view>
 #include <thread>
-#include <utility>
 
 #include "properties/campaigns/verify.hpp"
 #include "sim/plan/lock_registry.hpp"

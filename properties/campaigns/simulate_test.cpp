@@ -4,7 +4,6 @@
 #include <rapidcheck/gtest.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <functional>
 
 namespace leasehold::properties {
@@ -107,9 +106,7 @@ TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {
 /// Plans in which every process is changed so.
 SimulateReport simulate_changed(std::uint64_t last, const std::string& lock, int locks,
                                 const std::function<void(sim::ProcessPlan&)>& change) {
-  PlanLimits limits;
-  limits.lock = lock;
-  limits.locks = {locks, locks};
+  const PlanLimits limits{.lock = lock, .locks = {locks, locks}};
   SimulateReport report;
   for (std::uint64_t seed = 1; seed <= last; ++seed) {
     auto plan = draw_plan(seed, limits);

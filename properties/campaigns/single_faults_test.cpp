@@ -58,13 +58,12 @@ FaultPlan fault(FaultPlan::Kind kind, std::int64_t at_ms, std::int64_t number,
   const auto within = [](const Range& range, std::int64_t wanted) {
     return std::clamp(wanted, range.low, range.high);
   };
-  FaultPlan f;
-  f.kind = kind;
-  f.at_ms = at_ms;
-  f.pick = number;
-  f.for_ms = within(ranges.for_ms, kLasting_ms);
   const bool both_ways = ranges.amount.low < 0;
-  f.amount = within(ranges.amount, both_ways ? ranges.amount.high : kAmount);
+  FaultPlan f{.kind = kind,
+              .at_ms = at_ms,
+              .for_ms = within(ranges.for_ms, kLasting_ms),
+              .pick = number,
+              .amount = within(ranges.amount, both_ways ? ranges.amount.high : kAmount)};
   if (both_ways && number / 2 % 2 != 0) f.amount = -f.amount;
   return f;
 }

@@ -9,7 +9,6 @@
 namespace leasehold::properties {
 namespace {
 
-using model::Event;
 using model::Finding;
 using model::History;
 using model::Kind;

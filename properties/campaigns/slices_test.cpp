@@ -15,31 +15,22 @@ using model::Finding;
 using model::Kind;
 using model::Verdict;
 using sim::FaultPlan;
-using Faults = std::vector<FaultPlan>;
 
 Event event(std::int64_t at_ms, Kind kind, const std::string& process = "") {
-  Event e;
-  e.at_ns = at_ms * model::kMs;
-  e.kind = kind;
-  e.process = process;
-  return e;
+  return {.at_ns = at_ms * model::kMs, .kind = kind, .process = process};
 }
 
 Event fault(std::int64_t at_ms, const char* what, const char* victim, bool ends = false) {
-  Event e = event(at_ms, Kind::fault);
-  e.fault = what;
-  e.victim = victim;
-  e.begins = !ends;
-  e.ends = ends;
-  return e;
+  return {.at_ns = at_ms * model::kMs,
+          .kind = Kind::fault,
+          .victim = victim,
+          .fault = what,
+          .begins = !ends,
+          .ends = ends};
 }
 
 Finding violated(Check check, std::vector<model::Index> events) {
-  Finding f;
-  f.check = check;
-  f.verdict = Verdict::violated;
-  f.events = std::move(events);
-  return f;
+  return {.check = check, .verdict = Verdict::violated, .events = std::move(events)};
 }
 
 /// The holder p1 is stopped, p4 gets the lock, and p2 deletes it: from the tenth to the twelfth

@@ -177,8 +177,7 @@ Trend trend(const std::vector<double>& x, const std::vector<double>& y) {
 }
 
 Finding growth_finding(const Growth& growth, double elapsed_s, bool foreign) {
-  Finding found;
-  found.check = model::Check::growth;
+  Finding found{.check = model::Check::growth};
   if (elapsed_s < 60 * kShortestSoakMinutes || growth.measured == 0) {
     found.leave_open(model::Open::too_seldom,
                      fmt::format("too short to measure growth: {} minutes at least",

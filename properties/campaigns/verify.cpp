@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -325,9 +324,8 @@ class Run {
   }
 
   void add_activity() {
-    Finding activity;
-    activity.check = Check::activity;
-    activity.checked = static_cast<std::int64_t>(activity_floors(options_).size());
+    Finding activity{.check = Check::activity,
+                     .checked = static_cast<std::int64_t>(activity_floors(options_).size())};
     for (const auto& [what, seen, floor] : idle(report_)) {
       activity.verdict = Verdict::unknown;
       activity.why += fmt::format("{}{} happened {} times, the floor is {}",

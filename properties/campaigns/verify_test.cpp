@@ -23,10 +23,7 @@ using model::Kind;
 using model::Verdict;
 
 VerifyOptions usual() {
-  VerifyOptions options;
-  options.seed = 11;
-  options.faults = {sim::fault_groups().begin(), sim::fault_groups().end()};
-  return options;
+  return {.seed = 11, .faults = {sim::fault_groups().begin(), sim::fault_groups().end()}};
 }
 
 TEST(VerifyPlans, OnSomebodyElsesServersOnlyFaultsThatNeedMorePowerAreLeftOut) {
@@ -158,17 +155,13 @@ TEST(VerifyPlans, ASlowTtlMonitorIsWaitedForOnceIfTheSecondsAreEnough) {
   EXPECT_EQ(settling(), 6);
 }
 
-sim::FaultPlan fault(sim::FaultPlan::Kind kind) {
-  sim::FaultPlan one;
-  one.kind = kind;
-  return one;
-}
-
 TEST(VerifyFloors, EachKindOfAChosenPlansFaultsHasToTakeEffect) {
   using enum sim::FaultPlan::Kind;
   auto options = usual();
   options.plan = sim::Plan();
-  options.plan->faults = {fault(crash), fault(lost_replies), fault(lost_replies), fault(errors)};
+  for (const auto kind : {crash, lost_replies, lost_replies, errors}) {
+    options.plan->faults.push_back({.kind = kind});
+  }
   EXPECT_EQ(activity_floors(options),
             (Totals{{"crash", 1}, {"lost-replies", 1}, {"errors", 1}}));
   options.set.uri = "mongodb://db1/?replicaSet=rs";
@@ -208,10 +201,7 @@ TEST(VerifyFloors, AreNeverZero) {
 }
 
 Finding finding(Check check, std::int64_t checked) {
-  Finding f;
-  f.check = check;
-  f.checked = checked;
-  return f;
+  return {.check = check, .checked = checked};
 }
 
 /// Little of them is certain: else a longer run would be as far from its floor as a short one.
@@ -466,12 +456,7 @@ TEST(Findings, OnlyWhatIsViolatedIsMadeSmaller) {
 }
 
 Event reread(const char* outcome, std::int64_t matched, std::int64_t order) {
-  Event e;
-  e.kind = Kind::reread;
-  e.outcome = outcome;
-  e.count = matched;
-  e.order = order;
-  return e;
+  return {.kind = Kind::reread, .order = order, .outcome = outcome, .count = matched};
 }
 
 const Finding& majority_of(const Judgement& judgement) { return judgement.findings.back(); }
@@ -527,13 +512,11 @@ TEST(Stories, OfAWorkersViolationSayWhatHappenedBetweenTheEventsThatDecideIt) {
 TEST(Stalls, TheLongestOfTheMachineIsToldAndNotAProcesss) {
   const auto stall = [](const char* process, const char* victim, std::int64_t from,
                         std::int64_t to) {
-    Event e;
-    e.kind = Kind::stall;
-    e.process = process;
-    e.victim = victim;
-    e.from_ns = from * model::kMs;
-    e.at_ns = to * model::kMs;
-    return e;
+    return Event{.at_ns = to * model::kMs,
+                 .kind = Kind::stall,
+                 .process = process,
+                 .victim = victim,
+                 .from_ns = from * model::kMs};
   };
   auto stalls = stalls_in({stall("", "machine", 0, 150), stall("", "member-1", 10, 1'910),
                            stall("", "machine", 100, 300), stall("p0.1", "", 0, 9'000)});

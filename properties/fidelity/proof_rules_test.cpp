@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <set>
 
 #include "core/time.hpp"
 #include "model/proof/obligations.hpp"

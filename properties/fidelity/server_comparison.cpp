@@ -1,6 +1,7 @@
-#include "properties/fidelity/server_comparison_requests.hpp"
+#include "properties/fidelity/server_comparison.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <stdexcept>
 
@@ -12,7 +13,10 @@ namespace {
 
 using sim::simulated::Array;
 using sim::simulated::Bytes;
+using sim::simulated::Date;
+using sim::simulated::Object;
 using sim::simulated::Timestamp;
+using sim::simulated::Value;
 
 /// Masks what no reader of a reply uses, and what names objects of this run. Error labels are
 /// masked because the adapter goes by codes.
@@ -160,7 +164,7 @@ void Stage::wait_until(const std::function<bool()>& is_so) {
 
 void Stage::step_up(int member) {
   wait_until([&] {
-    (void)servers_.members->step_up(member, milliseconds(1'000));
+    (void)servers_.members->step_up(member, std::chrono::milliseconds(1'000));
     return servers_.members->is_primary(member);
   });
 }
@@ -168,15 +172,6 @@ void Stage::step_up(int member) {
 int Stage::primary() {
   wait_until([this] { return servers_.members->primary_now() >= 0; });
   return servers_.members->primary_now();
-}
-
-std::vector<Seen> run_script(const Script& script, ComparedSet& set) {
-  Stage stage(set);
-  // Both sets have the collection from now on, and every member of them.
-  stage.ask("first write", 0, put("warm", std::int32_t{0}));
-  stage.catch_up();
-  script.run(stage);
-  return stage.lines();
 }
 
 }  // namespace leasehold::properties

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #include "properties/fidelity/server_comparison.hpp"
@@ -8,24 +7,9 @@
 namespace leasehold::properties {
 namespace {
 
-/// Where the two differ on purpose.
-struct Explained {
-  const char* script;
-  const char* label;
-  const char* why;
-};
-const std::vector<Explained> kExplained{};
-
-bool is_explained(const std::string& script, const std::string& label) {
-  return std::any_of(kExplained.begin(), kExplained.end(),
-                     [&](const Explained& e) { return script == e.script && label == e.label; });
-}
-
-std::string render(const std::string& script, const std::vector<Seen>& lines) {
+std::string render(const std::vector<Seen>& lines) {
   std::string text;
-  for (const auto& [label, line] : lines) {
-    text += label + " -> " + (is_explained(script, label) ? "explained" : line) + '\n';
-  }
+  for (const auto& [label, line] : lines) text += label + " -> " + line + '\n';
   return text;
 }
 
@@ -35,12 +19,11 @@ class ServerComparison : public testing::TestWithParam<Script> {};
 /// peers say, or what clients sent), the simulated one draws, and one of its seeds does the same.
 TEST_P(ServerComparison, TheSimulatedSetAnswersAsARealOneDoes) {
   constexpr std::uint64_t kSeeds = 24;
-  const std::string name = GetParam().name;
-  const auto real = render(name, run_script(GetParam(), *real_set()));
+  const auto real = render(run_script(GetParam(), *real_set()));
   std::printf("%s", real.c_str());
   std::string first;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const auto simulated = render(name, run_script(GetParam(), *simulated_set(seed)));
+    const auto simulated = render(run_script(GetParam(), *simulated_set(seed)));
     if (simulated == real) return;
     if (seed == 1) first = simulated;
   }

@@ -479,12 +479,7 @@ FaultRanges ranges_of(sim::FaultPlan::Kind kind, std::int64_t clock_margin_ms) {
 }
 
 PlanLimits live_limits() {
-  PlanLimits limits;
-  limits.manner = Manner::live;
-  limits.processes = {4, 16};
-  limits.locks = {2, 8};
-  limits.faulty_ms = 8'000;
-  return limits;
+  return {.manner = Manner::live, .processes = {4, 16}, .locks = {2, 8}, .faulty_ms = 8'000};
 }
 
 Plan plan_from(const Numbers& numbers, const PlanLimits& limits) {

@@ -109,13 +109,13 @@ class StepTeller {
   }
 
   void add_processes() {
-    sim::ProcessPlan process;
-    process.scripted = true;
-    process.expiry_ms = kLease_ms;
-    process.wait_min_ms = 10;
-    process.wait_max_ms = 30;
-    process.waiting = scope_.queue > 0 ? sim::Waiting::queue : sim::Waiting::fixed;
-    process.callers = scope_.hand_overs ? scope_.clients : 1;
+    const sim::ProcessPlan process{
+        .expiry_ms = kLease_ms,
+        .wait_min_ms = 10,
+        .wait_max_ms = 30,
+        .waiting = scope_.queue > 0 ? sim::Waiting::queue : sim::Waiting::fixed,
+        .callers = scope_.hand_overs ? scope_.clients : 1,
+        .scripted = true};
     plan_.processes.assign(scope_.hand_overs ? 1 : static_cast<std::size_t>(scope_.clients),
                            process);
     if (scope_.hand_overs || scope_.queue > 0) return;

@@ -235,10 +235,7 @@ class IncidentReader {
   [[nodiscard]] std::int64_t latest(const LogLine& line) const { return line.at_ms + error_ms_; }
 
   [[nodiscard]] Event event(Kind kind, std::int64_t at_ms) const {
-    Event e;
-    e.kind = kind;
-    e.at_ns = std::max<std::int64_t>(ns(at_ms), 1);
-    return e;
+    return {.at_ns = std::max<std::int64_t>(ns(at_ms), 1), .kind = kind};
   }
 
   /// Adds an event of the line's call, or of this session of it.
@@ -321,16 +318,6 @@ std::vector<LogLine> read_log(std::istream& in) {
   return lines;
 }
 
-std::string to_text(const LogLine& line) {
-  auto text = fmt::format("{} {} {} {}", date_text(line.at_ms), line.process,
-                          line.lock.empty() ? "-" : line.lock, to_string(line.is));
-  if (!line.call.empty()) text += " call=" + line.call;
-  if (line.token != 0) text += fmt::format(" token={}", line.token);
-  if (line.lease_ms != 0) text += fmt::format(" lease_ms={}", line.lease_ms);
-  if (line.timeout_ms) text += fmt::format(" timeout_ms={}", *line.timeout_ms);
-  return text;
-}
-
 std::int64_t date_ms(const std::string& text) {
   static const std::regex date(
       R"((\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):?(\d\d)))");
@@ -369,13 +356,11 @@ std::string date_text(std::int64_t since_1970_ms) {
 }
 
 model::Promises own_incident_promises(const std::string& collection) {
-  model::Promises p;
-  p.name = "leasehold";
-  p.language = "C++";
-  p.tokens = model::Promises::Tokens::rising;
-  p.tells_loss = true;
-  p.document = model::DocumentMapping{collection, "_id", "lockId", "expiresAt"};
-  return p;
+  return {.name = "leasehold",
+          .language = "C++",
+          .tokens = model::Promises::Tokens::rising,
+          .tells_loss = true,
+          .document = model::DocumentMapping{collection, "_id", "lockId", "expiresAt"}};
 }
 
 Incident read_incident(const std::vector<Json>& entries, std::vector<LogLine> log,

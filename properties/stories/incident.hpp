@@ -34,9 +34,6 @@ struct LogLine {
 /// Throws std::runtime_error that names the line, the value and the rule.
 [[nodiscard]] std::vector<LogLine> read_log(std::istream& in);
 
-/// The line as words.
-[[nodiscard]] std::string to_text(const LogLine& line);
-
 /// "2026-11-24T20:00:00.123Z", with +01:00 for Z; or s, ms, us or ns since 1970, which a number's
 /// size shows. Throws std::runtime_error.
 [[nodiscard]] std::int64_t date_ms(const std::string& text);

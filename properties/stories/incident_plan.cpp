@@ -33,9 +33,7 @@ class Storyteller {
   }
 
   sim::Plan tell(const std::string& lock) {
-    sim::Plan plan;
-    plan.seed = 1;
-    plan.lock = lock;
+    sim::Plan plan{.seed = 1, .lock = lock};
     for (const auto& call : told_) add(plan, *call);
     plan.locks = std::max<int>(1, static_cast<int>(names_.size()));
     for (const auto& [name, all] : documents_) {
@@ -103,12 +101,10 @@ class Storyteller {
     const auto [found, added] =
         places_.try_emplace(*call.process, static_cast<std::int64_t>(plan.processes.size()));
     if (added) {
-      sim::ProcessPlan process;
-      process.wait_min_ms = 10;
-      process.wait_max_ms = 40;
-      process.expiry_ms = call.ask->expiry_ms + 2 * error_ns_ / kMs;
-      process.scripted = true;
-      plan.processes.push_back(process);
+      plan.processes.push_back({.expiry_ms = call.ask->expiry_ms + 2 * error_ns_ / kMs,
+                                .wait_min_ms = 10,
+                                .wait_max_ms = 40,
+                                .scripted = true});
     }
     return found->second;
   }

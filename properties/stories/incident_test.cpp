@@ -83,10 +83,7 @@ std::vector<LogLine> log_of(const model::History& history) {
 }
 
 IncidentOptions exact() {
-  IncidentOptions options;
-  options.clock_error_ms = 1;
-  options.promises = own_incident_promises("distributed.locks");
-  return options;
+  return {.clock_error_ms = 1, .promises = own_incident_promises("distributed.locks")};
 }
 
 std::string why(const std::vector<model::Finding>& findings, Check check) {
@@ -105,6 +102,17 @@ sim::Plan story(const char* name, const char* lock) {
 Incident incident_of(const sim::Plan& plan) {
   const auto run = simulate(plan).run;
   return read_incident(oplog_of(run.history), log_of(run.history), exact());
+}
+
+std::vector<LogLine> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  return read_log(in);
+}
+/// Without an oplog.
+Incident incident_of_log(const std::string& text, std::int64_t clock_error_ms = 1) {
+  auto options = exact();
+  options.clock_error_ms = clock_error_ms;
+  return read_incident({}, lines_of(text), options);
 }
 
 /// The lock's delete does not name its owner, and only its oplog and a log are kept.
@@ -138,8 +146,7 @@ TEST(Incidents, TheProductionLockInTheSameStoriesIsBlamedForNothing) {
 
 /// As applications write in Latin-1.
 TEST(Incidents, BytesOfALogThatAreNoUtf8AreReplacedInTheHistory) {
-  std::istringstream in("2026-11-24T20:00:00Z gr\xfc" "n x granted\n");
-  const auto incident = read_incident({}, read_log(in), exact());
+  const auto incident = incident_of_log("2026-11-24T20:00:00Z gr\xfc" "n x granted\n");
   const auto granted = std::ranges::find_if(
       incident.history, [](const Event& e) { return e.kind == Kind::granted; });
   ASSERT_NE(granted, incident.history.end());
@@ -147,8 +154,8 @@ TEST(Incidents, BytesOfALogThatAreNoUtf8AreReplacedInTheHistory) {
 }
 
 TEST(Incidents, WhatNoLogHasIsNotChecked) {
-  std::istringstream in("2026-11-24T20:00:00Z a x granted\n2026-11-24T20:00:01Z a x released\n");
-  const auto incident = read_incident({}, read_log(in), exact());
+  const auto incident = incident_of_log(
+      "2026-11-24T20:00:00Z a x granted\n2026-11-24T20:00:01Z a x released\n");
   EXPECT_EQ(incident.left_out,
             (std::vector<std::string>{"G3 not checked", "G4 not checked (no log has tokens)",
                                       "G5 not checked", "G7 not checked", "G8 not checked",
@@ -165,20 +172,13 @@ TEST(Incidents, TwoThatSayThatTheyHoldItAreFoundUnlessTheClocksMayBeSoFarApart) 
       "2026-11-24T20:00:00.500Z b x asked lease_ms=1000\n"
       "2026-11-24T20:00:00.510Z b x granted\n"
       "2026-11-24T20:00:01.010Z b x held\n";
-  const auto found = [&](std::int64_t error_ms) {
-    std::istringstream in(log);
-    auto options = exact();
-    options.clock_error_ms = error_ms;
-    return why(judge_incident(read_incident({}, read_log(in), options)), Check::G2);
-  };
-  EXPECT_NE(found(10), "");
-  EXPECT_EQ(found(300), "");
+  EXPECT_NE(why(judge_incident(incident_of_log(log, 10)), Check::G2), "");
+  EXPECT_EQ(why(judge_incident(incident_of_log(log, 300)), Check::G2), "");
 }
 
 std::string refused(const std::string& text) {
-  std::istringstream in(text);
   try {
-    (void)read_log(in);
+    (void)lines_of(text);
     return "";
   } catch (const std::runtime_error& error) {
     return error.what();
@@ -207,20 +207,18 @@ TEST(IncidentLogs, ThePagesExamplesAreReadAndItsTableHasEveryWord) {
     const bool is_example = line.starts_with("    ") && (text[0] == '{' || std::isdigit(text[0]));
     if (is_example) examples += text + "\n";
   }
-  std::istringstream log(examples);
-  EXPECT_EQ(read_log(log).size(), 5u);
+  EXPECT_EQ(lines_of(examples).size(), 5u);
   for (int i = 0; i <= static_cast<int>(LogLine::Is::died); ++i) {
     const auto word = "`" + std::string(to_string(static_cast<LogLine::Is>(i))) + "`";
     EXPECT_NE(page.find(word), std::string::npos) << word;
   }
 }
 
-TEST(IncidentLogs, ALineIsReadBack) {
-  std::istringstream in("1795550400123 a x asked lease_ms=1000 timeout_ms=0");
-  const auto line = read_log(in).at(0);
-  EXPECT_EQ(to_text(line), "2026-11-24T20:00:00.123Z a x asked lease_ms=1000 timeout_ms=0");
-  std::istringstream again(to_text(line));
-  EXPECT_EQ(read_log(again).at(0).at_ms, line.at_ms);
+TEST(IncidentLogs, ALinesNumbersAreRead) {
+  const auto line = lines_of("1795550400123 a x asked lease_ms=1000 timeout_ms=0").at(0);
+  EXPECT_EQ(line.at_ms, kBegan_ms + 123);
+  EXPECT_EQ(line.lease_ms, 1'000);
+  EXPECT_EQ(line.timeout_ms, 0);
 }
 
 TEST(IncidentLogs, TimesAreReadInEachFormThatLogsHave) {
@@ -239,17 +237,16 @@ TEST(IncidentLogs, TimesAreReadInEachFormThatLogsHave) {
 }
 
 TEST(IncidentLogs, FromWindowsAreReadAsOthers) {
-  std::istringstream in("# a comment\r\n\r\n1 a x asked timeout_ms=5\r\n \r\n2 a x granted\r\n");
-  const auto lines = read_log(in);
+  const auto lines =
+      lines_of("# a comment\r\n\r\n1 a x asked timeout_ms=5\r\n \r\n2 a x granted\r\n");
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0].timeout_ms, 5);
 }
 
 /// By session: which events became of each call, by their names' alphabet.
 std::string sessions_in(const std::string& log) {
-  std::istringstream in(log);
   std::map<std::int64_t, std::set<std::string>> calls;
-  for (const Event& e : read_incident({}, read_log(in), exact()).history) {
+  for (const Event& e : incident_of_log(log).history) {
     if (e.session != 0) calls[e.session].insert(about(e.kind).name);
   }
   std::string all;
@@ -278,9 +275,8 @@ TEST(Incidents, CallsThatAreNamedAreToldApart) {
 }
 
 TEST(Incidents, OfWhichNothingCanBeCheckedAreUnknown) {
-  std::istringstream in("2026-11-24T20:00:00Z p1 other asked timeout_ms=5\n");
-  const auto findings = judge_incident(read_incident({}, read_log(in), exact()));
-  EXPECT_EQ(model::overall_tested(findings), model::Verdict::unknown);
+  const auto incident = incident_of_log("2026-11-24T20:00:00Z p1 other asked timeout_ms=5\n");
+  EXPECT_EQ(model::overall_tested(judge_incident(incident)), model::Verdict::unknown);
 }
 
 }  // namespace

@@ -77,10 +77,7 @@ Scenario read_scenario(const fs::path& file) {
   std::ifstream in(file);
   if (!in) throw std::runtime_error("scenario '" + file.string() + "': it cannot be read");
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  Scenario s;
-  s.file = file;
-  s.name = file.stem();
-  s.group = file.parent_path().filename();
+  Scenario s{.file = file, .name = file.stem(), .group = file.parent_path().filename()};
   const auto rule = text.find(std::string("\n") + kRule);
   s.head = rule == std::string::npos ? text : text.substr(0, rule + 1);
   s.expected = rule == std::string::npos ? "" : text.substr(rule + 1 + std::string(kRule).size());

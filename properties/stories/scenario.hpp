@@ -50,11 +50,16 @@ struct Scenario {
 /// The line that the file expects of this lock; empty: none.
 [[nodiscard]] std::string expected_verdict(const Scenario& scenario, const std::string& lock);
 
+/// When the first process starts: the zero of transcripts and of the run's page. 0: none does.
+[[nodiscard]] std::int64_t began_ns(const model::History& history);
+
 /// A history in words, a line an event: which process asked for, got, lost and released which lock,
 /// wrote to the resource, was killed or stopped; which faults came and went; which documents went
 /// without a release. Times in ms from the first process's start; processes are A, B, C; tokens
-/// beyond what a person can read are T1, T2, ... in their order.
-[[nodiscard]] std::vector<std::string> transcript(const model::History& history);
+/// beyond what a person can read are T1, T2, ... in their order. `events` decided something: they
+/// have a mark, and are there also if a story usually leaves them out.
+[[nodiscard]] std::vector<std::string> transcript(const model::History& history,
+                                                  const std::vector<model::Index>& events = {});
 
 /// The part in which these events decided something: the events of their lock from the first of
 /// them to the last, and of their processes; with the writes of its document and the answers of

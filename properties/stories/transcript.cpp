@@ -20,10 +20,11 @@ bool hits_process(const Event& fault) {
 
 class Transcriber {
  public:
-  explicit Transcriber(const model::History& history) : history_(history) {
+  explicit Transcriber(const model::History& history)
+      : history_(history), began_ns_(began_ns(history)) {
     for (const Event& e : history) {
       if (e.token > kReadable) ranks_.emplace(e.token, 0);
-      if (e.kind == Kind::start && began_ns_ == 0) began_ns_ = e.at_ns;
+      if (e.kind == Kind::send) senders_.emplace(e.owner, short_name(e.process));
       // Documents that a release or a clean-up deleted; the truth names no owner.
       if (e.kind == Kind::reply && e.verb == "delete" && e.matched > 0) deleted_.insert(e.order);
     }
@@ -31,26 +32,24 @@ class Transcriber {
     for (auto& [token, number] : ranks_) number = ++rank;
   }
 
-  std::vector<std::string> tell() {
-    for (const Event& e : history_) {
-      const auto words = of(e);
-      if (!words.empty()) lines_.push_back(stamp(e) + words);
-    }
-    return std::move(lines_);
-  }
-
-  std::vector<std::string> tell(const std::vector<model::Index>& events) {
+  /// The whole story, and of what is beside it only these events, which have a mark; or, if only
+  /// their part is asked for, that with all that is beside it.
+  std::vector<std::string> tell(const std::vector<model::Index>& events, bool only_part) {
     Part part;
-    for (const auto i : events) part.add(history_.at(i));
-    for (std::size_t i = 0; i < history_.size(); ++i) {
-      const Event& e = history_[i];
-      const auto said = of(e);
-      const bool decides = std::count(events.begin(), events.end(), i) > 0;
-      if (!decides && !part.has(e)) continue;
-      const auto words = said.empty() ? beside(e) : said;
-      if (!words.empty()) lines_.push_back((decides ? " >" : "  ") + stamp(e) + words);
+    for (const auto i : events) {
+      if (i < history_.size()) part.add(history_[i]);
     }
-    return std::move(lines_);
+    std::vector<std::string> lines;
+    for (model::Index i = 0; i < history_.size(); ++i) {
+      const Event& e = history_[i];
+      auto words = of(e);  // it keeps who holds what
+      const bool decides = std::ranges::count(events, i) > 0;
+      if (only_part && !decides && !part.has(e)) continue;
+      if (words.empty() && (only_part || decides)) words = beside(e);
+      const char* mark = events.empty() ? "" : decides ? " >" : "  ";
+      if (!words.empty()) lines.push_back(mark + stamp(e) + words);
+    }
+    return lines;
   }
 
  private:
@@ -84,13 +83,17 @@ class Transcriber {
                name(e);
       case Kind::notified: return caller + " is notified that it lost " + name(e);
       case Kind::stored: return "the resource takes " + caller + "'s write";
+      case Kind::send: return caller + "'s " + e.verb + " is sent";
+      case Kind::reply: return caller + "'s " + e.verb + " is answered: " + e.outcome;
       case Kind::protocol: return caller + ": " + e.message;
       default: return "";
     }
   }
 
-  static std::string owner(const Event& put) {
-    return put.owner.empty() ? model::owner_of(put.lock_id) : put.owner;
+  std::string owner(const Event& put) const {
+    const auto owner = put.owner.empty() ? model::owner_of(put.lock_id) : put.owner;
+    const auto sender = senders_.find(owner);
+    return sender == senders_.end() ? owner : sender->second;
   }
 
   std::string stamp(const Event& e) const {
@@ -173,13 +176,13 @@ class Transcriber {
   }
 
   const model::History& history_;
-  std::int64_t began_ns_ = 0;
+  const std::int64_t began_ns_;
   std::map<std::int64_t, int> ranks_;
   std::set<std::int64_t> deleted_;
   std::map<std::pair<std::string, std::int64_t>, std::string> names_;
   std::map<std::string, std::map<std::int64_t, int>> seats_;  ///< of calls not over, by process
   std::map<std::string, std::string> holders_;                ///< by owner
-  std::vector<std::string> lines_;
+  std::map<std::string, std::string> senders_;                ///< processes by owner
 };
 
 }  // namespace
@@ -208,13 +211,19 @@ std::string with_short_names(const std::string& text) {
   return out.append(rest, text.cend());
 }
 
-std::vector<std::string> transcript_of(const model::History& history,
-                                       const std::vector<model::Index>& events) {
-  return Transcriber(history).tell(events);
+std::int64_t began_ns(const model::History& history) {
+  const auto first = std::ranges::find(history, Kind::start, &Event::kind);
+  return first == history.end() ? 0 : first->at_ns;
 }
 
-std::vector<std::string> transcript(const model::History& history) {
-  return Transcriber(history).tell();
+std::vector<std::string> transcript_of(const model::History& history,
+                                       const std::vector<model::Index>& events) {
+  return Transcriber(history).tell(events, true);
+}
+
+std::vector<std::string> transcript(const model::History& history,
+                                    const std::vector<model::Index>& events) {
+  return Transcriber(history).tell(events, false);
 }
 
 }  // namespace leasehold::properties

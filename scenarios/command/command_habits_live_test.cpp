@@ -31,7 +31,7 @@ TEST_F(Habits, SeveralLocksAreAllHeldOrNone) {
                                   " -- true; echo $?"});
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
   EXPECT_EQ(ran.out.find(lock_ + "\n" + other + " "), 0u) << ran.out;
-  EXPECT_NE(ran.out.find("\n75\n"), std::string::npos) << ran.out;
+  EXPECT_TRUE(has(ran, "\n75\n"));
   EXPECT_TRUE(lock_is_free());
   auto holder = start("exec sleep 100");
   EXPECT_EQ(leasehold({"run", "-n", other, lock_, "--", "true"}).exit_code, kNotAcquired);
@@ -53,15 +53,14 @@ TEST_F(Habits, PermitsAreAsManyAsWereAskedFor) {
   EXPECT_EQ(name, lock_ + "#" + permit);
   const std::string other = permit == "0" ? "1" : "0";
   EXPECT_EQ(second.out.find(lock_ + "#" + other + " " + other + "\n"), 0u) << second.out;
-  EXPECT_NE(second.out.find("\n75\n"), std::string::npos) << second.out;
-  EXPECT_NE(second.out.find("semaphore '" + lock_ + "'"), std::string::npos) << second.out;
+  EXPECT_TRUE(has(second, "\n75\n", "semaphore '" + lock_ + "'"));
   first.kill();
 }
 
 TEST_F(Habits, ANoteIsShownToPeople) {
   const auto ran = leasehold(
       {"run", lock_, "--note", "ticket 42", "--", LEASEHOLD_COMMAND_PROGRAM, "show", lock_});
-  EXPECT_NE(ran.out.find(":leasehold ticket 42"), std::string::npos) << ran.out;
+  EXPECT_TRUE(has(ran, ":leasehold ticket 42"));
 }
 
 TEST_F(Habits, ALossRunsTheCommandThatWasGivenForIt) {
@@ -145,7 +144,7 @@ TEST_F(Habits, HoldKeepsTheLockUntilItIsEnded) {
   ChildProcess holder(words({"hold", lock_}), ChildProcess::Io::pipes);
   const auto line = first_line(holder);
   EXPECT_EQ(line.find("holding "), 0u) << line;
-  EXPECT_NE(line.find(' ' + lock_ + '\n'), std::string::npos) << line;
+  EXPECT_TRUE(has(line, ' ' + lock_ + '\n'));
   EXPECT_EQ(leasehold({"run", "-n", lock_, "--", "true"}).exit_code, kNotAcquired);
   holder.send_signal(SIGTERM);
   EXPECT_EQ(code_of(holder), 0);

@@ -161,7 +161,7 @@ TEST_F(InShell, ACommandOfAnotherUserIsSaidToRunOn) {
   EXPECT_EQ(code_of(wrapper), kLost);
   EXPECT_TRUE(fs::exists(folder_ + "/done")) << "else it was ended, and there is nothing to say";
   const auto said = shell_says("cat messages").out;
-  EXPECT_NE(said.find("processes of another user"), std::string::npos) << said;
+  EXPECT_TRUE(has(said, "processes of another user"));
 }
 
 TEST_F(InShell, AChildInASessionOfItsOwnIsNotKilledAndANestedRunIs) {
@@ -225,8 +225,7 @@ TEST_F(InShell, AFullShmHasNoEffect) {
 
 /// As `ulimit -f` gives it: output to a pipe is no file.
 TEST_F(InShell, ALimitOnFilesHasNoEffect) {
-  const auto ran = shell_says("ulimit -f 0; exec $leasehold run $lock -- echo done");
-  EXPECT_TRUE(ended(ran, 0, "done"));
+  EXPECT_TRUE(ended(shell_says("ulimit -f 0; exec $leasehold run $lock -- echo done"), 0, "done"));
 }
 
 TEST_F(InShell, WithFewDescriptorsItSaysSoAndReleases) {

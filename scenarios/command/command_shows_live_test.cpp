@@ -361,8 +361,7 @@ TEST_F(Shows, AHostThatIsNoMemberOfTheSetSaysWhatItIs) {
   setenv("LEASEHOLD_URI", (host + "/?replicaSet=other&serverSelectionTimeoutMS=300").c_str(), 1);
   for (const auto& words : std::vector<std::vector<std::string>>{
            {"doctor"}, {"ls"}, {"run", "-n", lock_, "--", "true"}, {"hold", "-w", "0.5", lock_}}) {
-    const auto ran = leasehold(words);
-    EXPECT_TRUE(ended(ran, 69, " is a member of '", "', the URI says 'other'"));
+    EXPECT_TRUE(ended(leasehold(words), 69, " is a member of '", "', the URI says 'other'"));
   }
   sim::live::ReplicaSet alone({.standalone = true});
   setenv("LEASEHOLD_URI",

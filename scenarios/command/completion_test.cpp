@@ -1,10 +1,9 @@
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <regex>
 #include <set>
 
-#include "scenarios/lab/run_program.hpp"
+#include "scenarios/lab/ran_fixture.hpp"
 
 /// The bash completions of both commands, and the man page of the laboratory, against --help.
 namespace leasehold::lab {
@@ -77,9 +76,8 @@ TEST(Completion, TheLaboratorysOffersStoriesAndLeavesFilesToTheShell) {
 
 /// It is made of them.
 TEST(ManPage, TheLaboratorysHasEveryOptionOfEverySubcommand) {
-  std::ifstream in(LEASEHOLD_LAB_MAN_PAGE);
-  std::string page{std::istreambuf_iterator<char>(in), {}};
-  page = std::regex_replace(page, std::regex("\\\\-"), "-");
+  const auto page =
+      std::regex_replace(content_of(LEASEHOLD_LAB_MAN_PAGE), std::regex("\\\\-"), "-");
   for (const auto& name : subcommands(kLab)) {
     const auto from = page.find("\n.SS " + name + '\n');
     ASSERT_NE(from, std::string::npos) << name;
@@ -87,7 +85,7 @@ TEST(ManPage, TheLaboratorysHasEveryOptionOfEverySubcommand) {
     EXPECT_EQ(found(section, std::regex("\n\\.TP\n\\.B \"(--[a-z-]+)[^\n]*\"\n[^\n.]")),
               options(kLab, name))
         << section;
-    EXPECT_EQ(section.find("\n  "), std::string::npos) << "a line of the help as it was";
+    EXPECT_FALSE(has(section, "\n  ")) << "a line of the help as it was";
   }
 }
 

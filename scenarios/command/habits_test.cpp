@@ -1,10 +1,7 @@
-#include <gtest/gtest.h>
-
-#include <fstream>
 #include <map>
 #include <regex>
-#include <string>
-#include <vector>
+
+#include "scenarios/lab/ran_fixture.hpp"
 
 /// The tables of what people know from other software: a test for each row.
 namespace leasehold::lab {
@@ -49,15 +46,8 @@ const Rows kAsWrapper{
     {"one inside another", "AChildInASessionOfItsOwnIsNotKilledAndANestedRunIs"},
 };
 
-std::string text_of(const std::string& file) {
-  std::ifstream in(file);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  EXPECT_FALSE(text.empty()) << file;
-  return text;
-}
-
 std::vector<std::string> rows_below(const std::string& head, const std::string& file) {
-  const auto page = text_of(file);
+  const auto page = content_of(file);
   const auto begin = page.find(head) + head.size();
   const auto table = page.substr(begin, page.find("\n\n", begin) + 1 - begin);
   std::vector<std::string> rows;
@@ -72,12 +62,13 @@ void expect_each_is_shown(const std::vector<std::string>& rows, const Rows& show
   EXPECT_EQ(rows.size(), shown_by.size());
   std::string tests;
   for (const auto* of : {"", "_habits", "_process"}) {
-    tests += text_of(LEASEHOLD_SCENARIOS "/command/command" + std::string(of) + "_live_test.cpp");
+    tests += content_of(std::string(LEASEHOLD_SCENARIOS "/command/command") + of +
+                        "_live_test.cpp");
   }
   for (const auto& row : rows) {
     const auto shown = shown_by.find(row);
     ASSERT_NE(shown, shown_by.end()) << row;
-    EXPECT_NE(tests.find(", " + shown->second + ")"), std::string::npos) << row;
+    EXPECT_TRUE(has(tests, ", " + shown->second + ")")) << row;
   }
 }
 
@@ -96,12 +87,12 @@ TEST(Habits, EachRowOfTheTableOfWrappersIsShownByATest) {
 
 /// security_live_test leaves out each right in turn.
 TEST(ManPage, HasTheLeastRoleThatIsTried) {
-  const auto tests = text_of(LEASEHOLD_SCENARIOS "/command/security_live_test.cpp");
+  const auto tests = content_of(LEASEHOLD_SCENARIOS "/command/security_live_test.cpp");
   const std::string head = "kLeast{";
   const auto begin = tests.find(head) + head.size();
   const auto least = "actions: [" + tests.substr(begin, tests.find('}', begin) - begin) + "]}";
   for (const auto* page : {"/../impl/cli/leasehold.1", "/../impl/guide/operate.md"}) {
-    EXPECT_NE(text_of(LEASEHOLD_SCENARIOS + std::string(page)).find(least), std::string::npos)
+    EXPECT_NE(content_of(LEASEHOLD_SCENARIOS + std::string(page)).find(least), std::string::npos)
         << page << " lacks " << least;
   }
 }

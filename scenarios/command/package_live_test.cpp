@@ -44,14 +44,14 @@ TEST_F(Packaged, TheCommandRunsOneAtATimeAndTellsWhoHolds) {
   const auto in = ran.out.find("in\n"), out = ran.out.find("out\n");
   EXPECT_NE(in, std::string::npos) << ran.out;
   EXPECT_NE(out, std::string::npos) << "the second ran before the first had ended: " << ran.out;
-  EXPECT_NE(ran.out.find("job"), std::string::npos) << "ls and show name it";
+  EXPECT_TRUE(has(ran, "job")) << "ls and show name it";
 }
 
 TEST_F(Packaged, DoctorFindsNothingWrongAndTheManPagesAndTheBoardAreThere) {
   EXPECT_TRUE(ended(run("leasehold run --lock job -- true && leasehold doctor"), 0));
   for (const std::string page : {"leasehold.1", "leasehold-lab.1"}) {
     const auto text = run("gzip -cdf root/usr/share/man/man1/" + page + "*");
-    EXPECT_NE(text.out.find(".TH"), std::string::npos) << text.out;
+    EXPECT_TRUE(has(text, ".TH"));
   }
   EXPECT_EQ(run("grep -q leasehold_held_locks root/usr/share/leasehold/grafana.json").exit_code, 0);
 }
@@ -66,10 +66,8 @@ TEST_F(Packaged, HaveTheChangelogsVersionAndNameWhatTheyNeed) {
   for (const std::string package : {"leasehold", "lab"}) {
     EXPECT_EQ(field(package, "Version"), release.out);
     const auto depends = field(package, "Depends");
-    for (const char* needed : {"libmongoc-1.0", "libbson-1.0", "libboost-program-options"}) {
-      EXPECT_NE(depends.find(needed), std::string::npos) << depends;
-    }
-    EXPECT_EQ(depends.find("leasehold"), std::string::npos) << "neither needs the other";
+    EXPECT_TRUE(has(depends, "libmongoc-1.0", "libbson-1.0", "libboost-program-options"));
+    EXPECT_FALSE(has(depends, "leasehold")) << "neither needs the other";
   }
   EXPECT_TRUE(field("lab", "Description").starts_with("laboratory "));
 }
@@ -79,7 +77,7 @@ TEST_F(Packaged, HaveNoFileInCommon) {
       run("for p in leasehold lab; do dpkg-deb -c $p.deb | grep -v '^d' | awk '{print $6}' | sort "
           ">$p.list; done; wc -l <lab.list; comm -12 leasehold.list lab.list");
   EXPECT_GT(std::stoi(common.out), 90) << common.out;
-  EXPECT_EQ(common.out.find("usr/"), std::string::npos) << common.out;
+  EXPECT_FALSE(has(common, "usr/"));
 }
 
 TEST_F(Packaged, AServiceIsBuiltAgainstIt) {
@@ -109,12 +107,12 @@ TEST_F(Packaged, TheLaboratoryHasItsFilesAndNoneOfItsTests) {
 /// The stories are in the package, because elsewhere, as in the sources, they are not looked for.
 TEST_F(Packaged, TheLaboratoryPlaysTheStoriesThatItBrought) {
   const auto all = run("leasehold-lab scenario list");
-  EXPECT_NE(all.out.find("late-release-frees-the-next-holder "), std::string::npos) << all.out;
+  EXPECT_TRUE(has(all, "late-release-frees-the-next-holder "));
   EXPECT_TRUE(ended(run("leasehold-lab scenario run release-by-name"), 0));
   const auto fewer =
       run("cd root/usr/share/leasehold/scenarios; mv release ../away; leasehold-lab scenario list; "
           "mv ../away release");
-  EXPECT_EQ(fewer.out.find("late-release-frees-the-next-holder "), std::string::npos) << fewer.out;
+  EXPECT_FALSE(has(fewer, "late-release-frees-the-next-holder "));
 }
 
 TEST_F(Packaged, WithoutAMongodTheLaboratorySaysWhatToRun) {
@@ -181,8 +179,7 @@ TEST_F(Packaged, TheWorkflowOfTheLaboratoryDoesAsItSays) {
   const auto release = run("leasehold-lab --version").out.substr(sizeof "leasehold-lab");
   EXPECT_NE(run("cat '" + workers + "ci.yml'").out.find("/verify@v" + release), std::string::npos);
   const auto summary = run("cat summary.md").out;
-  EXPECT_NE(summary.find("### leasehold-lab verify: holds\n"), std::string::npos) << summary;
-  EXPECT_NE(summary.find("\n| G2 | holds | "), std::string::npos) << summary;
+  EXPECT_TRUE(has(summary, "### leasehold-lab verify: holds\n", "\n| G2 | holds | "));
   EXPECT_EQ(run("grep -q '<testsuite ' lock.xml && grep -q '<html' lock.html").exit_code, 0);
 }
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 
 #include "scenarios/command/ended_test.hpp"
 #include "scenarios/lab/campaigns/run_verify.hpp"
@@ -7,11 +6,6 @@
 /// The wheel, installed into an environment of its own, as its users do it.
 namespace leasehold::lab {
 namespace {
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 class Python : public testing::Test {
  protected:
@@ -72,7 +66,7 @@ fault lost-replies at=4300 for=1200 pick=6 amount=500
 )";
 
 TEST_F(Python, TheExampleOfTheReadmeRunsAsItStands) {
-  const auto readme = text_of(LEASEHOLD_PYTHON_SOURCES "/README.md");
+  const auto readme = content_of(LEASEHOLD_PYTHON_SOURCES "/README.md");
   const std::string begin = "```python\n";
   const auto from = readme.find(begin);
   ASSERT_NE(from, std::string::npos);
@@ -82,10 +76,7 @@ TEST_F(Python, TheExampleOfTheReadmeRunsAsItStands) {
   std::ofstream(folder() + "/example.py") << example;
   const auto ran = python("example.py");
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  for (const char* said :
-       {"worker 2 had token ", "not twice: ", "still held", "released: RELEASED"}) {
-    EXPECT_NE(ran.out.find(said), std::string::npos) << said << " is not in " << ran.out;
-  }
+  EXPECT_TRUE(has(ran, "worker 2 had token ", "not twice: ", "still held", "released: RELEASED"));
 }
 
 TEST_F(Python, ThePackageDoesWhatItSaysWithARealSet) {
@@ -94,10 +85,8 @@ TEST_F(Python, ThePackageDoesWhatItSaysWithARealSet) {
 
 TEST_F(Python, TheWheelIsForThisPlatformAndCarriesItsTypesAndItsLibrary) {
   const auto files = shell("ls '" LEASEHOLD_WHEELS "'; venv/bin/pip show --files leasehold").out;
-  for (const char* part : {"-py3-none-linux_", "leasehold/py.typed",
-                           "leasehold/libleasehold_c.so.1", "Version: " LEASEHOLD_VERSION}) {
-    EXPECT_NE(files.find(part), std::string::npos) << part << " is not in " << files;
-  }
+  EXPECT_TRUE(has(files, "-py3-none-linux_", "leasehold/py.typed", "leasehold/libleasehold_c.so.1",
+                  "Version: " LEASEHOLD_VERSION));
 }
 
 TEST_F(Python, TheLockHoldsBehindTheProtocol) {

@@ -15,7 +15,6 @@ namespace leasehold::lab {
 namespace {
 
 namespace fs = std::filesystem;
-using sim::live::Json;
 using sim::live::MemberClock;
 using sim::live::MongoClient;
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/lab/run_program.hpp"
+#include "scenarios/lab/ran_fixture.hpp"
 
 /// For tests that run the laboratory's command.
 namespace leasehold::lab {
@@ -16,12 +16,6 @@ namespace leasehold::lab {
 inline Ran lab(std::vector<std::string> words) {
   words.insert(words.begin(), LEASEHOLD_LAB_PROGRAM);
   return run_program(words);
-}
-
-inline void expect_usage_error(const std::vector<std::string>& words, const std::string& sentence) {
-  const auto ran = lab(words);
-  EXPECT_EQ(ran.exit_code, 64) << ran.out;
-  EXPECT_NE(ran.out.find(sentence), std::string::npos) << ran.out;
 }
 
 /// A folder of its own for a test's files; the commands run in an empty one beside it.
@@ -38,8 +32,7 @@ class Place {
   }
   /// What a command wrote.
   [[nodiscard]] std::string read(const std::string& name) const {
-    std::ifstream in(cwd + "/" + name);
-    return {std::istreambuf_iterator<char>(in), {}};
+    return content_of(cwd + "/" + name);
   }
   [[nodiscard]] Ran run(std::vector<std::string> words) const {
     words.insert(words.begin(),

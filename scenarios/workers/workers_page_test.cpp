@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "model/workers/promises.hpp"
 #include "sim/live/foreign/worker_protocol.hpp"

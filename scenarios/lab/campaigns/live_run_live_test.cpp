@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include "model/verdict/checkers.hpp"
@@ -224,18 +223,12 @@ TEST(LiveProperty, EveryGuaranteeHoldsInEveryDrawnRun) {
 }
 
 TEST(LiveTokens, RiseOverAThousandHandOversAndTenStepUpsEachItsWritesTime) {
-  sim::Plan plan;
-  plan.seed = 4;
-  plan.locks = 1;
-  plan.clock_margin_ms = 1'000;
-  plan.faulty_ms = 40'000;
-  sim::ProcessPlan process;
-  process.expiry_ms = 600;
-  process.wait_min_ms = 1;
-  process.wait_max_ms = 20;
-  process.hold_ms = 1;
-  process.long_hold_percent = 0;
-  plan.processes.assign(8, process);
+  sim::Plan plan{.seed = 4, .locks = 1, .clock_margin_ms = 1'000, .faulty_ms = 40'000};
+  plan.processes.assign(8, {.expiry_ms = 600,
+                            .wait_min_ms = 1,
+                            .wait_max_ms = 20,
+                            .hold_ms = 1,
+                            .long_hold_percent = 0});
   for (int i = 0; i < 10; ++i) {
     plan.faults.push_back({FaultPlan::Kind::step_up, 2'000 + i * 3'500, 0, i});
     plan.faults.push_back({FaultPlan::Kind::crash, 3'500 + i * 3'500, 0, i});

@@ -63,30 +63,29 @@ void expect_few_unknown() {
 
 /// What is known of the published locks: each a cell that has to be violated.
 void expect_known_faults() {
-  const auto violated = [](const char* lock, const char* fault, Check guarantee) {
-    return matrix().at(lock).at(fault).at(guarantee).verdict == Verdict::violated;
+  using enum Check;
+  struct Known {
+    const char *lock, *fault;
+    Check guarantee;
+    const char* why;
   };
-  EXPECT_TRUE(violated("distributed-lock", "none", Check::G4))
-      << "the token restarts after a release";
-  EXPECT_TRUE(violated("distributed-lock", "none", Check::G3))
-      << "so the fence refuses a rightful one";
-  EXPECT_TRUE(violated("distributed-lock", "clock-jump", Check::G1)) << "server clock";
-  EXPECT_TRUE(violated("distributed-lock", "lost-replies", Check::G7))
-      << "orphan after a lost reply";
-  EXPECT_TRUE(violated("distributed-lock", "split-members", Check::G5))
-      << "no deadline of its own";
-  EXPECT_TRUE(violated("document-level", "wall-clock", Check::G1)) << "client clock";
-  EXPECT_TRUE(violated("document-level", "pause", Check::G2)) << "no local end of the lease";
-  EXPECT_TRUE(violated("insert-unique", "pause", Check::G6))
-      << "a late release frees the next lock";
-  EXPECT_TRUE(violated("insert-unique", "none", Check::G7)) << "error 112 is thrown";
-  EXPECT_TRUE(violated("insert-unique", "wall-clock", Check::G1))
-      << "createdAt by a slow clock";
-  EXPECT_TRUE(violated("set-on-insert", "wall-clock", Check::G1)) << "ExpireAt by a slow clock";
-  EXPECT_TRUE(violated("set-on-insert", "pause", Check::G6))
-      << "a late release frees the next lock";
-  EXPECT_TRUE(violated("set-on-insert", "crash", Check::G7))
-      << "expiry only by the TTL monitor";
+  const Known all[]{
+      {"distributed-lock", "none", G4, "the token restarts after a release"},
+      {"distributed-lock", "none", G3, "so the fence refuses a rightful one"},
+      {"distributed-lock", "clock-jump", G1, "server clock"},
+      {"distributed-lock", "lost-replies", G7, "orphan after a lost reply"},
+      {"distributed-lock", "split-members", G5, "no deadline of its own"},
+      {"document-level", "wall-clock", G1, "client clock"},
+      {"document-level", "pause", G2, "no local end of the lease"},
+      {"insert-unique", "pause", G6, "a late release frees the next lock"},
+      {"insert-unique", "none", G7, "error 112 is thrown"},
+      {"insert-unique", "wall-clock", G1, "createdAt by a slow clock"},
+      {"set-on-insert", "wall-clock", G1, "ExpireAt by a slow clock"},
+      {"set-on-insert", "pause", G6, "a late release frees the next lock"},
+      {"set-on-insert", "crash", G7, "expiry only by the TTL monitor"}};
+  for (const auto& [lock, fault, guarantee, why] : all) {
+    EXPECT_EQ(matrix().at(lock).at(fault).at(guarantee).verdict, Verdict::violated) << why;
+  }
 }
 
 void expect_promises_said_before() {

@@ -8,6 +8,7 @@
 
 #include "model/workers/promises.hpp"
 #include "properties/campaigns/judgement.hpp"
+#include "scenarios/lab/ran_fixture.hpp"
 #include "scenarios/workers/worker_process.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/own_set/user_set.hpp"
@@ -162,19 +163,14 @@ TEST(OwnSet, APythonWorkersLostReplyIsOfACommandThatWasExecuted) {
 }
 
 model::Promises promises() {
-  std::ifstream in(LEASEHOLD_WORKERS "/pymongo.json");
-  return model::promises_from_json({std::istreambuf_iterator<char>(in), {}});
+  return model::promises_from_json(content_of(LEASEHOLD_WORKERS "/pymongo.json"));
 }
 
 sim::Plan plan_of(int processes, std::int64_t faulty_ms, std::vector<FaultPlan> faults) {
-  sim::Plan plan;
-  plan.seed = 4;
-  plan.locks = 2;
-  plan.faulty_ms = faulty_ms;
-  sim::ProcessPlan process;
-  process.long_hold_percent = 0;  // each has something to say at any time
-  plan.processes.assign(static_cast<std::size_t>(processes), process);
-  plan.faults = std::move(faults);
+  sim::Plan plan{
+      .seed = 4, .locks = 2, .faulty_ms = faulty_ms, .faults = std::move(faults)};
+  // Each has something to say at any time.
+  plan.processes.assign(static_cast<std::size_t>(processes), {.long_hold_percent = 0});
   return plan;
 }
 

@@ -14,6 +14,7 @@
 #include "model/workers/promises.hpp"
 #include "properties/campaigns/judgement.hpp"
 #include "scenarios/lab/campaigns/run_verify.hpp"
+#include "scenarios/lab/ran_fixture.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/run/harness.hpp"
 #include "sim/live/stores/scripted_servers.hpp"
@@ -45,8 +46,7 @@ class Copied {
   Copied& operator=(const Copied&) = delete;
 
   void change(const std::string& file, const std::string& line, const std::string& by) const {
-    std::ifstream in(folder + "/" + file);
-    std::string text{std::istreambuf_iterator<char>(in), {}};
+    auto text = content_of(folder + "/" + file);
     const auto at = text.find(line);
     ASSERT_NE(at, std::string::npos) << "the template has it no more";
     std::ofstream(folder + "/" + file) << text.replace(at, line.size(), by);
@@ -55,8 +55,7 @@ class Copied {
   [[nodiscard]] std::string store() const { return folder + "/store"; }
   [[nodiscard]] std::string worker() const { return "/usr/bin/python3 " + folder + "/worker.py"; }
   [[nodiscard]] model::Promises promises() const {
-    std::ifstream in(folder + "/promises.json");
-    return model::promises_from_json({std::istreambuf_iterator<char>(in), {}});
+    return model::promises_from_json(content_of(folder + "/promises.json"));
   }
   [[nodiscard]] std::vector<std::string> verify(const std::vector<std::string>& more) const {
     std::vector<std::string> words{
@@ -77,12 +76,8 @@ TEST(Stores, ASoundLockHoldsUnderAllFaultsThatItsStoreHas) {
   const auto json_file = copy.folder + "/out.json";
   const auto ran = run_verify(
       copy.verify({"--seconds", "40", "--seed", "5", "--floors", "10", "--json", json_file}));
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  EXPECT_NE(ran.out.find("left out, for template 1 cannot have them: step-up, "),
-            std::string::npos)
-      << ran.out;
-  std::ifstream in(json_file);
-  const auto json = nlohmann::json::parse(in);
+  EXPECT_TRUE(ended(ran, 0, "left out, for template 1 cannot have them: step-up, "));
+  const auto json = json_of(json_file);
   EXPECT_EQ(json["store"], "template 1");
   EXPECT_EQ(json["guarantees"]["G3"]["verdict"], "holds") << "without an oplog";
   EXPECT_GT(json["fenced_writes"], 10);
@@ -94,8 +89,7 @@ TEST(Stores, ALockThatIsGrantedToTwoIsFound) {
   copy.change("server.py", "time.monotonic() < ends[name]:", "time.monotonic() < 0:");
   const auto ran = run_verify(
       copy.verify({"--seconds", "20", "--faults", "none", "--until-violated", "--floors", "10"}));
-  EXPECT_EQ(ran.exit_code, 1) << ran.out;
-  EXPECT_NE(ran.out.find("G2 violated: "), std::string::npos) << ran.out;
+  EXPECT_TRUE(ended(ran, 1, "G2 violated: "));
 }
 
 /// Each has to be felt: bytes that waited, a process that was dead, a clock that was read.
@@ -108,12 +102,8 @@ TEST(Stores, EachFaultTakesEffectAndTheMemberComesBack) {
   run.foreign = sim::live::ForeignLock{copy.worker(), copy.promises()};
   std::set<std::string> past_proxies{"not asked"};
   run.on_progress = [&](const sim::live::Progress& now) { past_proxies = now.past_proxies; };
-  sim::Plan plan;
-  plan.locks = 2;
-  plan.faulty_ms = 7'500;
-  sim::ProcessPlan process;
-  process.long_hold_percent = 0;  // each has something to say at any time
-  plan.processes.assign(3, process);
+  sim::Plan plan{.locks = 2, .faulty_ms = 7'500};
+  plan.processes.assign(3, {.long_hold_percent = 0});  // each has something to say at any time
   plan.faults = {{.kind = K::cut_link, .at_ms = 1'000, .for_ms = 450},
                  {.kind = K::slow_link, .at_ms = 1'500, .for_ms = 450, .amount = 40},
                  {.kind = K::lost_replies, .at_ms = 2'000, .for_ms = 450},
@@ -156,11 +146,8 @@ TEST(Stores, AWorkerThatDoesNotUseItsUriIsNoticed) {
               R"("127.0.0.1", real_port())");
   const auto ran =
       run_verify(copy.verify({"--seconds", "4", "--faults", "none", "--json", json_file}));
-  EXPECT_NE(ran.out.find("past the proxies, where no fault of a link reaches them: p0.1, p1.1, "),
-            std::string::npos)
-      << ran.out;
-  std::ifstream in(json_file);
-  EXPECT_EQ(nlohmann::json::parse(in)["past_proxies"].size(), 4u);
+  EXPECT_TRUE(has(ran, "past the proxies, where no fault of a link reaches them: p0.1, p1.1, "));
+  EXPECT_EQ(json_of(json_file)["past_proxies"].size(), 4u);
 }
 
 /// The story's own lock does not run.
@@ -173,8 +160,7 @@ TEST(Stores, AStoryRunsOnAnotherStore) {
                                 "scenario", "run", story, "--store", copy.store(), "--worker",
                                 copy.worker(), "--promises", copy.folder + "/promises.json"},
                                sim::live::longest_run({.faulty_ms = 6'000}));
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  EXPECT_NE(ran.out.find("1 stories: as expected"), std::string::npos) << ran.out;
+  EXPECT_TRUE(ended(ran, 0, "1 stories: as expected"));
   EXPECT_TRUE(fs::is_empty(copy.temporary));
 }
 
@@ -214,17 +200,14 @@ TEST(Stores, AServerThatEndsUnaskedIsNoVerdictOfTheLock) {
   copy.change("server.py", "    server.serve_forever()",
               "    threading.Timer(4, lambda: os._exit(3)).start()\n    server.serve_forever()");
   const auto ran = run_verify(copy.verify({"--seconds", "20", "--faults", "none"}));
-  EXPECT_EQ(ran.exit_code, 70) << ran.out;
-  EXPECT_NE(ran.out.find("harness failure: member-0 "), std::string::npos) << ran.out;
+  EXPECT_TRUE(ended(ran, 70, "harness failure: member-0 "));
 }
 
 TEST(Stores, AServerThatCannotStartIsSaidWithItsLastWords) {
   const Copied copy;
   copy.change("server.py", "mutex = threading.Lock()", "sys.exit('no disk')");
   const auto ran = run_verify(copy.verify({"--seconds", "20"}));
-  EXPECT_EQ(ran.exit_code, 69) << ran.out;
-  EXPECT_NE(ran.out.find("member-0 of template 1 ended with status 1: no disk"), std::string::npos)
-      << ran.out;
+  EXPECT_TRUE(ended(ran, 69, "member-0 of template 1 ended with status 1: no disk"));
   EXPECT_TRUE(fs::is_empty(copy.temporary));
 }
 

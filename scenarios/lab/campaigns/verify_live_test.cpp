@@ -5,18 +5,21 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "scenarios/lab/campaigns/run_verify.hpp"
+#include "scenarios/lab/ran_fixture.hpp"
 #include "sim/live/live_test.hpp"
 
 namespace leasehold::lab {
 namespace {
 
 namespace fs = std::filesystem;
+using sim::live::ChildProcess;
+using sim::live::eventually;
+using std::chrono::seconds;
 
+/// Where a command of the laboratory keeps its runs and writes its JSON.
 class RunFolder {
  public:
   RunFolder() {
@@ -25,11 +28,23 @@ class RunFolder {
     signal(SIGINT, SIG_DFL);  // the laboratory would inherit that it is ignored
   }
   ~RunFolder() { fs::remove_all(path); }
+
+  /// A command with these words, as `verify` and `soak` take them.
+  [[nodiscard]] std::vector<std::string> lab(std::vector<std::string> words) const {
+    words.insert(words.begin(), LEASEHOLD_LAB_PROGRAM);
+    words.insert(words.end(), {"--runs", path, "--json", path + "/out.json"});
+    return words;
+  }
+  [[nodiscard]] ChildProcess starts(const std::vector<std::string>& words) const {
+    return ChildProcess(lab(words), ChildProcess::Io::nothing);
+  }
+  [[nodiscard]] nlohmann::json json() const { return json_of(path + "/out.json"); }
+
   const std::string path = testing::TempDir() + "leasehold-verify-test-" + std::to_string(getpid());
 };
 
 /// The process p0.1 of this laboratory, once it runs.
-std::vector<pid_t> first_workers_of(const sim::live::ChildProcess& lab) {
+std::vector<pid_t> first_workers_of(const ChildProcess& lab) {
   constexpr std::size_t kParent = 1;
   auto workers = processes_with("/p0.1.order");
   std::erase_if(workers, [&](pid_t pid) {
@@ -41,17 +56,11 @@ std::vector<pid_t> first_workers_of(const sim::live::ChildProcess& lab) {
 
 TEST(LabVerify, TheCanaryIsCaughtWithItsEvents) {
   const RunFolder folder;
-  const auto json_file = folder.path + "/out.json";
-  const auto ran = run_verify({LEASEHOLD_LAB_PROGRAM, "verify", "--lock", "canary", "--seconds",
-                                "24", "--processes", "12", "--locks", "4", "--seed", "5", "--runs",
-                                folder.path, "--json", json_file});
-  EXPECT_EQ(ran.exit_code, 1) << ran.out;
-  EXPECT_NE(ran.out.find("G6 violated: "), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("deleted the lock of another"), std::string::npos);
-  EXPECT_NE(ran.out.find("\"kind\":\"gone\""), std::string::npos) << "the events are shown";
-  EXPECT_NE(ran.out.find("to repeat: leasehold-lab verify --seed 5 --case 0"), std::string::npos);
-  std::ifstream in(json_file);
-  const auto json = nlohmann::json::parse(in);
+  EXPECT_TRUE(ended(run_verify(folder.lab({"verify", "--lock", "canary", "--seconds", "24",
+                                           "--processes", "12", "--locks", "4", "--seed", "5"})), 1,
+                    "G6 violated: ", "deleted the lock of another", "\"kind\":\"gone\"", // the
+                    events are shown "to repeat: leasehold-lab verify --seed 5 --case 0"));
+  const auto json = folder.json();
   EXPECT_EQ(json["verdict"], "violated");
   EXPECT_EQ(json["guarantees"]["G6"]["verdict"], "violated");
   EXPECT_TRUE(json["seed"].is_string());
@@ -60,21 +69,17 @@ TEST(LabVerify, TheCanaryIsCaughtWithItsEvents) {
   for (const char* file : {"/plan.scn", "/history.jsonl", "/verdict.txt"}) {
     EXPECT_TRUE(fs::exists(kept + file)) << file;
   }
-  const auto again = run_program({LEASEHOLD_LAB_PROGRAM, "check", kept});
-  EXPECT_EQ(again.exit_code, 1) << again.out;
+  EXPECT_TRUE(ended(run_program({LEASEHOLD_LAB_PROGRAM, "check", kept}), 1));
 }
 
 TEST(LabVerify, UntilViolatedItEndsWithTheFirstViolation) {
   const RunFolder folder;
-  const auto json_file = folder.path + "/out.json";
-  const auto ran = run_verify({LEASEHOLD_LAB_PROGRAM, "verify", "--until-violated", "--lock",
-                                "canary", "--seconds", "200", "--processes", "12", "--locks", "4",
-                                "--seed", "5", "--runs", folder.path, "--json", json_file});
-  EXPECT_EQ(ran.exit_code, 1) << ran.out;
-  EXPECT_NE(ran.out.find("first violated after "), std::string::npos) << ran.out;
-  EXPECT_EQ(ran.out.find("minimised"), std::string::npos) << ran.out;
-  std::ifstream in(json_file);
-  const auto json = nlohmann::json::parse(in);
+  const auto ran = run_verify(folder.lab({"verify", "--until-violated", "--lock", "canary",
+                                          "--seconds", "200", "--processes", "12", "--locks", "4",
+                                          "--seed", "5"}));
+  EXPECT_TRUE(ended(ran, 1, "first violated after "));
+  EXPECT_FALSE(has(ran, "minimised"));
+  const auto json = folder.json();
   EXPECT_LT(json["cases"], 10) << "of ten";
   EXPECT_LE(json["violated_after_s"], json["elapsed_s"]);
 }
@@ -85,13 +90,13 @@ TEST(LabVerify, KilledAtAnyTimeItLeavesNothingBehind) {
   fs::create_directories(temporary);
   int left_something = 0;
   for (const int after_ms : {300, 1'500, 5'000}) {
-    sim::live::ChildProcess lab({"env", "TMPDIR=" + temporary, LEASEHOLD_LAB_PROGRAM, "verify",
-                                 "--seconds", "20", "--processes", "4", "--runs", folder.path},
-                                sim::live::ChildProcess::Io::nothing);
+    ChildProcess lab({"env", "TMPDIR=" + temporary, LEASEHOLD_LAB_PROGRAM, "verify", "--seconds",
+                      "20", "--processes", "4", "--runs", folder.path},
+                     ChildProcess::Io::nothing);
     std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
     left_something += fs::is_empty(temporary) ? 0 : 1;
     lab.kill();
-    EXPECT_TRUE(sim::live::eventually([&] { return fs::is_empty(temporary); }))
+    EXPECT_TRUE(eventually([&] { return fs::is_empty(temporary); }))
         << "killed after " << after_ms << " ms";
   }
   EXPECT_GT(left_something, 0) << "else nothing was there to go";
@@ -100,40 +105,29 @@ TEST(LabVerify, KilledAtAnyTimeItLeavesNothingBehind) {
 /// The harness's members are not the lock's: a kernel out of memory may kill any process.
 TEST(LabVerify, AWorkerThatSomebodyElseKillsIsNoVerdictOfTheLock) {
   const RunFolder folder;
-  const auto json_file = folder.path + "/out.json";
-  sim::live::ChildProcess lab({LEASEHOLD_LAB_PROGRAM, "verify", "--seconds", "20", "--processes",
-                               "4", "--faults", "none", "--runs", folder.path, "--json", json_file},
-                              sim::live::ChildProcess::Io::nothing);
+  auto lab = folder.starts({"verify", "--seconds", "20", "--processes", "4", "--faults", "none"});
   std::vector<pid_t> workers;
-  ASSERT_TRUE(sim::live::eventually([&] { return !(workers = first_workers_of(lab)).empty(); }));
+  ASSERT_TRUE(eventually([&] { return !(workers = first_workers_of(lab)).empty(); }));
   kill(workers.front(), SIGKILL);
   ASSERT_TRUE(lab.wait_ms(60'000));
   EXPECT_EQ(WEXITSTATUS(lab.exit_status()), 70);
-  std::ifstream in(json_file);
-  const auto json = nlohmann::json::parse(in);
+  const auto json = folder.json();
   EXPECT_EQ(json["verdict"], "harness failure");
-  EXPECT_NE(json["harness_failure"].get<std::string>().find("by signal 9"), std::string::npos);
+  EXPECT_TRUE(has(json["harness_failure"].get<std::string>(), "by signal 9"));
 }
 
 TEST(LabVerify, ALockThatDiesIsViolatedWithItsLastWords) {
   const RunFolder folder;
-  const auto json_file = folder.path + "/out.json", page = folder.path + "/page.html";
-  const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--until-violated", "--lock",
-                                "canary-crash", "--seconds", "6", "--processes", "4", "--faults",
-                                "none", "--runs", folder.path, "--json", json_file, "--report",
-                                page});
-  EXPECT_EQ(ran.exit_code, 1) << ran.out;
-  EXPECT_NE(ran.out.find("alive violated: "), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("crashed by signal 6"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("check failed: sabotage"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("execute"), std::string::npos) << "a backtrace: " << ran.out;
-  std::ifstream in(json_file);
-  const auto json = nlohmann::json::parse(in);
+  const auto page = folder.path + "/page.html";
+  const auto ran = run_program(folder.lab({"verify", "--until-violated", "--lock", "canary-crash",
+                                           "--seconds", "6", "--processes", "4", "--faults", "none",
+                                           "--report", page}));
+  EXPECT_TRUE(ended(ran, 1, "alive violated: ", "crashed by signal 6", "check failed: sabotage"));
+  EXPECT_TRUE(has(ran, "execute")) << "a backtrace";
+  const auto json = folder.json();
   EXPECT_EQ(json["verdict"], "violated");
   EXPECT_EQ(json["guarantees"]["alive"]["verdict"], "violated");
-  std::ifstream shown(page);
-  const std::string text{std::istreambuf_iterator<char>(shown), {}};
-  EXPECT_NE(text.find("crashed by signal 6"), std::string::npos);
+  EXPECT_TRUE(has(content_of(page), "crashed by signal 6"));
 }
 
 /// As somebody has it: no fail points, a TTL monitor that runs once a minute, no fault proxy.
@@ -149,7 +143,7 @@ class OrdinarySet {
           std::vector<std::string>{sim::live::find_mongod(), "--replSet", "rs", "--port",
                                    std::to_string(port), "--bind_ip", "127.0.0.1", "--dbpath", data,
                                    "--nounixsocket", "--wiredTigerCacheSizeGB", "0.25"},
-          sim::live::ChildProcess::Io::nothing);
+          ChildProcess::Io::nothing);
       janitor_.watch(members_.back().pid());
       members.push_back({{"_id", members.size()}, {"host", sim::live::address_of(port)}});
       uri += (members.size() == 1 ? "" : ",") + sim::live::address_of(port);
@@ -175,7 +169,7 @@ class OrdinarySet {
 
  private:
   sim::live::Janitor janitor_;
-  std::vector<sim::live::ChildProcess> members_;
+  std::vector<ChildProcess> members_;
 };
 
 OrdinarySet& ordinary_set() {
@@ -183,15 +177,21 @@ OrdinarySet& ordinary_set() {
   return set;
 }
 
+/// Interrupted so long after it has made a database on that set, it leaves none.
+void expect_no_database_left(ChildProcess& lab, const std::string& database, seconds after) {
+  ASSERT_TRUE(eventually([&] { return has(ordinary_set().databases(), database); }));
+  std::this_thread::sleep_for(after);
+  lab.send_signal(SIGINT);
+  ASSERT_TRUE(lab.wait_ms(120'000));
+  EXPECT_FALSE(has(ordinary_set().databases(), database));
+}
+
 TEST(LabVerifyUri, OnAnOrdinarySetAllButG8HoldsAndNothingIsLeft) {
   const RunFolder folder;
-  const auto json_file = folder.path + "/out.json";
-  const auto ran =
-      run_verify({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", ordinary_set().uri, "--seconds", "20",
-                   "--processes", "5", "--runs", folder.path, "--json", json_file});
+  const auto ran = run_verify(folder.lab(
+      {"verify", "--uri", ordinary_set().uri, "--seconds", "20", "--processes", "5"}));
   EXPECT_TRUE(ran.exit_code == 0 || ran.exit_code == 2) << ran.exit_code << ran.out;
-  std::ifstream in(json_file);
-  const auto json = nlohmann::json::parse(in);
+  const auto json = folder.json();
   for (const auto& [guarantee, found] : json["guarantees"].items()) {
     const bool may_be_unknown = guarantee == "G8" && found["verdict"] == "unknown";
     EXPECT_TRUE(found["verdict"] == "holds" || may_be_unknown) << guarantee << found;
@@ -201,49 +201,35 @@ TEST(LabVerifyUri, OnAnOrdinarySetAllButG8HoldsAndNothingIsLeft) {
   const bool unknown = json["guarantees"]["G8"]["verdict"] == "unknown";
   const auto needs = ran.out.find("the TTL monitor runs once in 60 s here, so it needs --seconds");
   EXPECT_EQ(unknown, needs != std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("left out, for your own set, whose servers are left alone, cannot have "
-                         "them: step-up, step-down"),
-            std::string::npos)
-      << ran.out;
+  EXPECT_TRUE(has(ran,
+                  "left out, for your own set, whose servers are left alone, cannot have them: "
+                  "step-up, step-down"));
   EXPECT_GT(json["proxied_bytes"]["from_members"], 100'000) << json["proxied_bytes"];
   EXPECT_TRUE(json["faults"].contains("slow-link") || json["faults"].contains("lost-replies"))
       << json["faults"];
   const std::string hash = json["plans_hash"];
-  EXPECT_NE(ran.out.find("1 plans " + hash), std::string::npos) << ran.out;
-  EXPECT_EQ(ordinary_set().databases().find("leasehold_verify"), std::string::npos);
+  EXPECT_TRUE(has(ran, "1 plans " + hash));
+  EXPECT_FALSE(has(ordinary_set().databases(), "leasehold_verify"));
 }
 
 TEST(LabVerifyUri, InterruptedItLeavesNoDatabase) {
   const RunFolder folder;
-  sim::live::ChildProcess lab({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", ordinary_set().uri,
-                               "--seconds", "60", "--processes", "3", "--runs", folder.path},
-                              sim::live::ChildProcess::Io::nothing);
-  ASSERT_TRUE(sim::live::eventually(
-      [&] { return ordinary_set().databases().find("leasehold_verify") != std::string::npos; }));
-  std::this_thread::sleep_for(std::chrono::seconds(2));
-  lab.send_signal(SIGINT);
-  ASSERT_TRUE(lab.wait_ms(120'000));
-  EXPECT_EQ(ordinary_set().databases().find("leasehold_verify"), std::string::npos);
+  auto lab = folder.starts(
+      {"verify", "--uri", ordinary_set().uri, "--seconds", "60", "--processes", "3"});
+  expect_no_database_left(lab, "leasehold_verify", seconds(2));
 }
 
 /// A soak of minutes says no more than what the first seconds of it show: it runs there.
 TEST(LabSoakUri, RunsOnAnOrdinarySetAndInterruptedLeavesNoDatabase) {
   const RunFolder folder;
-  const auto json_file = folder.path + "/out.json";
-  sim::live::ChildProcess lab(
-      {LEASEHOLD_LAB_PROGRAM, "soak", "--uri", ordinary_set().uri, "--minutes", "5", "--processes",
-       "4", "--locks", "2", "--runs", folder.path, "--json", json_file},
-      sim::live::ChildProcess::Io::nothing);
-  ASSERT_TRUE(sim::live::eventually([&] { return !first_workers_of(lab).empty(); }));
-  std::this_thread::sleep_for(std::chrono::seconds(4));
-  lab.send_signal(SIGINT);
-  ASSERT_TRUE(lab.wait_ms(120'000));
-  std::ifstream in(json_file);
-  const auto json = nlohmann::json::parse(in);
+  auto lab = folder.starts({"soak", "--uri", ordinary_set().uri, "--minutes", "5", "--processes",
+                            "4", "--locks", "2"});
+  ASSERT_TRUE(eventually([&] { return !first_workers_of(lab).empty(); }));
+  expect_no_database_left(lab, "leasehold_verify", seconds(4));
+  const auto json = folder.json();
   EXPECT_GT(json["acquisitions"], 10) << json;
   EXPECT_NE(json["verdict"], "violated") << json;
   EXPECT_FALSE(json.contains("left_behind")) << json;
-  EXPECT_EQ(ordinary_set().databases().find("leasehold_verify"), std::string::npos);
 }
 
 TEST(LabScenarioUri, PlaysAStoryBehindProxiesAndLeavesNoDatabase) {
@@ -251,36 +237,28 @@ TEST(LabScenarioUri, PlaysAStoryBehindProxiesAndLeavesNoDatabase) {
       run_program({LEASEHOLD_LAB_PROGRAM, "scenario", "run", "release-unanswered", "--uri",
                    ordinary_set().uri, "--lock", "leasehold", "--tries", "3"},
                   longest_story("release-unanswered"));
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  EXPECT_NE(ran.out.find("lost-replies of A begins"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("A's release of lock-0: unknown"), std::string::npos)
-      << "its link was cut: " << ran.out;
-  EXPECT_EQ(ordinary_set().databases().find("leasehold_lab"), std::string::npos);
+  EXPECT_TRUE(ended(ran, 0, "lost-replies of A begins"));
+  EXPECT_TRUE(has(ran, "A's release of lock-0: unknown")) << "its link was cut";
+  EXPECT_FALSE(has(ordinary_set().databases(), "leasehold_lab"));
 }
 
 TEST(LabScenarioUri, InterruptedItLeavesNoDatabase) {
   const RunFolder folder;
-  sim::live::ChildProcess lab({LEASEHOLD_LAB_PROGRAM, "scenario", "run", "extension-hangs", "--uri",
-                               ordinary_set().uri, "--lock", "leasehold"},
-                              sim::live::ChildProcess::Io::nothing);
-  ASSERT_TRUE(sim::live::eventually(
-      [&] { return ordinary_set().databases().find("leasehold_lab") != std::string::npos; }));
-  lab.send_signal(SIGINT);
-  ASSERT_TRUE(lab.wait_ms(120'000));
+  ChildProcess lab({LEASEHOLD_LAB_PROGRAM, "scenario", "run", "extension-hangs", "--uri",
+                    ordinary_set().uri, "--lock", "leasehold"},
+                   ChildProcess::Io::nothing);
+  expect_no_database_left(lab, "leasehold_lab", seconds(0));
   EXPECT_EQ(WEXITSTATUS(lab.exit_status()), 2);
-  EXPECT_EQ(ordinary_set().databases().find("leasehold_lab"), std::string::npos);
 }
 
 TEST(LabVerifyUri, WhatASetLacksIsSaidBeforeAnythingRuns) {
   sim::live::ReplicaSet standalone({.members = 1, .standalone = true});
-  auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", standalone.uri()});
-  EXPECT_EQ(ran.exit_code, 64) << ran.out;
-  EXPECT_NE(ran.out.find("it is no member of a replica set: start it with --replSet"),
-            std::string::npos)
-      << ran.out;
-  ran = run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", "mongodb://127.0.0.1:1/"});
-  EXPECT_EQ(ran.exit_code, 69) << ran.out;
-  EXPECT_NE(ran.out.find("no primary of mongodb://127.0.0.1:1/"), std::string::npos) << ran.out;
+  const auto verify = [](const std::string& uri) {
+    return run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", uri});
+  };
+  EXPECT_TRUE(ended(verify(standalone.uri()), 64,
+                    "it is no member of a replica set: start it with --replSet"));
+  EXPECT_TRUE(ended(verify("mongodb://127.0.0.1:1/"), 69, "no primary of mongodb://127.0.0.1:1/"));
 }
 
 /// Each with the story's own lock and with leasehold: the verdicts are those of the virtual world.
@@ -291,12 +269,10 @@ class LiveStory : public testing::TestWithParam<const char*> {};
 TEST_P(LiveStory, ComesOutAsInItsFile) {
   const RunFolder folder;
   const auto json_file = folder.path + "/out.json";
-  const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "scenario", "run", GetParam(), "--world",
-                                "live", "--tries", "3", "--json", json_file},
-                               longest_story(GetParam()));
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  std::ifstream in(json_file);
-  const auto json = nlohmann::json::parse(in);
+  EXPECT_TRUE(ended(run_program({LEASEHOLD_LAB_PROGRAM, "scenario", "run", GetParam(), "--world",
+                                 "live", "--tries", "3", "--json", json_file},
+                                longest_story(GetParam())), 0));
+  const auto json = json_of(json_file);
   for (const auto& one : json["stories"]) {
     const auto lock = one["lock"].get<std::string>();
     const int tries = one["tries"];
@@ -327,15 +303,14 @@ TEST(LabCluster, IsStartedAskedSkewedAndEnded) {
     words.insert(words.end(), {"--state", state});
     return run_program(words);
   };
-  sim::live::ChildProcess up({LEASEHOLD_LAB_PROGRAM, "cluster", "up", "--state", state},
-                             sim::live::ChildProcess::Io::nothing);
-  ASSERT_TRUE(sim::live::eventually([&] { return fs::exists(state); }));
+  ChildProcess up({LEASEHOLD_LAB_PROGRAM, "cluster", "up", "--state", state},
+                  ChildProcess::Io::nothing);
+  ASSERT_TRUE(eventually([&] { return fs::exists(state); }));
   EXPECT_EQ(lab({"up"}).exit_code, 64) << "one at a time";
   EXPECT_EQ(lab({"step-up", "1"}).exit_code, 0);
   EXPECT_EQ(lab({"skew", "2", "400"}).exit_code, 0);
   const auto status = lab({"status"});
-  EXPECT_NE(status.out.find("member 2"), std::string::npos) << status.out;
-  EXPECT_NE(status.out.find("clock +400 ms"), std::string::npos) << status.out;
+  EXPECT_TRUE(has(status, "member 2", "clock +400 ms"));
   EXPECT_EQ(lab({"step-up", "3"}).exit_code, 64);
   EXPECT_EQ(lab({"down"}).exit_code, 0);
   EXPECT_TRUE(up.wait_ms(10'000));
@@ -347,10 +322,9 @@ TEST(Soak, MeasuresThoseThatAreNeverKilled) {
   const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "soak", "--minutes", "1", "--processes", "6",
                                 "--locks", "3", "--seed", "4"},
                                properties::longest_run({.seconds = 60}));
-  EXPECT_EQ(ran.exit_code, 2) << ran.out;
-  EXPECT_NE(ran.out.find("too short"), std::string::npos) << ran.out;
-  EXPECT_EQ(ran.out.find("violated"), std::string::npos) << ran.out;
-  EXPECT_EQ(ran.out.find("\n0 processes lived"), std::string::npos) << ran.out;
+  EXPECT_TRUE(ended(ran, 2, "too short"));
+  EXPECT_FALSE(has(ran, "violated"));
+  EXPECT_FALSE(has(ran, "\n0 processes lived"));
 }
 
 }  // namespace

@@ -2,12 +2,9 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "scenarios/lab/campaigns/run_verify.hpp"
+#include "scenarios/lab/ran_fixture.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -16,29 +13,13 @@ namespace {
 Ran verified(const std::string& command, const std::string& promises, const std::string& faults,
              const std::vector<std::string>& more = {}) {
   const auto runs = testing::TempDir() + "leasehold-worker-test-" + std::to_string(getpid());
-  std::vector<std::string> words{LEASEHOLD_LAB_PROGRAM,
-                                 "verify",
-                                 "--worker",
-                                 command,
-                                 "--promises",
-                                 LEASEHOLD_WORKERS + std::string("/") + promises,
-                                 "--seconds",
-                                 "20",
-                                 "--processes",
-                                 "4",
-                                 "--locks",
-                                 "2",
-                                 "--seed",
-                                 "5",
-                                 "--faults",
-                                 faults,
-                                 "--runs",
-                                 runs,
-                                 "--floors",
-                                 "10"};
-  words.insert(words.end(), more.begin(), more.end());
   // Whoever started the laboratory may have ignored it: how a child ended is known all the same.
-  words.insert(words.begin(), {"env", "--ignore-signal=CHLD"});
+  std::vector<std::string> words{
+      "env", "--ignore-signal=CHLD", LEASEHOLD_LAB_PROGRAM, "verify", "--worker", command,
+      "--promises", LEASEHOLD_WORKERS + std::string("/") + promises, "--seconds", "20",
+      "--processes", "4", "--locks", "2", "--seed", "5", "--faults", faults, "--runs", runs,
+      "--floors", "10"};
+  words.insert(words.end(), more.begin(), more.end());
   auto ran = run_verify(words);
   std::filesystem::remove_all(runs);
   return ran;
@@ -50,32 +31,27 @@ std::string python(const std::string& program) {
 
 TEST(Workers, OurOwnLockHoldsBehindTheProtocol) {
   const auto ran = verified(LEASEHOLD_WORKER_TEMPLATE, "leasehold.json", "all");
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  EXPECT_NE(ran.out.find("leasehold: G1 not checked, G6 not checked"), std::string::npos)
-      << ran.out;
+  EXPECT_TRUE(ended(ran, 0, "leasehold: G1 not checked, G6 not checked"));
 }
 
 TEST(Workers, ASoundPythonLockHoldsAndIsBlamedForNothingItNeverPromised) {
   const auto ran = verified("cd / && LOCK=mine " + python("templates/python/worker.py"),
                             "templates/promises.json", "process,network,failover");
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  EXPECT_NE(ran.out.find("G4 not promised, G5 not promised"), std::string::npos) << ran.out;
+  EXPECT_TRUE(ended(ran, 0, "G4 not promised, G5 not promised"));
 }
 
 /// Where its author says where its documents are, writes to them get errors: the server counts.
 TEST(Workers, InjectedErrorsHitTheCollectionThatItsAuthorNames) {
   const auto named = verified(python("pymongo_worker.py"), "pymongo_oplog.json", "errors");
   EXPECT_NE(named.exit_code, 1) << named.out;
-  EXPECT_NE(named.out.find(" fault errors\n"), std::string::npos) << named.out;
+  EXPECT_TRUE(has(named, " fault errors\n"));
   const auto unknown = verified(python("pymongo_worker.py"), "pymongo.json", "errors");
-  EXPECT_EQ(unknown.out.find(" fault errors\n"), std::string::npos) << unknown.out;
+  EXPECT_FALSE(has(unknown, " fault errors\n"));
 }
 
 TEST(Workers, AHolderThatStillHoldsAfterItsDeadlineIsFound) {
-  const auto ran =
-      verified(python("planted_errors.py held-after-deadline"), "pymongo.json", "process,network");
-  EXPECT_EQ(ran.exit_code, 1) << ran.out;
-  EXPECT_NE(ran.out.find("G2 violated: "), std::string::npos) << ran.out;
+  EXPECT_TRUE(ended(verified(python("planted_errors.py held-after-deadline"), "pymongo.json",
+                             "process,network"), 1, "G2 violated: "));
 }
 
 /// Random plans seldom release late; a story does. Nobody's user need notice: the oplog shows it.
@@ -85,43 +61,31 @@ TEST(Workers, AReleaseThatFreesAnothersLockIsFoundInTheOplog) {
                                 python("planted_errors.py released-by-name"), "--promises",
                                 LEASEHOLD_WORKERS "/pymongo_oplog.json"},
                                longest_story("late-release-frees-the-next-holder"));
-  EXPECT_EQ(ran.exit_code, 1) << ran.out;
-  EXPECT_NE(ran.out.find("G6 violated: "), std::string::npos) << ran.out;
+  EXPECT_TRUE(ended(ran, 1, "G6 violated: "));
 }
 
 /// The other errors of planted_errors.py need minutes of faults to be noticed.
 TEST(Workers, ATokenOfItsProcessAloneIsFound) {
   const auto ran = verified(python("planted_errors.py token-per-process"), "pymongo.json", "none");
-  EXPECT_EQ(ran.exit_code, 1) << ran.out;
-  EXPECT_NE(ran.out.find("G4 violated: "), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("G3 violated: "), std::string::npos) << ran.out;
-  for (const char* words : {"holds lock-", ", token ", "to make its plan smaller: leasehold-lab"}) {
-    EXPECT_NE(ran.out.find(words), std::string::npos) << words << '\n' << ran.out;
-  }
-  EXPECT_EQ(ran.out.find("\"at_ns\""), std::string::npos) << "it is shown in words";
+  EXPECT_TRUE(ended(ran, 1, "G4 violated: ", "G3 violated: "));
+  EXPECT_TRUE(has(ran, "holds lock-", ", token ", "to make its plan smaller: leasehold-lab"));
+  EXPECT_FALSE(has(ran, "\"at_ns\"")) << "it is shown in words";
 }
 
 TEST(Workers, OneThatHangsIsFound) {
   const auto ran = verified(python("planted_errors.py hangs"), "pymongo.json", "none");
-  EXPECT_EQ(ran.exit_code, 1) << ran.out;
-  EXPECT_NE(ran.out.find("it did not answer within"), std::string::npos) << ran.out;
+  EXPECT_TRUE(ended(ran, 1, "it did not answer within"));
 }
 
 TEST(Workers, OneThatDiesOrSaysWhatIsNoAnswerIsFound) {
   const std::string ready = "echo '{\"is\":\"ready\"}'; ";
   const auto dead = verified(ready + "echo bye >&2; exit 3", "pymongo.json", "none");
-  EXPECT_EQ(dead.exit_code, 1) << dead.out;
-  EXPECT_NE(dead.out.find("exited with status 3, unasked: bye"),
-            std::string::npos)
-      << dead.out;
+  EXPECT_TRUE(ended(dead, 1, "exited with status 3, unasked: bye"));
   const auto file = testing::TempDir() + "leasehold-worker-" + std::to_string(getpid()) + ".json";
   const auto latin = verified(ready + "printf 'ung\\374ltig\\n'; sleep 60", "pymongo.json", "none",
                               {"--json", file});
-  EXPECT_EQ(latin.exit_code, 1) << latin.out;
-  EXPECT_NE(latin.out.find("it said what is no JSON object: ung\uFFFDltig"), std::string::npos)
-      << latin.out;
-  std::ifstream in(file);
-  EXPECT_EQ(nlohmann::json::parse(in)["verdict"], "violated");
+  EXPECT_TRUE(ended(latin, 1, "it said what is no JSON object: ung\uFFFDltig"));
+  EXPECT_EQ(json_of(file)["verdict"], "violated");
   std::filesystem::remove(file);
 }
 
@@ -137,8 +101,8 @@ TEST(Workers, OneThatNeverIsReadyIsUnknownAndSaysWhatBecameOfIt) {
   for (const auto& [command, sentence] : never) {
     const auto ran = verified(command, "pymongo.json", "none");
     EXPECT_EQ(ran.exit_code, 2) << ran.out;
-    EXPECT_NE(ran.out.find(sentence), std::string::npos) << command << '\n' << ran.out;
-    EXPECT_EQ(ran.out.find("run with more seconds"), std::string::npos) << ran.out;
+    EXPECT_TRUE(has(ran, sentence)) << command;
+    EXPECT_FALSE(has(ran, "run with more seconds"));
   }
 }
 

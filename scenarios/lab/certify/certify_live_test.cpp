@@ -1,12 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <future>
 #include <sstream>
 
 #include "scenarios/lab/certify/facts.hpp"
-#include "scenarios/lab/run_program.hpp"
+#include "scenarios/lab/ran_fixture.hpp"
 #include "sim/live/live_test.hpp"
 
 /// `leasehold-lab certify` as people run it.
@@ -27,9 +26,6 @@ class Certify : public testing::Test {
   [[nodiscard]] Ran certify(std::vector<std::string> more = {}) const {
     return run_program(words(std::move(more)));
   }
-  static bool has(const Ran& ran, const std::string& part) {
-    return ran.out.find(part) != std::string::npos;
-  }
   [[nodiscard]] std::size_t collections() {
     const Json listed = client_.must(database_, {{"listCollections", 1}, {"nameOnly", true}});
     return listed["cursor"]["firstBatch"].size();
@@ -43,9 +39,8 @@ TEST_F(Certify, AGoodSetIsCertifiedWithinAMinuteAndNothingStays) {
   const sim::live::Stopwatch watch;
   const auto ran = certify();
   EXPECT_LT(watch.elapsed(), std::chrono::seconds(60));
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  EXPECT_TRUE(has(ran, "\ncertified: 34 facts hold, 4 were not tried\n")) << ran.out;
-  EXPECT_TRUE(has(ran, "\nnot tried election-keeps-what-is-confirmed")) << ran.out;
+  EXPECT_TRUE(ended(ran, 0, "\ncertified: 34 facts hold, 4 were not tried\n"));
+  EXPECT_TRUE(has(ran, "\nnot tried election-keeps-what-is-confirmed"));
   EXPECT_EQ(collections(), 0u);
 }
 
@@ -78,16 +73,12 @@ TEST_F(Certify, ASignalEndsItAndNothingStays) {
 TEST_F(Certify, ASetOfOneIsCertifiedAndWhatFailsIsNamed) {
   ReplicaSet set({.members = 1});
   setenv("LEASEHOLD_URI", set.uri().c_str(), 1);
-  const auto good = certify();
-  EXPECT_EQ(good.exit_code, 0) << good.out;
-  EXPECT_TRUE(has(good, "\nnot tried secondary-refuses-writes ")) << good.out;
+  EXPECT_TRUE(ended(certify(), 0, "\nnot tried secondary-refuses-writes "));
   set.member(0).must("admin", {{"setParameter", 1}, {"ttlMonitorEnabled", false}});
   const auto bad = certify();
-  EXPECT_EQ(bad.exit_code, 1) << bad.out;
-  EXPECT_TRUE(has(bad, "\nfails     expired-document-is-removed")) << bad.out;
-  EXPECT_TRUE(has(bad, "else documents of dead holders stay")) << bad.out;
-  EXPECT_TRUE(has(bad, "\nnot certified: these facts fail: expired-document-is-removed\n"))
-      << bad.out;
+  EXPECT_TRUE(ended(bad, 1, "\nfails     expired-document-is-removed"));
+  EXPECT_TRUE(has(bad, "else documents of dead holders stay"));
+  EXPECT_TRUE(has(bad, "\nnot certified: these facts fail: expired-document-is-removed\n"));
 }
 
 TEST_F(Certify, AShardAndAStandaloneFailAtOnceWithTheReason) {
@@ -97,8 +88,8 @@ TEST_F(Certify, AShardAndAStandaloneFailAtOnceWithTheReason) {
        {std::pair(set.uri(), "the set is a shard"), {alone.uri(), "the server is a standalone"}}) {
     const auto ran = certify({"--uri", uri});
     EXPECT_EQ(ran.exit_code, 1) << ran.out;
-    EXPECT_TRUE(ran.out.starts_with("fails     hello-tells-what-a-member-is")) << ran.out;
-    EXPECT_TRUE(has(ran, why)) << ran.out;
+    EXPECT_TRUE(ran.out.starts_with("fails     hello-tells-what-a-member-is"));
+    EXPECT_TRUE(has(ran, why));
     EXPECT_TRUE(has(ran, "\nnot certified: these facts fail: hello-tells-what-a-member-is\n"));
   }
 }
@@ -112,14 +103,13 @@ TEST_F(Certify, AWrongUriIsOneClearError) {
 }
 
 TEST(Servers, ThePageHasTheFacts) {
-  std::ostringstream page, rows;
-  page << std::ifstream(LEASEHOLD_SERVERS_PAGE).rdbuf();
+  std::ostringstream rows;
   rows << "| fact | what servers do | otherwise |\n|---|---|---|\n";
   for (const Fact& fact : facts()) {
     rows << "| " << fact.name << " | " << fact.says << " | " << fact.means << " |\n";
   }
-  EXPECT_NE(page.str().find("<!-- generated -->\n" + rows.str() + "<!-- -->"), std::string::npos)
-      << "the page lacks:\n" << rows.str();
+  EXPECT_TRUE(has(content_of(LEASEHOLD_SERVERS_PAGE),
+                  "<!-- generated -->\n" + rows.str() + "<!-- -->"));
 }
 
 }  // namespace

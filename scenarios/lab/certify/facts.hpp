@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>

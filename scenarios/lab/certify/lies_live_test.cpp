@@ -157,30 +157,30 @@ struct Lie {
 
 std::vector<Lie> lies() {
   return {
-      {"$max lowers a date", "attempt-knows-its-earlier-win", nullptr, "037",
+      {"MaxLowersADate", "attempt-knows-its-earlier-win", nullptr, "037",
        after_updates(Json::array({{{"$set",
                                     {{"expiresAt", {{"$subtract", {"$expiresAt", 1'000}}}}}}}}))},
-      {"an owner is not recognised", "attempt-knows-its-earlier-win", nullptr, "002",
+      {"AnOwnerIsNotRecognised", "attempt-knows-its-earlier-win", nullptr, "002",
        of("findAndModify",
           [](Json& reply) {
             if (reply["lastErrorObject"].contains("upserted")) return;
             reply["value"]["lockId"] = "another";
           })},
-      {"$$CLUSTER_TIME is that of the write", "cluster-time-is-below-the-write",
+      {"CLUSTERTIMEIsThatOfTheWrite", "cluster-time-is-below-the-write",
        "is not above the stored", nullptr, of_attempts([](Json& reply) {
          if (!reply["value"].contains("fencingToken")) return;
          reply["value"]["fencingToken"] = mongo::packed_timestamp(reply["operationTime"]);
        })},
-      {"w: majority does not wait", "confirmed-is-of-a-majority", nullptr, "034",
+      {"WMajorityDoesNotWait", "confirmed-is-of-a-majority", nullptr, "034",
        of("hello",
           [](Json& reply) {
             move(reply["lastWrite"]["majorityOpTime"]["ts"]["$timestamp"]["t"], -1);
           })},
-      {"types are ignored", "corrupt-document-is-held", "the lock was lost", nullptr,
+      {"TypesAreIgnored", "corrupt-document-is-held", "the lock was lost", nullptr,
        types_ignored},
-      {"a delete finds by name alone", "delete-is-by-owner", nullptr, "006",
+      {"ADeleteFindsByNameAlone", "delete-is-by-owner", nullptr, "006",
        instead_of("delete", [](Json& asked) { asked["deletes"][0]["q"].erase("lockId"); })},
-      {"a delete is counted and not executed", "delete-is-by-owner",
+      {"ADeleteIsCountedAndNotExecuted", "delete-is-by-owner",
        "timed out; last attempt: held by", "026",
        [](const Question& q) -> Said {
          if (!q.is("delete")) return std::nullopt;
@@ -190,36 +190,36 @@ std::vector<Lie> lies() {
          reply["n"] = 1;
          return reply;
        }},
-      {"an event is left out", "each-grant-is-reported-once", nullptr, "094", event_left_out()},
-      {"statements that found nothing are counted", "extensions-are-counted", nullptr, "079",
+      {"AnEventIsLeftOut", "each-grant-is-reported-once", nullptr, "094", event_left_out()},
+      {"StatementsThatFoundNothingAreCounted", "extensions-are-counted", nullptr, "079",
        [](const Question& q) -> Said {
          if (!q.is("update")) return std::nullopt;
          Json reply = q.reply();
          reply["n"] = q.command["updates"].size();
          return reply;
        }},
-      {"a hand-over ignores its query", "hand-over-needs-its-owner", nullptr, "046",
+      {"AHandOverIgnoresItsQuery", "hand-over-needs-its-owner", nullptr, "046",
        hand_over_that_inserts},
-      {"there is no set", "hello-tells-what-a-member-is", "the server is a standalone", nullptr,
+      {"ThereIsNoSet", "hello-tells-what-a-member-is", "the server is a standalone", nullptr,
        of("hello", [](Json& reply) { reply.erase("setName"); })},
-      {"a lease ends early", "lock-expires-by-the-primary", "the lock was lost", nullptr,
+      {"ALeaseEndsEarly", "lock-expires-by-the-primary", "the lock was lost", nullptr,
        lease_that_ends_early},
-      {"$$NOW is a minute ahead", "now-is-the-primarys", "the lock was lost", nullptr,
+      {"NOWIsAMinuteAhead", "now-is-the-primarys", "the lock was lost", nullptr,
        now_off_by(60'000)},
-      {"$$NOW is a minute behind", "now-is-the-primarys", "the lock was lost", nullptr,
+      {"NOWIsAMinuteBehind", "now-is-the-primarys", "the lock was lost", nullptr,
        now_off_by(-60'000)},
-      {"operationTime is before the write", "operation-time-is-the-writes",
+      {"OperationTimeIsBeforeTheWrite", "operation-time-is-the-writes",
        "is not above the stored", nullptr,
        of_attempts([](Json& reply) { move(reply["operationTime"]["$timestamp"]["i"], -1); })},
-      {"operationTime is of the last write of all", "operation-time-is-the-writes", nullptr, "098",
+      {"OperationTimeIsOfTheLastWriteOfAll", "operation-time-is-the-writes", nullptr, "098",
        operation_time_of_the_last_write},
-      {"a refused attempt writes", "refused-attempt-changes-nothing", nullptr, "001",
+      {"ARefusedAttemptWrites", "refused-attempt-changes-nothing", nullptr, "001",
        after_updates({{"$inc", {{"fencingToken", 1}}}})},
-      {"a repetition is not marked", "repeated-write-is-marked", nullptr, "086",
+      {"ARepetitionIsNotMarked", "repeated-write-is-marked", nullptr, "086",
        of("findAndModify", [](Json& reply) { reply.erase("retriedStmtId"); })},
-      {"writeConcernError is left out", "unconfirmed-is-reported", nullptr, "034",
+      {"WriteConcernErrorIsLeftOut", "unconfirmed-is-reported", nullptr, "034",
        of("findAndModify", [](Json& reply) { reply.erase("writeConcernError"); })},
-      {"an unknown stage is left out", "unknown-words-are-refused", "corrupt lock document",
+      {"AnUnknownStageIsLeftOut", "unknown-words-are-refused", "corrupt lock document",
        nullptr, instead_of("findAndModify", [](Json& command) {
          command["update"] = Json::array({{{"$set", {{"n", 1}}}}});
        })},
@@ -335,20 +335,8 @@ TEST_P(Lies, AreRefusedByLocksAsSaid) {
   EXPECT_EQ(said.empty(), refused == nullptr) << said;
 }
 
-/// "a lease ends" as ALeaseEnds.
-std::string in_capitals(const char* words) {
-  std::string name;
-  bool first = true;
-  for (const char* at = words; *at != '\0'; ++at) {
-    const bool is_letter = std::isalnum(static_cast<unsigned char>(*at)) != 0;
-    if (is_letter) name += static_cast<char>(first ? std::toupper(*at) : *at);
-    first = !is_letter;
-  }
-  return name;
-}
-
 INSTANTIATE_TEST_SUITE_P(Each, Lies, testing::ValuesIn(lies()),
-                         [](const auto& info) { return in_capitals(info.param.name); });
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace leasehold::lab

@@ -26,10 +26,7 @@ std::string exported(const model::History& history) {
 }
 
 properties::Simulated run_of(std::uint64_t seed, const std::string& lock) {
-  properties::PlanLimits limits;
-  limits.lock = lock;
-  limits.faulty_ms = 3'000;
-  return properties::simulate(properties::draw_plan(seed, limits));
+  return properties::simulate(properties::draw_plan(seed, {.lock = lock, .faulty_ms = 3'000}));
 }
 
 struct Holding {

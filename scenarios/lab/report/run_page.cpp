@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
 #include <map>
@@ -18,14 +20,14 @@ using model::Kind;
 
 constexpr std::size_t kMostStoryLines = 20'000;
 
-/// Gathers the data of the page. Times in ms from the first event.
+/// Gathers the data of the page. Its times are those of the transcript.
 class Gatherer {
  public:
   Gatherer(const model::History& history, const std::optional<model::Promises>& promises)
       : history_(history),
         promises_(promises),
         digest_(model::digest(history)),
-        began_ns_(history.empty() ? 0 : history.front().at_ns) {}
+        began_ns_(properties::began_ns(history)) {}
 
   Json gather(const std::string& advice) {
     Json page{{"run", history_.empty() ? ""
@@ -55,7 +57,6 @@ class Gatherer {
       if (e.kind != Kind::start) continue;
       order.push_back(e.process);
       lanes[e.process] = {{"name", properties::short_name(e.process)},
-                          {"start", ms(e.at_ns)},
                           {"bars", Json::array()},
                           {"marks", Json::array()}};
     }
@@ -81,7 +82,9 @@ class Gatherer {
                                            {"token", std::to_string(e.token)},
                                            {"outcome", e.outcome}});
     }
-    std::sort(order.begin(), order.end());
+    std::ranges::sort(order, [](const std::string& a, const std::string& b) {
+      return strverscmp(a.c_str(), b.c_str()) < 0;  // p2 before p10
+    });
     Json list = Json::array();
     for (const auto& name : order) list.push_back(lanes[name]);
     return list;
@@ -99,10 +102,21 @@ class Gatherer {
     const Event& granted = history_[s.granted];
     Json bar{{"kind", "held"},
              {"from", ms(granted.at_ns)},
-             {"to", ms(std::min(s.over_ns, history_.back().at_ns))},
+             {"to", ms(held_until(s, digest_.processes.at(process)))},
              {"lock", ask.name},
              {"token", std::to_string(granted.token)}};
     lane["bars"].push_back(bar);
+  }
+
+  /// A worker's grant has no deadline: it is held until the worker says otherwise, or is killed.
+  std::int64_t held_until(const model::SessionDigest& s, const model::ProcessDigest& p) const {
+    const auto end_ns = history_.back().at_ns;
+    if (history_[s.granted].deadline_ns != 0) return std::min(s.over_ns, end_ns);
+    auto until = std::min(s.answers.first_no_ns, end_ns);
+    for (const Index end : {s.lost, s.notified, s.release, s.released, p.crash}) {
+      if (end != model::kNone) until = std::min(until, history_[end].at_ns);
+    }
+    return until;
   }
 
   /// A fault that lasts ends at its "ends", any other is a moment.

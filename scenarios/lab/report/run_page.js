@@ -172,12 +172,9 @@ function mark(from, to) {
   if (first) story.scrollTop = first.offsetTop - story.offsetTop - 60;
 }
 const story = document.getElementById("story");
-// The story counts from the first process's start, the picture from the first event.
-const offset = run.story.length && run.lanes.length ? firstStart() : 0;
-function firstStart() { return Math.min(...run.lanes.map(l => l.start)); }
 for (const text of run.story) {
   const line = document.createElement("div");
-  line.textContent = text; line.dataset.at = parseFloat(text) + offset;
+  line.textContent = text; line.dataset.at = parseFloat(text);
   story.append(line);
 }
 for (const v of run.verdicts) {

@@ -1,13 +1,11 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "properties/campaigns/simulate.hpp"
 #include "properties/stories/scenario.hpp"
 #include "scenarios/lab/report/report.hpp"
-#include "scenarios/lab/run_program.hpp"
+#include "scenarios/lab/ran_fixture.hpp"
 
 /// The page in a real browser: it jumps to the violation and says what it shows.
 namespace leasehold::lab {
@@ -50,7 +48,7 @@ TEST(RunPage, JumpsToTheViolationWithItsOverlapTokensAndFault) {
                                                "/time-and-the-holder/successor-clock-ahead.scn");
   const auto one = properties::simulate(story.plan);
   const auto page = browse(folder.path, one.run.history);
-  EXPECT_NE(page.find("G1 violated: lock 'lock-0' was given to another"), std::string::npos);
+  EXPECT_TRUE(has(page, "G1 violated: lock 'lock-0' was given to another"));
   EXPECT_EQ(attribute(page, "data-overlaps"), "1");
   EXPECT_NE(attribute(page, "data-faults").find("step-up"), std::string::npos);
   EXPECT_EQ(attribute(page, "data-tokens"), "1 2");
@@ -76,7 +74,7 @@ TEST(RunPage, OfALargeRunIsDrawnWhole) {
       properties::simulate(properties::draw_plan(3, {.processes = {2, 8}, .faulty_ms = 60'000}));
   ASSERT_GE(one.run.history.size(), 10'000u);
   const auto page = browse(folder.path, one.run.history);
-  EXPECT_NE(page.find("no violation"), std::string::npos);
+  EXPECT_TRUE(has(page, "no violation"));
   std::printf("%zu events, drawn in %s ms\n", one.run.history.size(),
               attribute(page, "data-draw-ms").c_str());
   EXPECT_FALSE(attribute(page, "data-draw-ms").empty());

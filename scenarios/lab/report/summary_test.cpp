@@ -1,21 +1,14 @@
 #include "scenarios/lab/report/report.hpp"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
+
+#include "scenarios/lab/ran_fixture.hpp"
 
 namespace leasehold::lab {
 namespace {
 
 model::Finding finding(model::Check check, model::Verdict verdict, std::string why = {}) {
-  model::Finding f;
-  f.check = check;
-  f.verdict = verdict;
-  f.checked = 12;
-  f.why = std::move(why);
-  return f;
+  return {.check = check, .verdict = verdict, .checked = 12, .why = std::move(why)};
 }
 
 TEST(Summary, HasTheVerdictARowForEachFindingAndHowToRepeatIt) {
@@ -27,12 +20,10 @@ TEST(Summary, HasTheVerdictARowForEachFindingAndHowToRepeatIt) {
        .repeat = "leasehold-lab verify --seed 1",
        .run = "my lock: 3 cases in 60 s"});
   EXPECT_TRUE(text.starts_with("### leasehold-lab verify: violated\n\nmy lock: 3 cases")) << text;
-  EXPECT_NE(text.find("\n| G2 | **violated** | 12 | 0.0 % | held() is never true in two "
-                      "processes at once for one lock: held in A and B at once |\n"),
-            std::string::npos)
-      << text;
-  EXPECT_NE(text.find("\n| G7 | holds | 12 | 0.0 % | "), std::string::npos) << text;
-  EXPECT_NE(text.find("\n\n    leasehold-lab verify --seed 1\n"), std::string::npos) << text;
+  EXPECT_TRUE(has(text,
+                  "\n| G2 | **violated** | 12 | 0.0 % | held() is never true in two processes at "
+                  "once for one lock: held in A and B at once |\n",
+                  "\n| G7 | holds | 12 | 0.0 % | ", "\n\n    leasehold-lab verify --seed 1\n"));
 }
 
 TEST(Summary, AnUnknownSaysWhatToDoAndEachRowWhatWasExcused) {
@@ -44,7 +35,7 @@ TEST(Summary, AnUnknownSaysWhatToDoAndEachRowWhatWasExcused) {
                                  .verdict = model::Verdict::unknown,
                                  .advice = "seen too seldom: G1 3 of 5"});
   EXPECT_LT(text.find("seen too seldom: G1 3 of 5"), text.find("| verdict |")) << text;
-  EXPECT_NE(text.find("| G7 | holds | 12054 | 13.8 % | "), std::string::npos) << text;
+  EXPECT_TRUE(has(text, "| G7 | holds | 12054 | 13.8 % | "));
 }
 
 TEST(Reports, EachCaseOfJunitHasItsChecksAndAnUnknownWhatToDo) {
@@ -59,9 +50,8 @@ TEST(Reports, EachCaseOfJunitHasItsChecksAndAnUnknownWhatToDo) {
       {.command = "verify",
        .findings = {excused, finding(model::Check::G1, model::Verdict::unknown, "too few")},
        .advice = "run it again"});
-  EXPECT_NE(text.find("<system-out>123 checks, 0.0 % excused</system-out>"), std::string::npos)
-      << text;
-  EXPECT_NE(text.find("message=\"unknown: too few&#10;run it again\""), std::string::npos) << text;
+  EXPECT_TRUE(has(text, "<system-out>123 checks, 0.0 % excused</system-out>"));
+  EXPECT_TRUE(has(text, "message=\"unknown: too few&#10;run it again\""));
 }
 
 TEST(Summary, AHarnessFailureStandsAboveTheTable) {
@@ -75,10 +65,8 @@ TEST(Summary, NoTextOfARunEndsItsCellOrIsMarkup) {
                                                       "x | y\n| z | <b> & `c` *d* [e](f)")},
                                  .verdict = model::Verdict::violated,
                                  .run = "a | <script>"});
-  EXPECT_NE(text.find("a \\| &lt;script>"), std::string::npos) << text;
-  EXPECT_NE(text.find("x \\| y<br>\\| z \\| &lt;b> &amp; \\`c\\` \\*d\\* \\[e\\](f) |\n"),
-            std::string::npos)
-      << text;
+  EXPECT_TRUE(has(text, "a \\| &lt;script>"));
+  EXPECT_TRUE(has(text, "x \\| y<br>\\| z \\| &lt;b> &amp; \\`c\\` \\*d\\* \\[e\\](f) |\n"));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 8) << text;
 }
 
@@ -89,10 +77,7 @@ TEST(Summary, IsAppendedForAJobMayWriteSeveral) {
   write(one, outputs);
   write(two, outputs);
   write_file("", "three\n");
-  std::ifstream in(file);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}),
-            to_markdown(one) + to_markdown(two));
-  in.close();
+  EXPECT_EQ(content_of(file), to_markdown(one) + to_markdown(two));
   unlink(file.c_str());
   EXPECT_THROW(write_file("/nowhere/file", "text"), std::runtime_error);
 }

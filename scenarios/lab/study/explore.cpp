@@ -107,9 +107,7 @@ void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) 
 
 /// Liveness once faults have stopped, after any faults but failovers.
 void add_promises(Jobs& jobs, const model::Rules& rules) {
-  model::Scope scope;
-  scope.failovers = false;
-  scope.rules = rules;
+  model::Scope scope{.failovers = false, .rules = rules};
   using enum model::Promise;
   add(jobs, "G7 eventually: a waiter gets a dead holder's lock", scope).promise = passes_on;
   add(jobs, "G8 eventually: a dead holder's document disappears", scope).promise = cleans_up;
@@ -165,14 +163,12 @@ nlohmann::ordered_json to_json(const Job& job) {
 void list_variants() {
   fmt::print("locks:\n");
   for (const auto lock : model::all_locks()) fmt::print("  {}\n", model::name_of(lock));
-  fmt::print("scopes:\n");
-  for (const auto& s : model::standard_scopes()) {
-    fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
-  }
-  fmt::print("scopes too large to be explored completely:\n");
-  for (const auto& s : model::partial_scopes()) {
-    fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
-  }
+  const auto list = [](const char* what, const auto& scopes) {
+    fmt::print("{}:\n", what);
+    for (const auto& s : scopes) fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
+  };
+  list("scopes", model::standard_scopes());
+  list("scopes too large to be explored completely", model::partial_scopes());
   fmt::print("variants, and the guarantees of which one must break:\n");
   for (const auto& v : model::variants()) fmt::print("  {:<46} {}\n", v.name, to_string(v.breaks));
   fmt::print("changes that look as wrong and break nothing:\n");

@@ -1,6 +1,6 @@
 #include <fstream>
 
-#include "scenarios/lab/run_program.hpp"
+#include "scenarios/lab/ran_fixture.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/system/mongo_client.hpp"
 
@@ -56,7 +56,7 @@ TEST_F(Import, OfHoldingsOneAfterTheOtherNothingIsViolated) {
     std::this_thread::sleep_for(milliseconds(100));
   }
   const auto ran = imported();
-  EXPECT_EQ(ran.out.find("violated"), std::string::npos) << ran.out;
+  EXPECT_FALSE(has(ran, "violated"));
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
 }
 
@@ -72,9 +72,7 @@ TEST_F(Import, TwoHoldersAfterADocumentWasDeletedAreFound) {
   log("p1", first.held() ? "held" : "not_held");
   release("p2", second);
   release("p1", first);
-  const auto ran = imported();
-  EXPECT_EQ(ran.exit_code, 1) << ran.out;
-  EXPECT_NE(ran.out.find("G2 violated"), std::string::npos) << ran.out;
+  EXPECT_TRUE(ended(imported(), 1, "G2 violated"));
 }
 
 }  // namespace

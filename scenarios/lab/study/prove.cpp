@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "model/proof/solver.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
@@ -54,14 +52,12 @@ const model::proof::Ablation* change_named(const std::string& name) {
 void list_designs() {
   fmt::print("steps:\n");
   for (const auto& step : model::proof::steps()) fmt::print("  {}\n", step.name);
-  fmt::print("invariants, which every step keeps:\n");
-  for (const auto& claim : model::proof::invariants()) {
-    fmt::print("  {:<10} {}\n", claim.name, claim.words);
-  }
-  fmt::print("guarantees, which follow:\n");
-  for (const auto& claim : model::proof::guarantees()) {
-    fmt::print("  {:<10} {}\n", claim.name, claim.words);
-  }
+  const auto list = [](const char* what, const auto& claims) {
+    fmt::print("{}:\n", what);
+    for (const auto& claim : claims) fmt::print("  {:<10} {}\n", claim.name, claim.words);
+  };
+  list("invariants, which every step keeps", model::proof::invariants());
+  list("guarantees, which follow", model::proof::guarantees());
   fmt::print("weaker designs, and the obligation that refutes each:\n");
   for (const auto& a : model::proof::ablations()) {
     fmt::print("  {:<46} {}\n", a.name, a.refuted_by);

@@ -154,9 +154,15 @@ std::string report_file_of(const Options& options, const Scenario& s, const std:
 void show_run(const Options& options, const properties::Judgement& judgement,
               const model::History& history) {
   if (options.all || options.names.size() != 1) return;
-  for (const auto& line : properties::transcript(history)) fmt::print("{}\n", line);
-  fmt::print("{}\n", properties::with_short_names(
-                         story(judgement.findings, history, options.foreign.has_value())));
+  std::vector<model::Index> decided;
+  std::string why;
+  for (const auto& f : judgement.findings) {
+    if (f.verdict != model::Verdict::violated) continue;
+    decided.insert(decided.end(), f.events.begin(), f.events.end());
+    why += fmt::format("{} violated: {}\n", to_string(f.check), f.why);
+  }
+  for (const auto& line : properties::transcript(history, decided)) fmt::print("{}\n", line);
+  fmt::print("{}\n", properties::with_short_names(why));
 }
 
 /// Repeats until the expected result; the last try is shown.
