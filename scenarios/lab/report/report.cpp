@@ -362,8 +362,9 @@ void write_json(const std::string& file, const nlohmann::ordered_json& json) {
 }
 
 int write(const Conclusion& c, const Outputs& outputs, const model::History& shown) {
-  write_file(outputs.page,
-             [&](std::ostream& out) { out << run_page(shown, c.promises, c.advice); });
+  write_file(outputs.page, [&](std::ostream& out) {
+    out << run_page(shown, {c.promises, c.run, c.advice, c.repeat});
+  });
   write_file(outputs.summary, to_markdown(c), std::ios::app);  // a job may write several
   write_json(outputs.json, to_json(c));
   write_file(outputs.junit, to_junit(c));

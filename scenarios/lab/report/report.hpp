@@ -66,13 +66,18 @@ struct Conclusion {
 /// As JUnit XML. A harness failure is a case of its own, and an error.
 [[nodiscard]] std::string to_junit(const Conclusion& conclusion);
 
+/// What a page says besides its run.
+struct PageHead {
+  std::optional<model::Promises> promises = {};  ///< those of a worker's lock
+  std::string title = {};                        ///< what was run; empty: its lock and its world
+  std::string advice = {};                       ///< what to do about a verdict that is unknown
+  std::string repeat = {};                       ///< the command that repeats it
+};
 /// A run as one self-contained page: a lane for each process with what it waited for and held,
 /// tokens, faults as bands, the members' clocks, the documents' changes, the verdict and the story.
-/// With promises it is a run of a worker. `advice` says what to do about a verdict that is unknown.
-/// It zooms and pans; `#violation` shows the first violation. Tokens are text, so none is rounded.
-[[nodiscard]] std::string run_page(const model::History& history,
-                                   const std::optional<model::Promises>& promises = {},
-                                   const std::string& advice = "");
+/// It opens at the first violation, or with `#all` at the whole run; it zooms and pans. Tokens are
+/// text, so none is rounded.
+[[nodiscard]] std::string run_page(const model::History& history, const PageHead& head = {});
 
 /// Files that the build embeds (scenarios/embed.cmake): for that page, and for a new story.
 namespace pages {

@@ -23,18 +23,17 @@ constexpr std::size_t kMostStoryLines = 20'000;
 /// Gathers the data of the page. Its times are those of the transcript.
 class Gatherer {
  public:
-  Gatherer(const model::History& history, const std::optional<model::Promises>& promises)
+  Gatherer(const model::History& history, const PageHead& head)
       : history_(history),
-        promises_(promises),
+        head_(head),
         digest_(model::digest(history)),
         began_ns_(properties::began_ns(history)) {}
 
-  Json gather(const std::string& advice) {
-    Json page{{"run", history_.empty() ? ""
-                                       : history_.front().lock +
-                                             (history_.front().live ? " live" : " virtual")},
-              {"end", history_.empty() ? 0.0 : ms(history_.back().at_ns)}};
-    page["advice"] = advice;
+  Json gather() {
+    Json page{{"run", head_.title.empty() ? lock_and_world() : head_.title},
+              {"end", history_.empty() ? 0.0 : ms(history_.back().at_ns)},
+              {"advice", head_.advice},
+              {"repeat", head_.repeat}};
     page["lanes"] = lanes();
     page["faults"] = faults();
     page["clocks"] = clocks();
@@ -47,6 +46,10 @@ class Gatherer {
   }
 
  private:
+  std::string lock_and_world() const {
+    if (history_.empty()) return "";
+    return history_.front().lock + (history_.front().live ? " live" : " virtual");
+  }
   double ms(std::int64_t ns) const { return static_cast<double>(ns - began_ns_) / 1e6; }
   double ms_of(Index i) const { return ms(history_[i].at_ns); }
 
@@ -177,7 +180,7 @@ class Gatherer {
 
   Json verdicts() const {
     Json list = Json::array();
-    for (const auto& f : properties::judge(history_, promises_).findings) {
+    for (const auto& f : properties::judge(history_, head_.promises).findings) {
       Json one{
           {"guarantee", to_string(f.check)},        {"statement", about(f.check).statement},
           {"verdict", model::to_string(f.verdict)},     {"checked", checks_of(f)},
@@ -195,7 +198,7 @@ class Gatherer {
   }
 
   const model::History& history_;
-  const std::optional<model::Promises>& promises_;
+  const PageHead& head_;
   const model::Digest digest_;
   const std::int64_t began_ns_;
 };
@@ -215,11 +218,9 @@ std::string filled(std::string_view page,
 
 }  // namespace
 
-std::string run_page(const model::History& history,
-                     const std::optional<model::Promises>& promises, const std::string& advice) {
-  std::string data = Gatherer(history, promises)
-                         .gather(advice)
-                         .dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string run_page(const model::History& history, const PageHead& head) {
+  std::string data = Gatherer(history, head).gather().dump(-1, ' ', false,
+                                                           Json::error_handler_t::replace);
   // In JSON each "<" is in a string. Escaped, none ends the script or opens a comment in it.
   boost::replace_all(data, "<", "\\u003c");
   return filled(pages::run_page_html, {{"style", pages::run_page_css},

@@ -177,19 +177,23 @@ for (const text of run.story) {
   line.textContent = text; line.dataset.at = parseFloat(text);
   story.append(line);
 }
-for (const v of run.verdicts) {
+// What decides stands first, what was never put to the test last.
+const rank = v => v.verdict === "violated" ? 0 : v.verdict === "holds" ? 2
+  : v.checked.startsWith("0 ") ? 3 : 1;
+for (const v of [...run.verdicts].sort((a, b) => rank(a) - rank(b))) {
   const row = document.getElementById("verdicts").insertRow();
   row.className = v.verdict;
   for (const cell of [v.guarantee, v.verdict, v.checked, v.why || v.statement]) {
     row.insertCell().textContent = cell;
   }
 }
-document.getElementById("title").textContent = run.run;
+document.title = document.getElementById("title").textContent = run.run;
+document.getElementById("repeat").textContent = run.repeat;
 document.getElementById("advice").textContent = run.advice;
 document.getElementById("jump").hidden = !firstBad;
-document.getElementById("jump").onclick = () => { location.hash = "violation"; jump(); };
+document.getElementById("jump").onclick = () => { location.hash = ""; jump(); };
 document.getElementById("all").onclick = () => {
-  view = {from: 0, to: Math.max(run.end, 1)}; location.hash = ""; redraw(); };
+  view = {from: 0, to: Math.max(run.end, 1)}; location.hash = "all"; redraw(); };
 canvas.onwheel = e => {
   e.preventDefault();
   const share = (e.offsetX - left) / (canvas.clientWidth - left);
@@ -208,4 +212,4 @@ canvas.onpointermove = e => {
 };
 addEventListener("resize", redraw);
 draw();
-if (location.hash === "#violation") jump();
+if (location.hash !== "#all") jump();

@@ -30,7 +30,7 @@ std::string browse(const fs::path& folder, const model::History& history) {
        "--no-first-run", "--disable-background-networking", "--disable-component-update",
        "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND",
        "--user-data-dir=" + (folder / "browser").string(), "--window-size=1400,1000", "--dump-dom",
-       "file://" + file.string() + "#violation"});
+       "file://" + file.string()});
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
   return ran.out;
 }

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 /// The data of the page of a run of workers.
 json data_of(const model::History& history) {
-  const auto page = run_page(history, model::Promises{.name = "x"});
+  const auto page = run_page(history, {model::Promises{.name = "x"}});
   const std::string mark = "<script>const run = ";
   const auto from = page.find(mark) + mark.size();
   return json::parse(page.substr(from, page.find(";\n", from) - from));

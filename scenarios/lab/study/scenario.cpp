@@ -133,6 +133,18 @@ std::string idle_faults(const sim::Plan& plan, const Options& options,
   return idle.empty() ? "" : fmt::format("{} took no effect", fmt::join(idle, ", "));
 }
 
+std::string sentence_of(const Scenario& s) { return s.about.substr(0, s.about.find('\n')); }
+
+/// The command that repeats it; empty for a worker's lock, which has options of its own.
+std::string repeat_command(const Options& options, const Scenario& s, const std::string& lock) {
+  if (options.foreign) return "";
+  const bool listed = s.file.string().starts_with(scenario_folder());
+  return fmt::format("leasehold-lab scenario run {} --lock {}{}{}",
+                     listed ? s.name : s.file.string(), lock,
+                     options.world == "live" ? " --world live" : "",
+                     options.without_fault ? " --without-fault" : "");
+}
+
 /// One story with one lock, run as often as was needed.
 struct StoryRun {
   std::string story, lock, verdict, reproduction;
@@ -200,7 +212,8 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
   show_run(options, judgement, history);
   const auto page = report_file_of(options, s, lock, only);
   if (!page.empty()) {
-    write_file(page, run_page(history, promises));
+    write_file(page, run_page(history, {promises, fmt::format("{} ({})", sentence_of(s), lock), "",
+                                        repeat_command(options, s, lock)}));
     fmt::print("page: {}\n", page);
   }
   return one;
@@ -224,7 +237,7 @@ int list(const Options& options) {
   std::string group;
   for (const auto& s : stories_in(options.folder)) {
     if (s.group != group) fmt::print("{}{}\n", group.empty() ? "" : "\n", group = s.group);
-    fmt::print("  {:<44} {}\n", s.name, s.about.substr(0, s.about.find('\n')));
+    fmt::print("  {:<44} {}\n", s.name, sentence_of(s));
   }
   return kHolds;
 }
