@@ -4,91 +4,58 @@
 ///
 ///     bench_contention --benchmark_filter=virtual/.*/clients:16 --benchmark_out=now.json
 ///
-/// A repetition takes the next seed, and the same seed for each strategy. Open loops, skewed locks,
-/// processes and raw samples are `leasehold-bench contend`'s, which runs the same code.
+/// A repetition takes the next seed, and the same seed for each strategy. It is `leasehold-bench
+/// contend` that runs, and bench/stats.py that has the figures.
 #include <benchmark/benchmark.h>
 
-#include <cstring>
+#include <cstdlib>
 #include <exception>
-#include <iostream>
+#include <fstream>
 #include <map>
-#include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
-#include "bench/boot_clock.hpp"
-#include "bench/contend/figures.hpp"
-#include "bench/contend/live/live_run.hpp"
-#include "bench/contend/live/worker.hpp"
-#include "bench/contend/virtual_run.hpp"
-#include "sim/live/servers/replica_set.hpp"
+#include "sim/live/system/child_process.hpp"
 
 namespace leasehold::bench {
 namespace {
 
-struct Situation {
-  std::string strategy;
-  int clients = 0, hold_ms = 0;
-};
-
-Load load_of(const Situation& s, std::uint64_t seed) {
-  Load load;
-  load.strategy = s.strategy;
-  load.clients = s.clients;
-  load.hold = "constant:" + std::to_string(s.hold_ms) + "ms";
-  load.seed = seed;
-  load.measured_ms = 5'000;
-  return load;
+/// What one run's figures are.
+nlohmann::json figures_of(const std::string& strategy, const std::string& options) {
+  const sim::live::Janitor temporary;
+  const auto& folder = temporary.folder();
+  const auto command = sim::live::beside_this_program("leasehold-bench") + " contend --strategy " +
+                       strategy + options + " --repetitions 1 --seconds 5 --out " + folder +
+                       " >" + folder + "/said 2>&1 && " LEASEHOLD_BENCH_STATS " " + folder +
+                       " --json " + folder + "/figures >>" + folder + "/said 2>&1";
+  if (std::system(command.c_str()) != 0) {
+    std::ifstream said(folder + "/said");
+    throw std::runtime_error(std::string(std::istreambuf_iterator<char>(said), {}));
+  }
+  std::ifstream figures(folder + "/figures");
+  return nlohmann::json::parse(figures)["figures"][strategy]["1"];
 }
 
-/// The servers of all live benchmarks, started with the first.
-Servers& servers() {
-  static Servers started("", {});
-  return started;
-}
-
-void run_one(benchmark::State& state, const Situation& situation, bool live,
-             std::uint64_t& repetition) {
+/// Each repetition has a seed of its own.
+void run_one(benchmark::State& state, const std::string& world, const std::string& strategy) {
+  static std::map<std::string, int> repetitions;
+  const auto options = " --world " + world + " --clients " + std::to_string(state.range(0)) +
+                       " --hold constant:" + std::to_string(state.range(1)) + "ms";
   for (auto _ : state) {
-    const Load load = load_of(situation, ++repetition);
     try {
-      auto result =
-          live ? run_live(load, false, servers(), "leasehold_bench_" + std::to_string(boot_ns()))
-               : run_virtual(load);
-      const auto f = figures_of(result, load);
-      state.SetIterationTime(f.seconds_per_acquisition);
-      state.counters["share_of_ideal"] = f.share_of_ideal;
-      state.counters["commands"] = f.commands;
-      state.counters["wait_p50_ms"] = f.wait_p50_ms;
-      state.counters["wait_p99_ms"] = f.wait_p99_ms;
-      state.counters["jain"] = f.jain;
-      if (f.server_cpu_ms >= 0) state.counters["server_cpu_ms"] = f.server_cpu_ms;
+      const auto seed = std::to_string(++repetitions[strategy + options]);
+      const auto f = figures_of(strategy, options + " --seed " + seed);
+      state.SetIterationTime(1 / f["acq_per_s"].get<double>());
+      for (const auto& [counter, figure] : {std::pair("share_of_ideal", "share_of_ideal"),
+                                            {"commands", "commands_per_acq"},
+                                            {"wait_p50_ms", "wait_p50_ms"},
+                                            {"wait_p99_ms", "wait_p99_ms"},
+                                            {"jain", "jain"},
+                                            {"server_cpu_ms", "server_cpu_ms_per_acq"}}) {
+        if (f.contains(figure)) state.counters[counter] = f[figure].get<double>();
+      }
     } catch (const std::exception& error) {
       state.SkipWithError(error.what());
-    }
-  }
-}
-
-void add(const Situation& s, bool live) {
-  const std::string name = std::string(live ? "live/" : "virtual/") + s.strategy +
-                           "/clients:" + std::to_string(s.clients) +
-                           "/hold_ms:" + std::to_string(s.hold_ms);
-  const auto repetition = std::make_shared<std::uint64_t>(0);
-  benchmark::RegisterBenchmark(
-      name.c_str(),
-      [s, live, repetition](benchmark::State& state) { run_one(state, s, live, *repetition); })
-      ->Iterations(1)
-      ->UseManualTime()
-      ->Unit(benchmark::kMillisecond);
-}
-
-void add_all() {
-  for (const bool live : {false, true}) {
-    for (const int hold_ms : {5, 100}) {
-      for (const int clients : {2, 16, 64}) {
-        for (const char* strategy : {"uniform", "adaptive", "queue"}) {
-          add({strategy, clients, hold_ms}, live);
-        }
-      }
     }
   }
 }
@@ -97,13 +64,18 @@ void add_all() {
 }  // namespace leasehold::bench
 
 int main(int argc, char** argv) {
-  using namespace leasehold;
-  sim::live::init_driver();
-  if (argc == 3 && std::strcmp(argv[1], "client") == 0) {  // the clients of a live run
-    return bench::run_worker(argv[2], std::cin, std::cout);
-  }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 64;
-  bench::add_all();
+  for (const std::string world : {"virtual", "live"}) {
+    for (const std::string strategy : {"uniform", "adaptive", "queue"}) {
+      const auto run = [=](auto& state) { leasehold::bench::run_one(state, world, strategy); };
+      benchmark::RegisterBenchmark((world + "/" + strategy).c_str(), run)
+          ->ArgNames({"clients", "hold_ms"})
+          ->ArgsProduct({{2, 16, 64}, {5, 100}})
+          ->Iterations(1)
+          ->UseManualTime()
+          ->Unit(benchmark::kMillisecond);
+    }
+  }
   return benchmark::RunSpecifiedBenchmarks() == 0 ? 69 : 0;
 }

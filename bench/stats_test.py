@@ -72,17 +72,12 @@ class Made(unittest.TestCase):
 
 class Figures(Made):
     def test_two_in_turns(self):
-        f = self.figures(turns())
-        self.assertEqual(f["acq_per_s"], 200)
-        self.assertAlmostEqual(f["share_of_ideal"], 1.0)  # a turn is 4 ms held and 1 ms written
-        self.assertEqual((f["writes_per_acq"], f["reads_per_acq"], f["commands_per_acq"]), (2, 1, 3))
-        self.assertAlmostEqual(f["wait_p50_ms"], 6)
-        self.assertAlmostEqual(f["wait_p99_ms"], 6)
-        self.assertAlmostEqual(f["wait_spread_ms"], 0)
-        self.assertAlmostEqual(f["hand_over_p50_ms"], 1)
-        self.assertEqual(f["jain"], 1)
-        self.assertEqual(f["server_cpu_ms_per_acq"], 5)
-        self.assertEqual((f["censored"], f["unserved"], f["overlaps"]), (0, 0, 0))
+        f = self.figures(turns())  # a turn is 4 ms held and 1 ms written
+        for key, value in {"acq_per_s": 200, "share_of_ideal": 1, "writes_per_acq": 2, "reads_per_acq": 1,
+                           "commands_per_acq": 3, "wait_p50_ms": 6, "wait_p99_ms": 6, "wait_spread_ms": 0,
+                           "hand_over_p50_ms": 1, "jain": 1, "server_cpu_ms_per_acq": 5, "censored": 0, "unserved": 0,
+                           "overlaps": 0}.items():
+            self.assertAlmostEqual(f[key], value, msg=key)
 
     def test_who_waits_at_the_end_counts_and_is_no_grant_in_time(self):
         rows = turns() + [(1, 1, 0, 1_900 * MS, 2_500 * MS, 2_504 * MS), (1, 0, 0, 1_950 * MS, "", "")]
@@ -131,15 +126,10 @@ class Figures(Made):
 
 
 class Jain(unittest.TestCase):
-    def test_is_one_for_equal_and_a_share_for_a_single_winner(self):
-        self.assertEqual(stats.jain([10, 10, 10]), 1)
-        self.assertEqual(stats.jain([30, 0, 0]), 1 / 3)
-        self.assertEqual(stats.jain([0, 0]), 0)
-
-    def test_counts_what_whole_numbers_permit(self):
-        self.assertEqual(stats.jain([1, 1, 1, 0]), 1)  # three acquisitions, four clients: nothing is more even
-        self.assertAlmostEqual(stats.jain([3, 0, 0, 0]), 3 / 9)
-        self.assertAlmostEqual(stats.jain([4, 2]), (36 / (2 * 20)) / 1)
+    def test_is_one_for_equal_and_a_share_for_a_single_winner_as_whole_numbers_permit(self):
+        for counts, index in (([10, 10, 10], 1), ([30, 0, 0], 1 / 3), ([0, 0], 0), ([1, 1, 1, 0], 1),
+                              ([3, 0, 0, 0], 3 / 9), ([4, 2], 36 / 40)):
+            self.assertAlmostEqual(stats.jain(counts), index, msg=counts)
 
 
 class Estimate(unittest.TestCase):
@@ -155,11 +145,6 @@ class Estimate(unittest.TestCase):
         # The third is seen from age 3 on, so that it says nothing of ages 1 and 2.
         waits = stats.Waits(numpy.array([-1.0, -1, 3]), numpy.array([1.0, 4, 5]), numpy.array([True] * 3))
         numpy.testing.assert_allclose(waits.longer, [1 / 2, 1 / 4, 0])
-
-    def test_without_censoring_it_is_the_share_of_longer_ones(self):
-        ages = scipy_stats.expon.rvs(size=500, random_state=1)
-        waits = stats.Waits(numpy.full(500, -1.0), ages, numpy.full(500, True))
-        numpy.testing.assert_allclose(waits.longer, 1 - numpy.arange(1, 501) / 500, atol=1e-12)
 
     def test_of_a_cut_run_it_finds_the_quantile_that_cutting_hides(self):
         ages = scipy_stats.expon.rvs(scale=100, size=200_000, random_state=2)
@@ -183,13 +168,11 @@ class Differences(Made):
         self.assertFalse(results.beats("other", "quick", "wait_p99_ms", True))
         self.assertIn("differ", [line for line in results.differences() if line.startswith("wait p99")][0])
 
-    def test_are_none_when_it_goes_either_way(self):
-        results = self.campaign([5, -5, 4, -4, 1])
-        self.assertFalse(results.beats("quick", "other", "wait_p99_ms", True))
-        self.assertFalse(results.beats("other", "quick", "wait_p99_ms", True))
-
-    def test_are_none_of_fewer_than_five_repetitions(self):
-        self.assertFalse(self.campaign([5, 6, 7, 5]).beats("quick", "other", "wait_p99_ms", True))
+    def test_are_none_when_it_goes_either_way_or_of_fewer_than_five_repetitions(self):
+        for extra in ([5, -5, 4, -4, 1], [5, 6, 7, 5]):
+            results = self.campaign(extra)
+            self.assertFalse(results.beats("quick", "other", "wait_p99_ms", True))
+            self.assertFalse(results.beats("other", "quick", "wait_p99_ms", True))
 
     def test_the_table_has_every_strategy_with_its_interval(self):
         table = "\n".join(self.campaign([5, 6, 7, 5, 6]).table())
@@ -249,16 +232,14 @@ class Command(Made):
         self.assertIn("| made-up | 1.00 |", ran.stdout)
         self.assertIn("Kaplan", ran.stdout)
 
-    def test_a_plot_without_its_package_is_one_clear_error(self):
+    def test_what_is_missing_is_one_clear_error(self):
+        ran = self.run_it(self.folder.name)
+        self.assertEqual(ran.returncode, 64)
+        self.assertRegex(ran.stderr, r"^stats: the folder is '.*': it must have .*\n$")
         write(self.folder.name, [RUN], turns())
         ran = self.run_it(self.folder.name, "--plot", f"{self.folder.name}/plot.png")
         self.assertEqual(ran.returncode, 64)
         self.assertRegex(ran.stderr, r"^stats: --plot: matplotlib is not installed: .*\n$")
-
-    def test_a_folder_without_results_is_one_clear_error(self):
-        ran = self.run_it(self.folder.name)
-        self.assertEqual(ran.returncode, 64)
-        self.assertRegex(ran.stderr, r"^stats: the folder is '.*': it must have .*\n$")
 
 
 if __name__ == "__main__":

@@ -1,64 +1,123 @@
 #include <benchmark/benchmark.h>
 
-#include <memory>
-#include <vector>
+#include <algorithm>
+#include <map>
 
-#include "bench/busy_plan.hpp"
+#include "model/refinement/refinement.hpp"
 #include "model/verdict/checkers.hpp"
+#include "sim/conformance/conformance.hpp"
 #include "sim/virtual/world.hpp"
 
+/// The virtual world, and the checkers of its histories.
 namespace leasehold::bench {
 namespace {
 
-using sim::simulated::EventQueue;
+using benchmark::Counter;
 
-/// The event loop alone: processes that do nothing but wait again.
-void idle_processes(benchmark::State& run) {
-  constexpr int kEvents = 1'000'000;
-  for (auto _ : run) {
-    EventQueue queue;
-    struct Idle {
-      EventQueue& queue;
-      std::int64_t pause;
-      void wake() {
-        queue.after(pause, [this] { wake(); });
-      }
-    };
-    std::vector<std::unique_ptr<Idle>> idle;
-    for (std::int64_t i = 0; i < run.range(0); ++i) {
-      idle.push_back(std::make_unique<Idle>(Idle{queue, 1'000 + 7 * i}));
-      idle.back()->wake();
-    }
-    for (int i = 0; i < kEvents; ++i) queue.step();
-  }
-  run.counters["events_per_cpu_second"] =
-      benchmark::Counter(kEvents, benchmark::Counter::kIsIterationInvariantRate);
+/// Eight processes on two locks, with a little of everything, for `faulty_ms`.
+sim::Plan busy_plan(std::uint64_t seed, std::int64_t faulty_ms) {
+  using Kind = sim::FaultPlan::Kind;
+  sim::Plan plan;
+  plan.seed = seed;
+  plan.faulty_ms = faulty_ms;
+  plan.processes.resize(8);
+  for (auto& process : plan.processes) process.wait_max_ms = 100;
+  const auto pick = static_cast<std::int64_t>(seed % 7);
+  plan.faults = {{Kind::crash, faulty_ms / 8, 0, pick, 0},
+                 {Kind::step_up, faulty_ms / 4, 0, pick, 0},
+                 {Kind::pause, faulty_ms / 3, faulty_ms / 6, pick, 0},
+                 {Kind::lost_replies, faulty_ms / 2, faulty_ms / 8, pick, 0},
+                 {Kind::kill_member, faulty_ms * 2 / 3, faulty_ms / 6, pick, 0}};
+  return plan;
 }
-BENCHMARK(idle_processes)->Arg(8)->Arg(1'000)->Unit(benchmark::kMillisecond);
 
-/// The whole world: busy plans with faults, run, and checked or not.
-void busy_plans(benchmark::State& run, bool checked) {
+/// The whole world: busy plans with faults, run and not checked.
+void busy_plans(benchmark::State& run) {
   std::uint64_t seed = 0, events = 0;
   std::int64_t acquisitions = 0;
   double virtual_s = 0;
   for (auto _ : run) {
-    const auto plan = busy_plan(++seed, 6'000, true);
-    auto one = sim::simulated::run(plan);
+    auto one = sim::simulated::run(busy_plan(++seed, 6'000));
     events += one.events;
     virtual_s += static_cast<double>(one.elapsed_ns) * 1e-9;
     for (const auto& e : one.history) acquisitions += e.kind == model::Kind::granted ? 1 : 0;
-    if (!checked) continue;
-    const auto digest = model::digest(one.history);
-    benchmark::DoNotOptimize(model::judge(digest, {}));
   }
-  using benchmark::Counter;
   run.counters["events_per_cpu_second"] = Counter(static_cast<double>(events), Counter::kIsRate);
   run.counters["lifecycles_per_cpu_second"] =
       Counter(static_cast<double>(acquisitions), Counter::kIsRate);
   run.counters["virtual_seconds_per_cpu_second"] = Counter(virtual_s, Counter::kIsRate);
 }
-BENCHMARK_CAPTURE(busy_plans, run_only, false)->Iterations(100)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(busy_plans, run_and_judged, true)->Iterations(100)->Unit(benchmark::kMillisecond);
+BENCHMARK(busy_plans)->Iterations(100)->Unit(benchmark::kMillisecond);
+
+std::int64_t operations_of(const model::History& history) {
+  return std::count_if(history.begin(), history.end(),
+                       [](const model::Event& e) { return e.kind == model::Kind::send; });
+}
+
+/// A history of at least this many operations: acquires, extensions, releases, failed attempts,
+/// unknown outcomes and expiries. One is kept for benchmarks that run one after the other.
+const model::History& history_of(std::int64_t operations) {
+  static std::map<std::int64_t, model::History> kept;
+  if (kept.contains(operations)) return kept[operations];
+  kept.clear();
+  for (std::int64_t faulty_ms = 1'000;;) {
+    auto history = sim::simulated::run(busy_plan(1, faulty_ms)).history;
+    const auto sent = operations_of(history);
+    if (sent >= operations) return kept[operations] = std::move(history);
+    faulty_ms = faulty_ms * operations / std::max<std::int64_t>(sent, 1) * 11 / 10 + 100;
+  }
+}
+
+void report(benchmark::State& run, const model::History& history) {
+  const auto operations = static_cast<double>(operations_of(history));
+  run.counters["operations"] = operations;
+  run.counters["events"] = static_cast<double>(history.size());
+  run.counters["ns_per_operation"] =
+      Counter(operations * 1e-9, Counter::kIsIterationInvariantRate | Counter::kInvert);
+}
+
+/// Numbers the events of a history in memory.
+void intern_history(benchmark::State& run) {
+  const auto& history = history_of(run.range(0));
+  for (auto _ : run) benchmark::DoNotOptimize(model::facts(history));
+  report(run, history);
+}
+
+void check(const model::Digest& digest) {
+  const auto arrows = sim::conformance_inquiry(digest);
+  const auto refinement = model::refinement_inquiry(digest);
+  benchmark::DoNotOptimize(model::judge(digest, {}, {arrows.get(), refinement.get()}));
+  benchmark::DoNotOptimize(arrows->result());
+  benchmark::DoNotOptimize(refinement->result());
+}
+
+/// All that `verify` and `simulate` check in a history in memory: its form, all guarantees, whether
+/// each step is an arrow of the diagrams, and a version that the document can have.
+void judge_history(benchmark::State& run) {
+  const auto& history = history_of(run.range(0));
+  for (auto _ : run) check(model::digest(history));
+  report(run, history);
+}
+
+/// The refinement alone.
+void refine_history(benchmark::State& run) {
+  const auto& history = history_of(run.range(0));
+  const auto digest = model::digest(history);
+  for (auto _ : run) benchmark::DoNotOptimize(model::check_refinement(digest));
+  report(run, history);
+}
+
+/// One after the other, because they share a history.
+[[maybe_unused]] const bool kRegistered = [] {
+  for (const std::int64_t operations : {1'000, 10'000, 100'000, 1'000'000}) {
+    for (const auto& [name, measure] : {std::pair("intern_history", &intern_history),
+                                        {"judge_history", &judge_history},
+                                        {"refine_history", &refine_history}}) {
+      benchmark::RegisterBenchmark(name, measure)->Arg(operations)->Unit(benchmark::kMillisecond);
+    }
+  }
+  return true;
+}();
 
 }  // namespace
 }  // namespace leasehold::bench

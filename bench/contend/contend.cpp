@@ -1,20 +1,21 @@
-#include "bench/contend/contend.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <sstream>
 
-#include "bench/boot_clock.hpp"
 #include "bench/contend/live/live_run.hpp"
 #include "bench/contend/strategies.hpp"
-#include "bench/contend/virtual_run.hpp"
 #include "cli/command_line.hpp"
+#include "cli/inherited.hpp"
+#include "cli/output.hpp"
 
+/// `leasehold-bench`.
 namespace leasehold::bench {
 namespace {
 
@@ -23,7 +24,7 @@ namespace po = boost::program_options;
 using cli::UsageError;
 using std::chrono::milliseconds;
 
-constexpr const char* kUsage =
+constexpr const char* kHelp =
     "leasehold-bench contend [OPTIONS]\n\n"
     "Clients acquire, hold and release locks, again and again, with one waiting strategy in each\n"
     "run. Repetitions are interleaved over the strategies, in an order that the seed shuffles, "
@@ -37,50 +38,80 @@ constexpr const char* kUsage =
 
 struct Settings {
   Load load;
+  std::string strategy = "uniform,adaptive,queue", worker, round_trip_text = "0ms", world = "live";
   std::vector<std::string> strategies;
   bool is_virtual = false, processes = false;
   milliseconds round_trip{0};
-  int repetitions = 5;
+  int repetitions = 0;
   std::uint64_t seed = 1;
-  std::string uri, out;
+  std::string uri, out = "contention";
 };
 
-po::options_description described() {
+void refuse_if(bool wrong, const std::string& why) {
+  if (wrong) throw UsageError(why);
+}
+
+/// A number of so many units within bounds.
+template <typename T>
+po::typed_value<std::int64_t>* number(const std::string& option, std::int64_t least,
+                                      std::int64_t most, T& to, std::int64_t unit = 1) {
+  return po::value<std::int64_t>()->notifier([=, &to](std::int64_t value) {
+    refuse_if(value < least || value > most,
+              "--" + option + " is " + std::to_string(value) + ": it must be " +
+                  std::to_string(least) + " to " + std::to_string(most));
+    to = static_cast<T>(value * unit);
+  });
+}
+
+po::options_description options_of(Settings& s) {
   po::options_description d("Options");
-  auto text = [](const char* value) { return po::value<std::string>()->default_value(value); };
-  auto number = [](std::int64_t value) { return po::value<std::int64_t>()->default_value(value); };
-  d.add_options()("strategy", text("uniform,adaptive,queue"),
-                  "which strategies to compare, with commas between: names (leasehold-bench "
-                  "strategies lists them), shared objects with a strategy of one's own (./mine.so),"
-                  " or client programs (bench/README.md)")(
-      "worker", po::value<std::string>(),
+  Load& load = s.load;
+  const auto text = [](std::string& to) { return po::value(&to)->default_value(to); };
+  const auto take_worker = [&s](const std::string& command) {
+    refuse_if(command.empty(), "--worker is '': it must be a command");
+    s.worker = std::string(kWorker) + command;
+  };
+  d.add_options()(
+      "strategy", text(s.strategy),
+      "which strategies to compare, with commas between: names (leasehold-bench strategies lists "
+      "them), or shared objects with a strategy of one's own (./mine.so)")(
+      "worker", po::value<std::string>()->notifier(take_worker),
       "a command: compare the lock of this worker too, which speaks the lines of "
       "scenarios/WORKERS.md; what it sends is not counted")(
-      "clients", number(16), "how many clients, each with connections of its own: 1 to 10000")(
-      "callers", number(1), "threads of each client, which queue inside it: 1 to 1000")(
-      "processes", "each client is an OS process; without it they are threads of one")(
-      "beside", text(""),
+      "clients", number("clients", 1, 10'000, load.clients)->default_value(16),
+      "how many clients, each with connections of its own: 1 to 10000")(
+      "callers", number("callers", 1, 1'000, load.callers)->default_value(1),
+      "threads of each client, which queue inside it: 1 to 1000")(
+      "processes", po::bool_switch(&s.processes),
+      "each client is an OS process; without it they are threads of one")(
+      "beside", text(load.beside),
       "one more client, which waits with this strategy; reported apart. In the virtual world also "
       "distributed-lock: the lock of the .NET package, which polls and knows of no queue")(
-      "hold", text("constant:5ms"),
+      "hold", text(load.hold),
       "how long a lock is held: constant:TIME, uniform:LEAST:MOST, exponential:MEAN or "
       "pareto:MEAN[:EXPONENT] (1.5; cut at 100 times the mean)")(
-      "arrivals", text("closed:100ms"),
+      "arrivals", text(load.arrivals),
       "closed:PAUSE: each client asks again after a pause, uniform from 0 to PAUSE. open:PERCENT: "
       "requests come at random times (Poisson), served or not, so many that they ask for this "
       "share of the ideal rate; whichever client is idle serves the next. once: all ask at the "
-      "same time, once")("locks", text("one"),
-                         "one, many:COUNT (each equally often) or zipf:COUNT[:EXPONENT] (1)")(
-      "round-trip", text("0ms"), "added to every command, by a proxy, half each way: 0 to 10s")(
-      "world", text("live"), "live: real servers; virtual: simulated ones, in virtual time")(
-      "uri", text(""), "a replica set of one's own; without it the bench starts three members")(
-      "seconds", number(10), "measured time of each run: 1 to 3600")(
-      "warm-up", number(3), "seconds before it, for strategies that learn: 0 to 600")(
-      "drain", number(60), "seconds after it, at most, for waiting calls to be served: 1 to 3600")(
-      "repetitions", po::value<std::int64_t>(),
+      "same time, once")(
+      "locks", text(load.locks),
+      "one, many:COUNT (each equally often) or zipf:COUNT[:EXPONENT] (1)")(
+      "round-trip", text(s.round_trip_text),
+      "added to every command, by a proxy, half each way: 0 to 10s")(
+      "world", text(s.world), "live: real servers; virtual: simulated ones, in virtual time")(
+      "uri", text(s.uri), "a replica set of one's own; without it the bench starts three members")(
+      "seconds", number("seconds", 1, 3'600, load.measured_ms, 1'000)->default_value(10),
+      "measured time of each run: 1 to 3600")(
+      "warm-up", number("warm-up", 0, 600, load.warm_up_ms, 1'000)->default_value(3),
+      "seconds before it, for strategies that learn: 0 to 600")(
+      "drain", number("drain", 1, 3'600, load.drain_ms, 1'000)->default_value(60),
+      "seconds after it, at most, for waiting calls to be served: 1 to 3600")(
+      "repetitions", number("repetitions", 1, 1'000, s.repetitions),
       "runs of each strategy: 1 to 1000; default 5, or 10 seeds in the virtual world")(
-      "seed", number(1), "of the first repetition; the next has the next: 0 or more")(
-      "out", text("contention"), "the folder for the results; made if it is not there");
+      "seed", number("seed", 0, INT64_MAX - 1'000, s.seed)->default_value(1),
+      "of the first repetition; the next has the next: 0 or more")(
+      "out", text(s.out), "the folder for the results; made if it is not there");
   return d;
 }
 
@@ -91,100 +122,47 @@ std::vector<std::string> split(const std::string& list) {
   return words;
 }
 
-std::int64_t in_range(const po::variables_map& given, const std::string& option, std::int64_t least,
-                      std::int64_t most) {
-  const auto value = given[option].as<std::int64_t>();
-  if (value >= least && value <= most) return value;
-  throw UsageError("--" + option + " is " + std::to_string(value) + ": it must be " +
-                   std::to_string(least) + " to " + std::to_string(most));
+/// Checks which options go together.
+void require_fitting(const Settings& s) {
+  refuse_if(s.is_virtual && s.processes,
+            "--processes needs --world live: nothing virtual is an OS process");
+  refuse_if(s.is_virtual && s.load.callers != 1, "--callers needs --world live");
+  refuse_if(s.is_virtual && !s.uri.empty(),
+            "--uri needs --world live: the virtual world has its own servers");
+  refuse_if(s.is_virtual && !s.worker.empty(),
+            "--worker needs --world live: it is a real process");
+  refuse_if(!s.uri.empty() && s.round_trip.count() > 0,
+            "--round-trip needs the bench's own members, before which it puts its proxy: "
+            "leave out --uri");
+  refuse_if(is_lock(s.load.beside) && !s.is_virtual,
+            "--beside is '" + s.load.beside +
+                "', the lock of other software: that needs --world virtual");
 }
 
-milliseconds round_trip_of(const po::variables_map& given) {
-  const auto text = given["round-trip"].as<std::string>();
-  const auto value = cli::duration_of("round-trip", text);
-  if (value <= std::chrono::seconds(10)) return value;
-  throw UsageError("--round-trip is '" + text + "': it must be 0 to 10s");
-}
-
-Load load_of(const po::variables_map& given) {
-  Load load;
-  load.beside = given["beside"].as<std::string>();
-  load.clients = static_cast<int>(in_range(given, "clients", 1, 10'000));
-  load.callers = static_cast<int>(in_range(given, "callers", 1, 1'000));
-  load.hold = given["hold"].as<std::string>();
-  load.arrivals = given["arrivals"].as<std::string>();
-  load.locks = given["locks"].as<std::string>();
-  load.measured_ms = 1'000 * in_range(given, "seconds", 1, 3'600);
-  load.warm_up_ms = 1'000 * in_range(given, "warm-up", 0, 600);
-  load.drain_ms = 1'000 * in_range(given, "drain", 1, 3'600);
+Settings settings_of(const std::vector<std::string>& words) {
+  Settings s;
+  Load& load = s.load;
+  (void)cli::parse(kHelp, options_of(s), words);
   (void)Holding::parse(load.hold);
   (void)Locks::parse(load.locks);
   if (Arrivals::parse(load.arrivals).kind == Arrivals::Kind::once) load.warm_up_ms = 0;
-  return load;
-}
-
-/// Checks which options go together.
-void require_fitting(const Settings& s) {
-  const bool programs = std::any_of(s.strategies.begin(), s.strategies.end(), is_program);
-  const bool worker = std::any_of(s.strategies.begin(), s.strategies.end(), is_worker);
-  const bool program_beside = !s.load.beside.empty() && is_program(s.load.beside);
-  if (s.is_virtual) {
-    if (s.processes)
-      throw UsageError("--processes needs --world live: nothing virtual is an OS process");
-    if (s.load.callers != 1) throw UsageError("--callers needs --world live");
-    if (!s.uri.empty())
-      throw UsageError("--uri needs --world live: the virtual world has its own servers");
-    if (programs || program_beside) {
-      throw UsageError("a program as --strategy or --beside needs --world live");
-    }
-    if (worker) throw UsageError("--worker needs --world live: it is a real process");
+  s.strategies = split(s.strategy);
+  refuse_if(s.strategies.empty(), "--strategy is '': it must name one at least");
+  for (const auto& strategy : s.strategies) (void)strategy_named(strategy);
+  if (!s.worker.empty()) s.strategies.push_back(s.worker);
+  if (!load.beside.empty() && !is_lock(load.beside)) (void)strategy_named(load.beside);
+  std::set<std::string> labels;
+  for (const auto& strategy : s.strategies) {
+    const auto label = label_of(strategy);
+    refuse_if(!labels.insert(label).second, "--strategy has '" + label + "' twice");
   }
-  if (!s.uri.empty() && s.round_trip.count() > 0) {
-    throw UsageError(
-        "--round-trip needs the bench's own members, before which it puts its proxy: "
-        "leave out --uri");
-  }
-  if (program_beside && !s.processes) throw UsageError("a program as --beside needs --processes");
-  if (is_lock(s.load.beside) && !s.is_virtual) {
-    throw UsageError("--beside is '" + s.load.beside +
-                     "', the lock of other software: that needs --world virtual");
-  }
-}
-
-std::string worker_of(const std::string& command) {
-  if (command.empty()) throw UsageError("--worker is '': it must be a command");
-  return command;
-}
-
-Settings settings_of(const po::variables_map& given) {
-  Settings s;
-  s.load = load_of(given);
-  s.strategies = split(given["strategy"].as<std::string>());
-  if (s.strategies.empty()) throw UsageError("--strategy is '': it must name one at least");
-  for (const auto& strategy : s.strategies) require_strategy(strategy);
-  if (given.contains("worker")) {
-    s.strategies.push_back(worker_strategy(worker_of(given["worker"].as<std::string>())));
-  }
-  if (!s.load.beside.empty() && !is_lock(s.load.beside)) require_strategy(s.load.beside);
-  std::vector<std::string> labels;
-  for (const auto& strategy : s.strategies) labels.push_back(label_of(strategy));
-  std::sort(labels.begin(), labels.end());
-  const auto twice = std::adjacent_find(labels.begin(), labels.end());
-  if (twice != labels.end()) throw UsageError("--strategy has '" + *twice + "' twice");
-  const auto world = given["world"].as<std::string>();
-  if (world != "live" && world != "virtual") {
-    throw UsageError("--world is '" + world + "': it must be live or virtual");
-  }
-  s.is_virtual = world == "virtual";
-  s.processes = given.contains("processes");
-  s.round_trip = round_trip_of(given);
-  s.repetitions = s.is_virtual ? 10 : 5;
-  if (given.contains("repetitions")) {
-    s.repetitions = static_cast<int>(in_range(given, "repetitions", 1, 1'000));
-  }
-  s.seed = static_cast<std::uint64_t>(in_range(given, "seed", 0, INT64_MAX - 1'000));
-  s.uri = given["uri"].as<std::string>();
-  s.out = given["out"].as<std::string>();
+  s.is_virtual = s.world == "virtual";
+  refuse_if(s.world != "live" && !s.is_virtual,
+            "--world is '" + s.world + "': it must be live or virtual");
+  s.round_trip = cli::duration_of("round-trip", s.round_trip_text);
+  refuse_if(s.round_trip > std::chrono::seconds(10),
+            "--round-trip is '" + s.round_trip_text + "': it must be 0 to 10s");
+  if (s.repetitions == 0) s.repetitions = s.is_virtual ? 10 : 5;
   require_fitting(s);
   return s;
 }
@@ -231,8 +209,8 @@ class Campaign {
         samples_(writer(s_, "samples.csv")),
         runs_(writer(s_, "runs.csv")) {
     writer(s_, "settings.json") << described(s_).dump(2) << '\n';
-    write_samples_header(samples_);
-    write_runs_header(runs_);
+    samples_ << kSamplesHeader;
+    runs_ << kRunsHeader;
     if (!s_.is_virtual && !servers_) servers_.emplace(s_.uri, s_.round_trip);
   }
 
@@ -291,6 +269,7 @@ class Campaign {
     result.repetition = repetition;
     result.seed = load.seed;
     result.arrivals_per_s = load.arrivals_per_s;
+    result.wire.counted = !strategy.starts_with(kWorker);
     write_samples(samples_, result, load.end_ns());
     write_run(runs_, result);
     samples_.flush();
@@ -304,10 +283,10 @@ class Campaign {
   int run_ = 0;
 };
 
-}  // namespace
-
+/// Measures, and writes CSV and JSON into a folder. Throws UsageError, HelpAsked, NoMongod or
+/// std::runtime_error.
 int contend(const std::vector<std::string>& words) {
-  const auto settings = settings_of(cli::parse(kUsage, described(), words));
+  const auto settings = settings_of(words);
   Campaign(settings).run();
   std::cout << settings.out << "/samples.csv, runs.csv, settings.json\n";
   return 0;
@@ -319,4 +298,48 @@ int list_strategies(const std::vector<std::string>& words) {
   return 0;
 }
 
+constexpr cli::Subcommand kSubcommands[] = {
+    {"contend", contend, "clients that fight over locks: raw samples of each waiting strategy"},
+    {"strategies", list_strategies, "the names that --strategy knows"},
+};
+
+enum ExitCode { kDone = 0, kUsage = 64, kNoMongod = 69, kFailed = 70 };
+
+int fail(const std::string& what, int code) {
+  std::fprintf(stderr, "leasehold-bench: %s\n", what.c_str());
+  return code;
+}
+
+int run_or_help(const std::vector<std::string>& words) {
+  try {
+    return cli::dispatch("leasehold-bench", kSubcommands,
+                         "Exit codes: 0 done, 64 usage, 69 no mongod found, 70 the run failed.",
+                         words);
+  } catch (const cli::HelpAsked& asked) {
+    cli::print(asked.text);
+    return kDone;
+  }
+}
+
+}  // namespace
 }  // namespace leasehold::bench
+
+int main(int argc, char** argv) {
+  using namespace leasehold;
+  cli::settle_inherited_state();
+  sim::live::init_driver();
+  try {
+    if (argc == 3 && std::strcmp(argv[1], "client") == 0) {  // started by contend
+      return bench::run_worker(argv[2], std::cin, std::cout);
+    }
+    const int code = bench::run_or_help({argv + 1, argv + argc});
+    cli::flush_output();
+    return code;
+  } catch (const cli::UsageError& error) {
+    return bench::fail(error.what(), bench::kUsage);
+  } catch (const sim::live::NoMongod& error) {
+    return bench::fail(error.what(), bench::kNoMongod);
+  } catch (const std::exception& error) {
+    return bench::fail(cli::words_of(error), bench::kFailed);
+  }
+}

@@ -12,138 +12,164 @@ namespace {
 
 constexpr double kCut = 100;  ///< no Pareto holding is longer than this many means
 constexpr int kMostLocks = 100'000;
+constexpr std::uint64_t kOpen = 1'000'000;  ///< above the numbers of all callers
 
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  std::istringstream in(text + ":");
-  for (std::string word; std::getline(in, word, ':');) words.push_back(word);
-  return words;
-}
+/// "KIND:WORD:WORD", and the rule that it keeps.
+struct Given {
+  std::string option, text, rule;
+  std::vector<std::string> words = {};
 
-[[noreturn]] void refuse(const std::string& option, const std::string& text,
-                         const std::string& rule) {
-  throw cli::UsageError("--" + option + " is '" + text + "': it must be " + rule);
-}
+  Given(std::string option_, const std::string& text_, std::string rule_)
+      : option(std::move(option_)), text(text_), rule(std::move(rule_)) {
+    std::istringstream in(text + ":");
+    for (std::string word; std::getline(in, word, ':');) words.push_back(word);
+  }
+  [[nodiscard]] bool is(const std::string& kind, std::size_t least, std::size_t most) const {
+    return words[0] == kind && words.size() > least && words.size() <= most + 1;
+  }
+  [[nodiscard]] double ns(std::size_t word) const {
+    return static_cast<double>(cli::duration_of(option, words[word]).count()) * 1e6;
+  }
+  /// A word as a number; nothing if a part of it is none.
+  [[nodiscard]] double number(std::size_t word, double usual) const {
+    if (word >= words.size()) return usual;
+    char* end = nullptr;
+    const double value = std::strtod(words[word].c_str(), &end);
+    return words[word].empty() || *end != 0 ? std::nan("") : value;
+  }
+  void require(bool kept, const std::string& of_kind = "") const {
+    if (kept) return;
+    throw cli::UsageError("--" + option + " is '" + text + "': it must be " +
+                          (of_kind.empty() ? rule : of_kind));
+  }
+};
 
-double ns_of(const std::string& option, const std::string& text) {
-  return static_cast<double>(cli::duration_of(option, text).count()) * 1e6;
-}
-
-/// The text as a number; nothing if a part of it is none.
-double number_of(const std::string& text) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  return text.empty() || *end != 0 ? std::nan("") : value;
-}
-
-}  // namespace
-
+/// Uniform in (0, 1].
 double draw_share(Random& random) {
   return (static_cast<double>(random.draw() >> 11) + 1) * 0x1p-53;
 }
 
+/// Independent generators of one seed, by number.
+Random stream(std::uint64_t seed, std::uint64_t number) {
+  Random of_seed(seed);
+  return Random(of_seed.draw() ^ Random(number + 1).draw());
+}
+
+}  // namespace
+
 Holding Holding::parse(const std::string& text) {
-  const auto words = words_of(text);
-  const auto& kind = words[0];
-  Holding h;
-  const bool two = words.size() == 2, three = words.size() == 3;
-  if (two && (kind == "constant" || kind == "exponential")) {
-    h.kind_ = kind == "constant" ? Kind::constant : Kind::exponential;
-    h.a_ns_ = ns_of("hold", words[1]);
-  } else if (three && kind == "uniform") {
-    h.kind_ = Kind::uniform;
-    h.a_ns_ = ns_of("hold", words[1]);
-    h.b_ns_ = ns_of("hold", words[2]);
-    if (h.b_ns_ < h.a_ns_) refuse("hold", text, "uniform:LEAST:MOST, the least first");
-  } else if ((two || three) && kind == "pareto") {
-    h.kind_ = Kind::pareto;
-    h.a_ns_ = ns_of("hold", words[1]);
-    h.exponent_ = three ? number_of(words[2]) : 1.5;
-    if (!(h.exponent_ > 1 && h.exponent_ <= 100)) {
-      refuse("hold", text, "pareto:MEAN:EXPONENT with an exponent above 1, at most 100");
-    }
-  } else {
-    refuse("hold", text,
-           "constant:TIME, uniform:LEAST:MOST, exponential:MEAN or pareto:MEAN[:EXPONENT]");
+  const Given given(
+      "hold", text,
+      "constant:TIME, uniform:LEAST:MOST, exponential:MEAN or pareto:MEAN[:EXPONENT]");
+  if (given.is("constant", 1, 1)) {
+    return {[a = given.ns(1)](double) { return a; }, given.ns(1)};
   }
-  return h;
-}
-
-std::int64_t Holding::draw_ns(Random& random) const {
-  const double share = draw_share(random);  // one draw, whatever the kind
-  switch (kind_) {
-    case Kind::constant: return std::llround(a_ns_);
-    case Kind::uniform: return std::llround(a_ns_ + share * (b_ns_ - a_ns_));
-    case Kind::exponential: return std::llround(-std::log(share) * a_ns_);
-    case Kind::pareto: {
-      const double least = a_ns_ * (exponent_ - 1) / exponent_;
-      return std::llround(std::min(least * std::pow(share, -1 / exponent_), kCut * a_ns_));
-    }
+  if (given.is("exponential", 1, 1)) {
+    return {[a = given.ns(1)](double share) { return -std::log(share) * a; }, given.ns(1)};
   }
-  return 0;
-}
-
-double Holding::mean_ns() const {
-  if (kind_ == Kind::uniform) return (a_ns_ + b_ns_) / 2;
-  if (kind_ != Kind::pareto || a_ns_ <= 0) return a_ns_;
-  const double least = a_ns_ * (exponent_ - 1) / exponent_;
+  if (given.is("uniform", 2, 2)) {
+    const double a = given.ns(1), b = given.ns(2);
+    given.require(a <= b, "uniform:LEAST:MOST, the least first");
+    return {[a, b](double share) { return a + share * (b - a); }, (a + b) / 2};
+  }
+  given.require(given.is("pareto", 1, 2));
+  const double mean = given.ns(1), exponent = given.number(2, 1.5);
+  given.require(exponent > 1 && exponent <= 100,
+                "pareto:MEAN:EXPONENT with an exponent above 1, at most 100");
+  const double least = mean * (exponent - 1) / exponent;
   const double beyond_cut =
-      least * std::pow(least / (kCut * a_ns_), exponent_ - 1) / (exponent_ - 1);
-  return a_ns_ - beyond_cut;
+      least * std::pow(least / (kCut * mean), exponent - 1) / (exponent - 1);
+  const auto ns_at = [=](double share) {
+    return std::min(least * std::pow(share, -1 / exponent), kCut * mean);
+  };
+  return {ns_at, mean > 0 ? mean - beyond_cut : mean};
+}
+
+/// One draw, whatever the kind.
+std::int64_t Holding::draw_ns(Random& random) const {
+  return std::llround(ns_at(draw_share(random)));
 }
 
 Arrivals Arrivals::parse(const std::string& text) {
-  const auto words = words_of(text);
-  Arrivals a;
-  if (words[0] == "closed" && words.size() <= 2) {
-    if (words.size() == 2) a.pause_ns = std::llround(ns_of("arrivals", words[1]));
-  } else if (words[0] == "open" && words.size() == 2) {
-    a.kind = Kind::open;
-    a.share_of_ideal = number_of(words[1]) / 100;
-    if (!(a.share_of_ideal > 0 && a.share_of_ideal <= 10)) {
-      refuse("arrivals", text, "open:PERCENT of the ideal rate, above 0 and at most 1000");
-    }
-  } else if (text == "once") {
-    a.kind = Kind::once;
-  } else {
-    refuse("arrivals", text, "closed, closed:PAUSE, open:PERCENT or once");
-  }
-  return a;
+  const Given given("arrivals", text, "closed, closed:PAUSE, open:PERCENT or once");
+  if (given.is("once", 0, 0)) return {Kind::once};
+  if (given.is("closed", 0, 0)) return {};
+  if (given.is("closed", 1, 1)) return {Kind::closed, static_cast<std::int64_t>(given.ns(1))};
+  given.require(given.is("open", 1, 1));
+  const double share = given.number(1, 0) / 100;
+  given.require(share > 0 && share <= 10,
+                "open:PERCENT of the ideal rate, above 0 and at most 1000");
+  return {Kind::open, 0, share};
 }
 
 Locks Locks::parse(const std::string& text) {
-  const auto words = words_of(text);
-  const bool zipf = words[0] == "zipf" && words.size() <= 3;
-  const bool many = words[0] == "many" && words.size() == 2;
-  const double count = text == "one" ? 1 : words.size() > 1 ? number_of(words[1]) : 0;
-  const double s = !zipf ? 0 : words.size() == 3 ? number_of(words[2]) : 1;
-  const bool whole = count >= 1 && count <= kMostLocks && count == std::floor(count);
-  if (!(text == "one" || zipf || many) || !whole || !(s >= 0 && s <= 10)) {
-    refuse("locks", text,
-           "one, many:COUNT or zipf:COUNT[:EXPONENT], of 1 to 100000 locks, exponent 0 to 10");
-  }
+  const Given given(
+      "locks", text,
+      "one, many:COUNT or zipf:COUNT[:EXPONENT], of 1 to 100000 locks, exponent 0 to 10");
+  const bool zipf = given.is("zipf", 1, 2);
+  given.require(zipf || given.is("one", 0, 0) || given.is("many", 1, 1));
+  const double count = given.number(1, 1), s = zipf ? given.number(2, 1) : 0;
+  given.require(count >= 1 && count <= kMostLocks && count == std::floor(count));
+  given.require(s >= 0 && s <= 10);
   Locks locks;
   double sum = 0;
   for (int k = 1; k <= static_cast<int>(count); ++k) {
-    locks.up_to_.push_back(sum += std::pow(k, -s));
+    locks.up_to.push_back(sum += std::pow(k, -s));
   }
-  for (double& up_to : locks.up_to_) up_to /= sum;
+  for (double& up_to : locks.up_to) up_to /= sum;
   return locks;
 }
 
 int Locks::draw(Random& random) const {
-  const auto at = std::lower_bound(up_to_.begin(), up_to_.end() - 1, draw_share(random));
-  return static_cast<int>(at - up_to_.begin());
-}
-
-double Locks::share_of(int lock) const {
-  const auto i = static_cast<std::size_t>(lock);
-  return up_to_.at(i) - (i == 0 ? 0 : up_to_[i - 1]);
+  const auto at = std::lower_bound(up_to.begin(), up_to.end() - 1, draw_share(random));
+  return static_cast<int>(at - up_to.begin());
 }
 
 double ideal_per_s(const Load& load, double write_ms) {
-  const double turn_s = Holding::parse(load.hold).mean_ns() * 1e-9 + write_ms * 1e-3;
+  const double turn_s = Holding::parse(load.hold).mean_ns * 1e-9 + write_ms * 1e-3;
   return 1 / (turn_s * Locks::parse(load.locks).hottest_share());
+}
+
+Requests::Requests(const Load& load, int first_caller, int callers, double arrivals_per_s)
+    : arrivals_(Arrivals::parse(load.arrivals)),
+      holding_(Holding::parse(load.hold)),
+      locks_(Locks::parse(load.locks)),
+      end_ns_(load.end_ns()),
+      apart_ns_(arrivals_per_s > 0 ? 1e9 / arrivals_per_s : 0),
+      open_(stream(load.seed, kOpen + static_cast<std::uint64_t>(first_caller))),
+      last_ns_(static_cast<double>(-load.warm_up_ms) * 1e6),
+      has_asked_(static_cast<std::size_t>(callers), false) {
+  for (int c = 0; c < callers; ++c) {
+    closed_.push_back(stream(load.seed, static_cast<std::uint64_t>(first_caller + c)));
+  }
+}
+
+Request Requests::drawn(Random& random, std::int64_t at_ns) const {
+  const int lock = locks_.draw(random);
+  return {at_ns, lock, holding_.draw_ns(random)};
+}
+
+std::optional<Request> Requests::next(int caller, std::int64_t now_ns) {
+  const auto i = static_cast<std::size_t>(caller);
+  Request request;
+  switch (arrivals_.kind) {
+    case Arrivals::Kind::closed: {
+      const auto pause = draw_share(closed_[i]) * static_cast<double>(arrivals_.pause_ns);
+      request = drawn(closed_[i], now_ns + std::llround(pause));
+      break;
+    }
+    case Arrivals::Kind::open:
+      last_ns_ -= std::log(draw_share(open_)) * apart_ns_;
+      request = drawn(open_, std::llround(last_ns_));
+      break;
+    case Arrivals::Kind::once:
+      if (has_asked_[i]) return std::nullopt;
+      request = drawn(closed_[i], 0);
+      break;
+  }
+  has_asked_[i] = true;
+  if (request.at_ns >= end_ns_) return std::nullopt;
+  return request;
 }
 
 }  // namespace leasehold::bench

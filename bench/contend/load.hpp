@@ -1,8 +1,9 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,25 +14,16 @@ namespace leasehold::bench {
 
 using sim::Random;
 
-/// Uniform in (0, 1].
-[[nodiscard]] double draw_share(Random& random);
-
 /// How long a lock is held. Every `parse` here throws cli::UsageError that names option and rule.
-class Holding {
- public:
+struct Holding {
+  std::function<double(double share)> ns_at;  ///< at this share of all, above 0 and at most 1
+  double mean_ns = 0;                         ///< exact, the cut included
+
   /// "constant:5ms", "uniform:1ms:9ms", "exponential:5ms", "pareto:5ms" or "pareto:5ms:1.5" (mean
   /// and exponent; cut at a hundred times the mean, or a single one could fill a run).
   [[nodiscard]] static Holding parse(const std::string& text);
 
   [[nodiscard]] std::int64_t draw_ns(Random& random) const;
-  [[nodiscard]] double mean_ns() const;  ///< exact, the cut included
-
- private:
-  enum class Kind { constant, uniform, exponential, pareto };
-  Kind kind_ = Kind::constant;
-  double a_ns_ = 0;  ///< the least of a uniform one, else the mean
-  double b_ns_ = 0;  ///< the most of a uniform one
-  double exponent_ = 0;
 };
 
 /// When clients ask.
@@ -50,23 +42,19 @@ struct Arrivals {
 };
 
 /// Which lock a request is for.
-class Locks {
- public:
+struct Locks {
+  std::vector<double> up_to;  ///< sums of the shares up to this lock; the last is 1
+
   /// "one", "many:100" (each equally often), "zipf:100" or "zipf:100:1.2" (the k-th with a weight
   /// of 1 / k^s; s is 1 if not given).
   [[nodiscard]] static Locks parse(const std::string& text);
 
   [[nodiscard]] int draw(Random& random) const;
-  [[nodiscard]] int count() const { return static_cast<int>(up_to_.size()); }
-  [[nodiscard]] double share_of(int lock) const;
   /// The share of the most requested lock: it is the first that a load saturates.
-  [[nodiscard]] double hottest_share() const { return share_of(0); }
-
- private:
-  std::vector<double> up_to_;  ///< sums of the shares up to this lock; the last is 1
+  [[nodiscard]] double hottest_share() const { return up_to.front(); }
 };
 
-/// One strategy's run. Distributions stay text, so that a program in any language can be a client.
+/// One strategy's run. Distributions stay text, as its clients get them.
 struct Load {
   std::string strategy = "uniform";
   std::string beside;  ///< of one more client, the last: a strategy or lock; empty: there is none
@@ -89,5 +77,38 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Load, strategy, beside, clients, callers, hol
 /// The most acquisitions a second that any lock could serve: the hottest lock is never idle, and an
 /// acquisition takes a holding and one majority write.
 [[nodiscard]] double ideal_per_s(const Load& load, double write_ms);
+
+struct Request {
+  std::int64_t at_ns = 0;  ///< when it is made, from the beginning of what is measured
+  int lock = 0;
+  std::int64_t hold_ns = 0;
+};
+
+/// The times and locks of callers' requests. The same seed gives every strategy the same requests:
+/// in the closed loop to each caller, in the open loop to any idle caller. An open loop's times
+/// never depend on when a caller was served. Not thread-safe.
+class Requests {
+ public:
+  /// For `callers` of one process, numbered from `first_caller`; `arrivals_per_s` is this process's
+  /// share of an open loop.
+  Requests(const Load& load, int first_caller, int callers, double arrivals_per_s);
+
+  /// The next request for an idle caller (counted from the first); none: the time is over. In an
+  /// open loop it may lie in the past, and has waited since then.
+  [[nodiscard]] std::optional<Request> next(int caller, std::int64_t now_ns);
+
+ private:
+  Request drawn(Random& random, std::int64_t at_ns) const;
+
+  Arrivals arrivals_;
+  Holding holding_;
+  Locks locks_;
+  std::int64_t end_ns_;
+  double apart_ns_;              ///< between two arrivals, on average
+  Random open_;                  ///< of the open loop
+  double last_ns_;               ///< the last arrival of the open loop
+  std::vector<Random> closed_;   ///< by caller
+  std::vector<bool> has_asked_;  ///< by caller
+};
 
 }  // namespace leasehold::bench

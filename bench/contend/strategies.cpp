@@ -1,7 +1,6 @@
 #include "bench/contend/strategies.hpp"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <utility>
@@ -30,11 +29,7 @@ const std::vector<std::pair<std::string, Strategy>>& named() {
   return all;
 }
 
-constexpr const char* kWorker = "worker:";  ///< before its command
-
-bool is_path(const std::string& strategy) {
-  return !is_worker(strategy) && strategy.find('/') != std::string::npos;
-}
+bool is_path(const std::string& strategy) { return strategy.find('/') != std::string::npos; }
 
 Strategy loaded(const std::string& path) {
   const auto refuse = [&path](const std::string& why) {
@@ -70,31 +65,8 @@ Strategy strategy_named(const std::string& name) {
                         "or a path, as ./mine.so");
 }
 
-bool is_program(const std::string& strategy) {
-  return is_path(strategy) && !strategy.ends_with(".so");
-}
-
-bool is_lock(const std::string& strategy) { return strategy == "distributed-lock"; }
-
-bool is_worker(const std::string& strategy) { return strategy.starts_with(kWorker); }
-
-std::string worker_command(const std::string& strategy) {
-  return strategy.substr(std::string_view(kWorker).size());
-}
-
-std::string worker_strategy(const std::string& command) { return kWorker + command; }
-
-void require_strategy(const std::string& strategy) {
-  if (!is_program(strategy)) {
-    (void)strategy_named(strategy);
-  } else if (access(strategy.c_str(), X_OK) != 0 || std::filesystem::is_directory(strategy)) {
-    throw cli::UsageError("--strategy is '" + strategy +
-                          "': it must be a name, a shared object that ends in .so, or a program");
-  }
-}
-
 std::string label_of(const std::string& strategy) {
-  if (is_worker(strategy)) return "worker";
+  if (strategy.starts_with(kWorker)) return "worker";
   return is_path(strategy) ? std::filesystem::path(strategy).stem().string() : strategy;
 }
 

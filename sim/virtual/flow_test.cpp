@@ -19,11 +19,6 @@ using std::chrono::seconds;
 
 constexpr int kWorkers = 4;
 
-template <typename T>
-std::shared_ptr<T> borrowed(T& part) {
-  return {std::shared_ptr<void>(), &part};
-}
-
 /// How long servers are busy with a command. The members of the virtual world take no time.
 struct Costs {
   std::int64_t command_ns = kMs;  ///< so 1,000 attempts a second
@@ -76,17 +71,12 @@ class World {
  public:
   explicit World(LockOptions options = {}, Costs costs = {})
       : options_(std::move(options)), busy_{costs} {
-    driver_ = runtime::Driver::make({.carriers =
-                                         [this, usual = network_.carriers()] {
-                                           return std::make_unique<BusyCarrier>(usual(), busy_,
-                                                                                queue_, machine_);
-                                         },
-                                     .clock = borrowed<const runtime::Clock>(machine_.clock),
-                                     .executor = borrowed<runtime::Executor>(machine_),
-                                     .entropy = std::make_unique<Random>(2),
-                                     .provider = std::make_unique<core::ProviderCore>("", kWorkers),
-                                     .workers = kWorkers,
-                                     .on_warning = [](const std::string&) {}});
+    auto parts =
+        network_.driver_parts(std::make_unique<core::ProviderCore>("", kWorkers), kWorkers, 2);
+    parts.carriers = [this, usual = parts.carriers] {
+      return std::make_unique<BusyCarrier>(usual(), busy_, queue_, machine_);
+    };
+    driver_ = runtime::Driver::make(std::move(parts));
   }
   ~World() {
     machine_.kill();  // nothing is released one by one

@@ -152,6 +152,20 @@ runtime::Carriers Network::carriers() {
   return [this] { return std::make_unique<SimulatedCarrier>(*this); };
 }
 
+runtime::DriverParts Network::driver_parts(std::unique_ptr<core::Provider> provider, int workers,
+                                           std::uint64_t seed) {
+  // The machine is made before and ends after what is made of them.
+  const std::shared_ptr<void> nobody;
+  Machine& machine = world_.machine;
+  return {.carriers = carriers(),
+          .clock = std::shared_ptr<const runtime::Clock>(nobody, &machine.clock),
+          .executor = std::shared_ptr<runtime::Executor>(nobody, &machine),
+          .entropy = std::make_unique<Random>(seed),
+          .provider = std::move(provider),
+          .workers = workers,
+          .on_warning = [](const std::string&) {}};
+}
+
 /// What its driver can ask. A link that only delays or loses replies still tells which is primary.
 std::array<bool, ReplicaSet::kMembers> Network::reachable() const {
   std::array<bool, ReplicaSet::kMembers> members{};
@@ -173,7 +187,7 @@ bool Network::reply_stopped(int member) {
 std::int64_t Network::latency(int member, std::chrono::milliseconds delay) {
   if (delay.count() > 0) touch(member);
   if (world_.sabotage == Sabotage::reads_the_real_clock) return leaked_time();
-  return random_.between(50, 400) * kGrain + delay.count() * kMs;
+  return random_.between(50, world_.slowest_way_ns / kGrain) * kGrain + delay.count() * kMs;
 }
 
 /// Without time for it: a driver's own heartbeats have seen the members lately.
@@ -281,7 +295,9 @@ void Network::deliver(const Sent& sent, int member) {
   auto object = std::make_shared<const Object>(bytes_of(sent->command));
   sent->member = member;
   // Counted when it is sent, whether it arrives or not: G9 is about what the driver sends.
-  world_.recorder.wire(object->fields[0].first.text());
+  const std::string& name = object->fields[0].first.text();
+  world_.recorder.wire(name);
+  world_.on_wire(name);
   if (rule(member).hold_requests) return touch(member);  // the core's own timer ends the wait
   if (rule(member).refuse) {
     touch(member);
@@ -302,7 +318,10 @@ void Network::deliver(const Sent& sent, int member) {
                              // The connection was reset before the answer: executed, and the caller
                              // hears of a broken one.
                              const bool reset = rule(member).refuse;
-                             answer_later(sent, way_back(member),
+                             const bool news =
+                                 std::holds_alternative<core::StreamCommand>(sent->command.body);
+                             answer_later(sent,
+                                          way_back(member) + (news ? world_.stream_behind_ns : 0),
                                           reset ? ReplicaSet::Answer::broken : answer,
                                           std::move(reply));
                            });

@@ -45,6 +45,9 @@ class Network {
     bool old_release = false;
     std::string process = {};
     std::function<void(model::Event&&)> emit = [](model::Event&&) {};
+    std::int64_t slowest_way_ns = 400 * kGrain;  ///< of a message, undisturbed
+    std::int64_t stream_behind_ns = 0;  ///< how far news come behind the majority commit
+    std::function<void(const std::string& command)> on_wire = [](const std::string&) {};
   };
 
   explicit Network(const World& world) : world_(world), random_(world.seed) {}
@@ -53,6 +56,10 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   [[nodiscard]] runtime::Carriers carriers();
+  /// The parts of production, but for those that touch the machine: carriers, clock, executor and
+  /// entropy. So nothing of the runtime is simulated.
+  [[nodiscard]] runtime::DriverParts driver_parts(std::unique_ptr<core::Provider> provider,
+                                                  int workers, std::uint64_t seed);
   /// A write to the fenced resource; `on_outcome` gets its outcome, if the network lets it.
   void fenced_write(std::shared_ptr<const FencedWrite> write,
                     std::function<void(const char* outcome)> on_outcome);

@@ -6,15 +6,6 @@
 #include "sim/plan/lock_registry.hpp"
 
 namespace leasehold::sim::simulated {
-namespace {
-
-/// Shared with parts that are made before and end after it.
-template <typename T>
-std::shared_ptr<T> borrowed(T& part) {
-  return {std::shared_ptr<void>(), &part};
-}
-
-}  // namespace
 
 Process::Process(World world, std::string name, const ProcessPlan& plan, bool doomed)
     : world_(std::move(world)),
@@ -69,19 +60,12 @@ Process::~Process() {
   machine_.let_go();
 }
 
-/// With the parts of production, but for those that touch the machine: carriers, clock, executor
-/// and entropy. So nothing of the runtime is simulated.
 std::shared_ptr<runtime::Driver> Process::make_driver() {
-  return runtime::Driver::make(
-      {.carriers = network_.carriers(),
-       .clock = borrowed(machine_.clock),
-       .executor = borrowed(machine_),
-       .entropy = std::make_unique<Random>(random_.draw()),
-       .provider = published::provider_named(lock_under_test(world_.plan.lock).provider(), name_,
-                                              workers_of(plan_)),
-       .workers = workers_of(plan_),
-       .on_warning = [](const std::string&) {},
-       .observer = recorder_});
+  auto provider = published::provider_named(lock_under_test(world_.plan.lock).provider(), name_,
+                                            workers_of(plan_));
+  auto parts = network_.driver_parts(std::move(provider), workers_of(plan_), random_.draw());
+  parts.observer = recorder_;
+  return runtime::Driver::make(std::move(parts));
 }
 
 /// The event says how its clock drifts: the checkers convert bounds with it.

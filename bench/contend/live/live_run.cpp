@@ -2,16 +2,11 @@
 
 #include <poll.h>
 
-#include <algorithm>
 #include <fstream>
 #include <thread>
 
-#include "bench/boot_clock.hpp"
-#include "bench/contend/live/worker.hpp"
-#include "bench/contend/strategies.hpp"
 #include "cli/command_line.hpp"
 #include "sim/live/own_set/preflight.hpp"
-#include "sim/live/servers/replica_set.hpp"
 #include "sim/live/system/child_process.hpp"
 
 namespace leasehold::bench {
@@ -61,15 +56,11 @@ class Clients {
       : load_(load) {
     const int each = processes ? 1 : load.all_clients();
     for (int first = 0; first < load.all_clients(); first += each) {
-      const bool beside = first == load.clients && !load.beside.empty();
-      const auto& program = beside ? load.beside : load.strategy;
       const WorkerOrder order{load, first,   each, load.arrivals_per_s * each / load.all_clients(),
                               uri,  database};
       const auto text = nlohmann::json(order).dump();
-      auto command = is_program(program)
-                         ? std::vector<std::string>{program, text}
-                         : std::vector<std::string>{"/proc/self/exe", "client", text};
-      children_.push_back({ChildProcess(command, ChildProcess::Io::pipes)});
+      children_.push_back(
+          {ChildProcess({"/proc/self/exe", "client", text}, ChildProcess::Io::pipes)});
     }
   }
 
@@ -119,18 +110,13 @@ class Clients {
 
 }  // namespace
 
-struct Servers::Own {
-  explicit Own(bool proxied) : set({.faulty = proxied}) {}
-  sim::live::ReplicaSet set;
-};
-
 Servers::Servers(const std::string& uri, std::chrono::milliseconds round_trip) {
   const std::string name = std::string("appName=") + kApplication;
   if (uri.empty()) {
-    own_ = std::make_unique<Own>(round_trip.count() > 0);
-    uri_ = sim::live::with_option(own_->set.uri(), name);
-    for (int m = 0; round_trip.count() > 0 && m < own_->set.size(); ++m) {
-      own_->set.proxy().set(
+    own_.emplace(sim::live::ReplicaSetOptions{.faulty = round_trip.count() > 0});
+    uri_ = sim::live::with_option(own_->uri(), name);
+    for (int m = 0; round_trip.count() > 0 && m < own_->size(); ++m) {
+      own_->proxy().set(
           kApplication, m,
           {.delay_requests = round_trip / 2, .delay_replies = round_trip - round_trip / 2});
     }
@@ -146,12 +132,10 @@ Servers::Servers(const std::string& uri, std::chrono::milliseconds round_trip) {
   }
 }
 
-Servers::~Servers() = default;
-
 double Servers::cpu_s() {
-  if (own_ == nullptr) return -1;
+  if (!own_) return -1;
   double sum = 0;
-  for (int i = 0; i < own_->set.size(); ++i) sum += own_->set.mongod(i).cpu_seconds();
+  for (int i = 0; i < own_->size(); ++i) sum += own_->mongod(i).cpu_seconds();
   return sum;
 }
 

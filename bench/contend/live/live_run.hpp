@@ -1,13 +1,27 @@
 #pragma once
 
 #include <functional>
-#include <memory>
+#include <iosfwd>
+#include <leasehold/lock_provider.hpp>
+#include <optional>
 #include <string>
 
-#include "bench/contend/load.hpp"
-#include "bench/contend/samples.hpp"
+#include "bench/contend/run.hpp"
+#include "runtime/threads/clock.hpp"
+#include "sim/live/servers/replica_set.hpp"
 
 namespace leasehold::bench {
+
+/// The clock that all processes of a benchmark share, in ns.
+[[nodiscard]] inline std::int64_t boot_ns() {
+  static const auto clock = runtime::boottime_clock();
+  return clock->now().time_since_epoch().count();
+}
+
+/// A provider that reports each command on the wire. Aborts for a bad URI.
+[[nodiscard]] LockProvider told_provider(const std::string& uri, const std::string& database,
+                                         int workers,
+                                         std::function<void(const std::string&)> on_wire);
 
 /// The servers of live runs: the user's, or three members of its own.
 class Servers {
@@ -15,7 +29,6 @@ class Servers {
   /// `round_trip`: added to each command by a proxy. REQUIRES: none if `uri` is not empty. Throws
   /// NoMongod, cli::UsageError for a URI at which no server answers.
   Servers(const std::string& uri, std::chrono::milliseconds round_trip);
-  ~Servers();
 
   [[nodiscard]] const std::string& uri() const { return uri_; }
   /// Processor time of all members so far; -1: they are the user's.
@@ -25,8 +38,7 @@ class Servers {
   void drop(const std::string& database) const;
 
  private:
-  struct Own;
-  std::unique_ptr<Own> own_;
+  std::optional<sim::live::ReplicaSet> own_;
   std::string uri_;
 };
 
@@ -34,5 +46,27 @@ class Servers {
 /// std::runtime_error if a client could not do its part.
 [[nodiscard]] RunResult run_live(const Load& load, bool processes, Servers& servers,
                                  const std::string& database);
+
+/// The order of one OS process with some of the clients, as JSON on its command line. The process
+/// connects, acquires a lock of its own per client, writes "ready", reads when the measured time
+/// begins (CLOCK_BOOTTIME, ns), runs, and writes a WorkerResult.
+struct WorkerOrder {
+  Load load;
+  int first_client = 0, clients = 1;
+  double arrivals_per_s = 0;  ///< of this process, in an open loop
+  std::string uri, database;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerOrder, load, first_client, clients, arrivals_per_s, uri,
+                                   database)
+
+struct WorkerResult {
+  std::vector<Sample> samples;
+  WireCounts wire;
+  std::string error;  ///< not empty: why the run is worth nothing
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerResult, samples, wire, error)
+
+/// Does what `order` says. Returns the exit code.
+int run_worker(const std::string& order, std::istream& in, std::ostream& out);
 
 }  // namespace leasehold::bench

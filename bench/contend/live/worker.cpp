@@ -1,8 +1,7 @@
-#include "bench/contend/live/worker.hpp"
+#include <poll.h>
 
-#include <algorithm>
 #include <atomic>
-#include <functional>
+#include <condition_variable>
 #include <iostream>
 #include <latch>
 #include <leasehold/leasehold.hpp>
@@ -10,21 +9,26 @@
 #include <mutex>
 #include <thread>
 
-#include "bench/boot_clock.hpp"
-#include "bench/contend/live/worker_process.hpp"
-#include "bench/contend/requests.hpp"
+#include "api/access.hpp"
+#include "bench/contend/live/live_run.hpp"
 #include "bench/contend/strategies.hpp"
-#include "bench/live_bench.hpp"
+#include "core/provider_core.hpp"
+#include "mongo/client/mongo_transport.hpp"
+#include "sim/live/foreign/worker_protocol.hpp"
+#include "sim/live/system/child_process.hpp"
 
 namespace leasehold::bench {
 namespace {
 
-using nlohmann::json;
+using sim::live::Answer;
+using sim::live::ChildProcess;
+using sim::live::Dialogue;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
 constexpr int kWorkers = 4;
 constexpr milliseconds kConnectLimit{20'000};
+constexpr milliseconds kToAnswer{10'000};  ///< a worker, beyond the time that it is asked for
 
 /// The state that the threads of one process share. Thread safety: all of it.
 class Shared {
@@ -49,10 +53,6 @@ class Shared {
   void add(const Sample& sample) {
     const std::lock_guard lock(mutex_);
     result_.samples.push_back(sample);
-  }
-  void count_nothing() {
-    const std::lock_guard lock(mutex_);
-    result_.wire.counted = false;
   }
   void fail(const std::string& why) {
     const std::lock_guard lock(mutex_);
@@ -162,105 +162,132 @@ class ProviderClient final : public Client {
   LockProvider provider_;
 };
 
-/// A worker around the user's lock. What it sends cannot be counted from here.
+/// A worker around the user's lock, by the lines of scenarios/WORKERS.md: it is started, asked, and
+/// killed with its owner. The run is worth nothing if it ends, hangs, or says what answers no
+/// question of ours.
 class WorkerClient final : public Client {
  public:
   WorkerClient(const WorkerOrder& order, const std::shared_ptr<Shared>& shared, int number)
       : Client(order, shared, number),
-        worker_(worker_command(order.load.strategy),
-                {own_lock(), order.uri, order.database, LockOptions().expiry.count()}) {
-    shared->count_nothing();
+        child_({"sh", "-c", "exec " + order.load.strategy.substr(kWorker.size())},
+               ChildProcess::Io::pipes) {
+    dialogue_.started(boot_ns());
+    child_.say(sim::live::start_line(
+        {own_lock(), order.uri, order.database, LockOptions().expiry.count()}));
+    reader_ = std::jthread([this](const std::stop_token& stop) { read(stop); });
   }
 
   void prepare() override {
-    told([this] {
-      worker_.await_ready(kConnectLimit);
-      const auto [id, answer] = worker_.acquire(own_lock(), kConnectLimit);
-      if (granted(answer)) (void)worker_.release(id);
-    });
+    Sample unused;
+    if (answer_to(0, kConnectLimit)) acquire(own_lock(), kConnectLimit, {}, unused);
   }
 
  private:
   void acquire(const std::string& name, milliseconds timeout, const Request& request,
                Sample& sample) override {
-    told([&] {
-      const auto [id, answer] = worker_.acquire(name, timeout);
-      if (!granted(answer)) return;
-      hold(request, sample);
-      (void)worker_.release(id);
-    });
+    const auto id = ++ids_;
+    ask(Dialogue::Question::acquire, id, sim::live::acquire_line(id, name, timeout.count()));
+    const auto answer = answer_to(id, timeout + kToAnswer);
+    if (!answer || !granted(*answer)) return;
+    hold(request, sample);
+    ask(Dialogue::Question::release, id, sim::live::release_line(id));
+    (void)answer_to(id, kToAnswer);
   }
-  bool granted(const sim::live::Answer& answer) {
-    using Is = sim::live::Answer::Is;
-    if (answer.is == Is::granted) return true;
-    if (answer.is == Is::refused) shared_->fail("it refused: only a lock that waits is compared");
-    if (answer.is == Is::failed) shared_->fail("it failed: " + answer.why);
+  bool granted(const Answer& answer) {
+    if (answer.is == Answer::Is::granted) return true;
+    if (answer.is == Answer::Is::refused) {
+      shared_->fail("it refused: only a lock that waits is compared");
+    }
+    if (answer.is == Answer::Is::failed) shared_->fail("it failed: " + answer.why);
     return false;
   }
-  void told(const std::function<void()>& ask) {
-    try {
-      ask();
-    } catch (const std::runtime_error& error) {
-      shared_->fail(error.what());
-    }
+
+  void ask(Dialogue::Question question, std::int64_t id, const std::string& line) {
+    const std::lock_guard guard(mutex_);
+    if (!error_.empty()) return;
+    dialogue_.asked(question, id, boot_ns());
+    child_.say(line);
+  }
+  /// Nothing: there will be none.
+  std::optional<Answer> answer_to(std::int64_t id, milliseconds limit) {
+    std::unique_lock guard(mutex_);
+    const auto is_over = [&] { return answers_.contains(id) || !error_.empty(); };
+    const bool in_time = changed_.wait_for(guard, limit, is_over);
+    if (in_time && error_.empty()) return answers_.extract(id).mapped();
+    shared_->fail(in_time ? error_ : "the worker did not answer in time");
+    return std::nullopt;
   }
 
-  WorkerProcess worker_;
+  void read(const std::stop_token& stop) {
+    constexpr int kLookForStop_ms = 50;
+    sim::live::LineReader lines;
+    while (!stop.stop_requested()) {
+      pollfd ready{child_.out(), POLLIN, 0};
+      if (poll(&ready, 1, kLookForStop_ms) <= 0) continue;
+      lines.read_from(child_.out());
+      while (const auto line = lines.next()) hear(*line);
+      if (lines.ended()) return fail("the worker ended");
+    }
+  }
+  /// A loss is no answer: a holder here releases its lock soon.
+  void hear(const std::string& line) {
+    try {
+      const auto answer = sim::live::answer_from(line);
+      const std::lock_guard guard(mutex_);
+      dialogue_.heard(answer, boot_ns());
+      if (answer.is != Answer::Is::lost) answers_[answer.id] = answer;
+      changed_.notify_all();
+    } catch (const std::runtime_error& wrong) {
+      fail(wrong.what());
+    }
+  }
+  void fail(const std::string& why) {
+    const std::lock_guard guard(mutex_);
+    if (error_.empty()) error_ = why;
+    changed_.notify_all();
+  }
+
+  ChildProcess child_;
+  std::atomic<std::int64_t> ids_ = 0;
+  std::mutex mutex_;  // protects the rest
+  std::condition_variable changed_;
+  Dialogue dialogue_;
+  std::map<std::int64_t, Answer> answers_;  ///< by id; 0: that it is ready
+  std::string error_;  ///< why there will be no answer
+  std::jthread reader_;  // ends first
 };
 
 std::unique_ptr<Client> make_client(const WorkerOrder& order,
                                     const std::shared_ptr<Shared>& shared, int number) {
   const bool beside = number == order.load.clients;
-  if (!beside && is_worker(order.load.strategy)) {
+  if (!beside && order.load.strategy.starts_with(kWorker)) {
     return std::make_unique<WorkerClient>(order, shared, number);
   }
   return std::make_unique<ProviderClient>(order, shared, number);
 }
 
-json time_or_null(std::int64_t ns) { return ns == kNever ? json() : json(ns); }
-std::int64_t time_of(const json& value) {
-  return value.is_null() ? kNever : value.get<std::int64_t>();
-}
-
 int report(const WorkerResult& result, std::ostream& out) {
-  out << json(result).dump() << std::endl;
+  out << nlohmann::json(result).dump() << std::endl;
   return result.error.empty() ? 0 : 1;
 }
 
 }  // namespace
 
-void to_json(json& j, const WorkerResult& result) {
-  j = {{"samples", json::array()},
-       {"writes", result.wire.writes},
-       {"reads", result.wire.reads},
-       {"attempts", json::array()},
-       {"error", result.error}};
-  if (!result.wire.counted) j["writes"] = j["reads"] = nullptr;
-  for (const Sample& s : result.samples) {
-    j["samples"].push_back(
-        {s.client, s.lock, s.asked_ns, time_or_null(s.granted_ns), time_or_null(s.released_ns)});
-  }
-  for (const auto& [second, count] : result.wire.attempts) j["attempts"].push_back({second, count});
-}
-
-void from_json(const json& j, WorkerResult& result) {
-  for (const auto& s : j.at("samples")) {
-    result.samples.push_back({s.at(0).get<int>(), s.at(1).get<int>(), s.at(2).get<std::int64_t>(),
-                              time_of(s.at(3)), time_of(s.at(4))});
-  }
-  result.wire.counted = !j.at("writes").is_null();
-  if (result.wire.counted) {
-    result.wire.writes = j.at("writes").get<std::int64_t>();
-    result.wire.reads = j.at("reads").get<std::int64_t>();
-  }
-  for (const auto& a : j.at("attempts")) {
-    result.wire.attempts[a.at(0).get<std::int64_t>()] += a.at(1).get<std::int64_t>();
-  }
-  result.error = j.at("error").get<std::string>();
+LockProvider told_provider(const std::string& uri, const std::string& database, int workers,
+                           std::function<void(const std::string&)> on_wire) {
+  auto transport = mongo::make_transport({.uri = uri,
+                                          .database = database,
+                                          .collection = "distributed.locks",
+                                          .server_selection_timeout = std::chrono::seconds(5),
+                                          .on_wire = std::move(on_wire)});
+  auto parts = runtime::production_parts(std::move(transport).value(),
+                                         std::make_unique<core::ProviderCore>("bench", workers));
+  parts.workers = workers;
+  return detail::Access::provider(runtime::Driver::make(std::move(parts)));
 }
 
 int run_worker(const std::string& text, std::istream& in, std::ostream& out) {
-  const auto order = json::parse(text).get<WorkerOrder>();
+  const auto order = nlohmann::json::parse(text).get<WorkerOrder>();
   const auto shared = std::make_shared<Shared>(order);
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < order.clients; ++i) {

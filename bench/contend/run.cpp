@@ -1,7 +1,10 @@
-#include "bench/contend/samples.hpp"
+#include "bench/contend/run.hpp"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <ostream>
+#include <ranges>
 
 namespace leasehold::bench {
 namespace {
@@ -31,26 +34,18 @@ void WireCounts::count(const std::string& command, std::int64_t at_ns, std::int6
 }
 
 void WireCounts::add(const WireCounts& other) {
-  counted = counted && other.counted;
   writes += other.writes;
   reads += other.reads;
   for (const auto& [second, count] : other.attempts) attempts[second] += count;
 }
 
 std::int64_t WireCounts::all_attempts() const {
-  std::int64_t sum = 0;
-  for (const auto& [second, count] : attempts) sum += count;
-  return sum;
+  const auto add = [](std::int64_t sum, const auto& of_second) { return sum + of_second.second; };
+  return std::accumulate(attempts.begin(), attempts.end(), std::int64_t{0}, add);
 }
 
 std::int64_t WireCounts::most_attempts_per_s() const {
-  std::int64_t most = 0;
-  for (const auto& [second, count] : attempts) most = std::max(most, count);
-  return most;
-}
-
-void write_samples_header(std::ostream& out) {
-  out << "run,strategy,repetition,client,lock,asked_ns,granted_ns,released_ns,censored\n";
+  return attempts.empty() ? 0 : std::ranges::max(std::views::values(attempts));
 }
 
 void write_samples(std::ostream& out, const RunResult& run, std::int64_t end_ns) {
@@ -59,11 +54,6 @@ void write_samples(std::ostream& out, const RunResult& run, std::int64_t end_ns)
         << s.lock << ',' << s.asked_ns << ',' << time_or_nothing(s.granted_ns) << ','
         << time_or_nothing(s.released_ns) << ',' << (s.granted_ns >= end_ns ? 1 : 0) << '\n';
   }
-}
-
-void write_runs_header(std::ostream& out) {
-  out << "run,strategy,repetition,seed,writes,reads,attempts,most_attempts_per_s,write_ms,"
-         "server_cpu_s,machine_idle,arrivals_per_s\n";
 }
 
 void write_run(std::ostream& out, const RunResult& run) {

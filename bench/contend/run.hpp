@@ -1,11 +1,13 @@
 #pragma once
 
-#include <array>
+#include <chrono>
 #include <cstdint>
 #include <iosfwd>
 #include <map>
 #include <string>
 #include <vector>
+
+#include "bench/contend/load.hpp"
 
 namespace leasehold::bench {
 
@@ -19,6 +21,7 @@ struct Sample {
   std::int64_t released_ns = kNever;  ///< when the release was called
   bool operator==(const Sample&) const = default;
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sample, client, lock, asked_ns, granted_ns, released_ns)
 
 /// Commands on the wire, in the measured time.
 struct WireCounts {
@@ -32,6 +35,7 @@ struct WireCounts {
   [[nodiscard]] std::int64_t all_attempts() const;
   [[nodiscard]] std::int64_t most_attempts_per_s() const;
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WireCounts, writes, reads, attempts)
 
 /// What one run of one strategy measured.
 struct RunResult {
@@ -47,11 +51,22 @@ struct RunResult {
   double arrivals_per_s = 0;  ///< of an open loop
 };
 
+/// One run in virtual time: the production core and the simulated replica set, without faults, so
+/// that thousands of waiters cost no machine. The same seed gives the same samples on every
+/// machine. REQUIRES: one caller a client, and no worker as strategy.
+[[nodiscard]] RunResult run_virtual(const Load& load, std::chrono::milliseconds round_trip = {});
+
+/// One majority write there, alone, on average.
+[[nodiscard]] double virtual_write_ms(std::chrono::milliseconds round_trip = {});
+
+inline constexpr const char* kSamplesHeader =
+    "run,strategy,repetition,client,lock,asked_ns,granted_ns,released_ns,censored\n";
+inline constexpr const char* kRunsHeader =
+    "run,strategy,repetition,seed,writes,reads,attempts,most_attempts_per_s,write_ms,server_cpu_s,"
+    "machine_idle,arrivals_per_s\n";
 /// A row for each request: one that still waited at the end of the measured time has `censored` 1.
-void write_samples_header(std::ostream& out);
 void write_samples(std::ostream& out, const RunResult& run, std::int64_t end_ns);
 /// A row for each run, with figures that no single request has.
-void write_runs_header(std::ostream& out);
 void write_run(std::ostream& out, const RunResult& run);
 
 }  // namespace leasehold::bench

@@ -1,0 +1,244 @@
+#include <benchmark/benchmark.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "bench/contend/live/live_run.hpp"
+#include "leasehold/leasehold.hpp"
+#include "mongo/commands.hpp"
+
+/// What the lock costs on real servers. Where two things are compared they take turns, so that both
+/// meet the same noise.
+namespace leasehold::bench {
+namespace {
+
+using namespace sim::live;
+using std::chrono::milliseconds;
+
+constexpr const char* kDatabase = "bench_round_trip";
+constexpr const char* kCollection = "distributed.locks";
+constexpr int kThreads = 16;
+
+ReplicaSet& servers() {
+  init_driver();
+  static ReplicaSet set;
+  return set;
+}
+
+LockProvider connect() {
+  ProviderOptions options;
+  options.database = kDatabase;
+  options.workers = kThreads;
+  options.holder.clear();
+  return std::move(LockProvider::connect(servers().uri(), options)).value();
+}
+
+/// The lock's commands without the lock.
+class Bare {
+ public:
+  Bare() : client_(servers().uri()) {}
+  void run(const core::Command& command) {
+    const auto bytes = mongo::build(command, kCollection);
+    bson_t reply;
+    bson_error_t error;
+    mongoc_client_command_with_opts(client_.get(), kDatabase, bytes.get(), nullptr, nullptr, &reply,
+                                    &error);
+    bson_destroy(&reply);
+  }
+  void acquire(const std::string& name) {
+    run({1, milliseconds(10'000),
+         core::AcquireCommand{1, name, kOwner, to_hex(kOwner) + ".30000." + std::to_string(++beat_),
+                              std::nullopt, milliseconds(30'000), milliseconds(30'000)}});
+  }
+  void release(const std::string& name) {
+    run({2, milliseconds(10'000), core::DeleteCommand{name, kOwner, std::nullopt}});
+  }
+
+ private:
+  static constexpr core::Owner kOwner{1, 2};
+  MongoClient client_;
+  std::int64_t beat_ = 0;
+};
+
+double quantile(std::vector<double> values, double q) {
+  const auto place = static_cast<std::ptrdiff_t>(static_cast<double>(values.size()) * q);
+  const auto at = values.begin() + place;
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+double median(const std::vector<double>& values) { return quantile(values, 0.5); }
+
+template <typename Work>
+double ms_of(Work work) {
+  const auto began = boot_ns();
+  work();
+  return static_cast<double>(boot_ns() - began) * 1e-6;
+}
+
+/// The cost of the lock beyond its two commands: an acquire and a release, and the same commands by
+/// the bare driver.
+void one_at_a_time(benchmark::State& state) {
+  auto provider = connect();
+  const auto lock = std::move(provider.create_lock("ours")).value();
+  Bare bare;
+  std::vector<double> acquire, release, bare_acquire, bare_release;
+  for (auto _ : state) {
+    Result<LockHandle> handle = Error{};
+    acquire.push_back(ms_of([&] { handle = lock.try_acquire(milliseconds(10'000)); }));
+    release.push_back(ms_of([&] { handle->release(); }));
+    bare_acquire.push_back(ms_of([&] { bare.acquire("bare"); }));
+    bare_release.push_back(ms_of([&] { bare.release("bare"); }));
+  }
+  state.counters["acquire_p50_ms"] = median(acquire);
+  state.counters["release_p50_ms"] = median(release);
+  state.counters["acquire_ratio"] = median(acquire) / median(bare_acquire);
+  state.counters["release_ratio"] = median(release) / median(bare_release);
+}
+BENCHMARK(one_at_a_time)->Iterations(600)->Unit(benchmark::kMillisecond);
+
+/// Cycles a second of 16 threads; `make` gives each a function that takes and frees a name.
+template <typename Make>
+double rate(int names_each, Make make) {
+  std::atomic<std::int64_t> cycles = 0;
+  std::vector<std::jthread> threads;
+  const auto began = boot_ns();
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t](const std::stop_token& stop) {
+      auto cycle = make();
+      for (int i = 0; !stop.stop_requested(); ++i) {
+        if (cycle(std::to_string(t) + "-" + std::to_string(i % names_each))) ++cycles;
+      }
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  for (auto& thread : threads) thread.request_stop();
+  threads.clear();
+  return static_cast<double>(cycles) * 1e9 / static_cast<double>(boot_ns() - began);
+}
+
+void names_each(benchmark::State& state, int count) {
+  auto provider = connect();
+  for (auto _ : state) {
+    const double ours = rate(count, [&] {
+      return [&](const std::string& name) {
+        auto handle =
+            std::move(provider.create_lock(name)).value().try_acquire(milliseconds(10'000));
+        return handle && handle->release() == ReleaseResult::released;
+      };
+    });
+    const double bare = rate(count, [] {
+      return [client = std::make_unique<Bare>()](const std::string& name) {
+        client->acquire("bare-" + name);
+        client->release("bare-" + name);
+        return true;
+      };
+    });
+    state.counters["cycles_per_s"] = ours;
+    state.counters["rate_ratio"] = ours / bare;
+  }
+}
+BENCHMARK_CAPTURE(names_each, sixteen_names, 1)->Iterations(1)->Unit(benchmark::kSecond);
+BENCHMARK_CAPTURE(names_each, many_names, 1'000)->Iterations(1)->Unit(benchmark::kSecond);
+
+// The cost of keeping many locks: extensions travel in batches.
+constexpr milliseconds kExpiry{30'000};
+constexpr milliseconds kCadence{10'000};
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+void held(benchmark::State& state) {
+  static int databases = 0;
+  const auto updates = std::make_shared<std::atomic<int>>(0);
+  auto provider = told_provider(servers().uri(), "bench_held_" + std::to_string(++databases),
+                                kThreads, [updates](const std::string& name) {
+                                  if (name == "update") ++*updates;
+                                });
+  const int locks = static_cast<int>(state.range(0));
+  LockOptions options;
+  options.expiry = kExpiry;
+  options.extension_cadence = kCadence;
+  std::vector<std::vector<LockHandle>> handles(kThreads);
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = t; i < locks; i += kThreads) {
+          auto lock = provider.create_lock("held-" + std::to_string(i), options);
+          auto handle = lock->try_acquire(milliseconds(10'000));
+          if (handle) handles[static_cast<std::size_t>(t)].push_back(std::move(handle).value());
+        }
+      });
+    }
+  }
+  std::this_thread::sleep_for(kCadence);  // until they have fallen into step
+  for (auto _ : state) {
+    const int before = *updates;
+    const double cpu = cpu_seconds();
+    std::this_thread::sleep_for(kCadence);
+    state.counters["commands_per_round"] = static_cast<double>(*updates - before);
+    state.counters["client_core_percent"] =
+        100 * (cpu_seconds() - cpu) * 1'000 / static_cast<double>(kCadence.count());
+  }
+  std::int64_t still = 0;
+  for (const auto& some : handles) {
+    for (const auto& handle : some) still += handle.held() ? 1 : 0;
+  }
+  state.counters["still_held"] = static_cast<double>(still);
+  std::vector<std::jthread> threads;
+  for (auto& some : handles) threads.emplace_back([&some] { some.clear(); });
+}
+BENCHMARK(held)->Arg(10)->Arg(1'000)->Arg(10'000)->Iterations(1)->Unit(benchmark::kSecond);
+
+/// The cost of the preloaded clock for a mongod: the same command on two, one with and one without
+/// it.
+void one_command(Mongod& mongod) {
+  mongod.client().must("bench", {{"findAndModify", "locks"},
+                                 {"query", {{"_id", "lock"}}},
+                                 {"update", Json::array({{{"$set", {{"now", "$$NOW"}}}}})},
+                                 {"upsert", true},
+                                 {"new", true}});
+}
+
+void clock_shim(benchmark::State& state) {
+  init_driver();
+  Janitor janitor;
+  const auto ports = free_ports(2);
+  const auto start = [&](std::size_t i) {
+    return Mongod({.program = find_mongod(),
+                   .data = janitor.folder() + "/" + std::to_string(ports[i]),
+                   .port = ports[i],
+                   .standalone = true,
+                   .own_clock = i == 1},
+                  janitor);
+  };
+  Mongod without = start(0), with = start(1);
+  for (auto* m : {&without, &with}) m->wait_until_ready();
+  with.clock().set(std::chrono::seconds(30));
+  std::vector<double> times_with, times_without;
+  for (auto _ : state) {
+    times_without.push_back(1'000 * ms_of([&] { one_command(without); }));
+    times_with.push_back(1'000 * ms_of([&] { one_command(with); }));
+  }
+  for (const double q : {0.5, 0.99}) {
+    const auto name = q < 0.9 ? std::string("p50") : std::string("p99");
+    const double plain = quantile(times_without, q), preloaded = quantile(times_with, q);
+    state.counters[name + "_us"] = plain;
+    state.counters[name + "_ratio"] = preloaded / plain;
+  }
+}
+
+BENCHMARK(clock_shim)->Iterations(4'000)->Repetitions(5)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace leasehold::bench
+
+BENCHMARK_MAIN();
