@@ -1,10 +1,9 @@
-#include "model/guarantees/all_calls.hpp"
+#include "model/guarantees/user_calls.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <string>
 
-#include "model/guarantees/user_calls.hpp"
 #include "model/verdict/waiters.hpp"
 
 namespace leasehold::model {
@@ -67,10 +66,9 @@ void check_returned(const Digest& d, Finding& f, const Grants& grants, Index end
   if (end.outcome != Outcome::granted) return;
   const auto grant = grants.find({end.process, end.name, d.at(ended).token});
   if (grant == grants.end()) {
-    return violate(f,
-                   "lock '" + d.name(end.name) + "': " + d.process_name(end.process) +
-                       " was given it together with others, and was never granted it",
-                   {ended});
+    return violate(
+        f, subject(d, ended) + " was given it together with others, and was never granted it",
+        {ended});
   }
   ++f.checked;
   const SessionDigest& s = *grant->second;
@@ -81,9 +79,8 @@ void check_returned(const Digest& d, Finding& f, const Grants& grants, Index end
   check_bound(d, f,
               {since.from, latest, since.to, kNever, d.delays(end.process, Needs::process)},
               [&] {
-                return "lock '" + d.name(end.name) + "': " + d.process_name(end.process) +
-                       " was given it together with others " + ms(since.to - since.from) +
-                       " after it was lost";
+                return subject(d, ended) + " was given it together with others " +
+                       ms(since.to - since.from) + " after it was lost";
               },
               {s.granted, s.lost, ended});
 }

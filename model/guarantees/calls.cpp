@@ -48,9 +48,7 @@ class CallsChecker {
 
  private:
   [[nodiscard]] std::string told(const UsersCall& call) const {
-    const Fact& e = d_.fact(call.called);
-    return "lock '" + d_.name(e.name) + "': " + d_.process_name(e.process) + "'s " +
-           d_.at(call.called).verb + "()";
+    return subject(d_, call.called) + "'s " + d_.at(call.called).verb + "()";
   }
   [[nodiscard]] Span span_of(const UsersCall& call) const {
     return {d_.fact(call.called).at_ns, d_.fact(call.returned).at_ns};
@@ -193,8 +191,7 @@ class CallsChecker {
     const bool no = d_.fact(held).outcome == Outcome::no;
     if (!no && said <= kConverted) return;
     model::violate(f_,
-                   "lock '" + d_.name(d_.fact(held).name) + "': " +
-                       d_.process_name(s.process) + "'s remaining() was " +
+                   subject(d_, held) + "'s remaining() was " +
                        (no ? "above zero after the end" : ms(said) + " more than what is left"),
                    {s.granted, held});
   }

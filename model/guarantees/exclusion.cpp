@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "model/verdict/finding.hpp"
 
@@ -21,17 +22,20 @@ Finding check_leases(const Digest& d) {
       }
       if (may_have_deleted(d, t)) continue;  // its own release or clean-up
       const auto successor = writer_of(d, t.next_put);
-      if (!successor) continue;
+      if (d.promises != nullptr ? !t.acquired && !t.next_gone : !successor) continue;
       ++f.checked;
       ++f.counts["takeovers"];
-      const auto lease_end = earliest_end(d, *holder);
-      const auto given = executed_by(d, *successor, t.next_put);
+      const auto lease_end = earliest_end(d, *holder, t, t.next_put);
+      const auto given =
+          successor ? executed_by(d, *successor, t.next_put) : d.fact(t.next_put).at_ns;
       if (given >= lease_end) continue;
+      const bool ours = d.promises == nullptr;
       violate(f,
               "lock '" + d.at(t.last_put).name + "' was given to another at least " +
                   ms(lease_end - given) + " before the lease of " +
                   d.at(holder->command.send).process + " ran out",
-              {holder->command.send, t.last_put, t.next, t.next_put, successor->command.reply});
+              {ours ? holder->command.send : holder->command.reply, t.last_put, t.next, t.next_put,
+               ours ? successor->command.reply : kNone});
     }
   }
   return f;
@@ -42,6 +46,7 @@ namespace {
 struct HeldSpan {
   Span span;
   const SessionDigest* session;
+  bool is_call = false;  ///< the lock was granted meanwhile, however late its answer came
 };
 
 /// held() turns false for ever, by the release at the latest. A process may record its release
@@ -49,16 +54,13 @@ struct HeldSpan {
 void check_end(const Digest& d, Finding& f, const HeldSpan& b) {
   const SessionDigest& s = *b.session;
   if (s.answers.revived()) {
-    violate(f,
-            "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
-                "'s held() was true again after it was false",
+    violate(f, subject(d, s.granted) + "'s held() was true again after it was false",
             {s.answers.denied, s.answers.last});
   }
   if (s.release == kNone || b.span.to <= d.fact(s.release).at_ns + d.allowed.lateness_ns) return;
   violate(f,
-          "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
-              "'s held() was true for " + ms(b.span.to - d.at(s.release).at_ns) +
-              " after its release",
+          subject(d, s.granted) + "'s held() was true for " +
+              ms(b.span.to - d.at(s.release).at_ns) + " after its release",
           {s.release, s.answers.last});
 }
 
@@ -73,6 +75,16 @@ void check_pair(const Digest& d, Finding& f, const HeldSpan& a, const HeldSpan& 
            b.session->answers.last});
 }
 
+/// No call is granted a lock while another holds it from before the call until after the grant.
+void check_granted(const Digest& d, Finding& f, const HeldSpan& held, const HeldSpan& call) {
+  const auto more = held.span.to - call.span.to;
+  if (more <= 0) return;
+  violate(f,
+          subject(d, call.session->granted) + " was granted it while " +
+              d.process_name(held.session->process) + " held it, for " + ms(more) + " more",
+          {held.session->granted, held.session->answers.last, call.session->granted});
+}
+
 }  // namespace
 
 Finding check_exclusion(const Digest& d) {
@@ -81,6 +93,11 @@ Finding check_exclusion(const Digest& d) {
   std::int64_t asked = 0;
   for (const SessionDigest& s : d.sessions) {
     asked += s.answers.yes + s.answers.no;
+    // Our own handles answer for themselves.
+    if (d.promises != nullptr && s.granted != kNone && s.ask != kNone) {
+      const Span call{s.asked.at_ns, d.fact(s.granted).at_ns};
+      by_name[s.asked.name].push_back({call, &s, true});
+    }
     const auto held = s.answers.held();
     if (held && s.granted != kNone) {
       by_name[d.fact(s.granted).name].push_back({*held, &s});
@@ -88,10 +105,15 @@ Finding check_exclusion(const Digest& d) {
   }
   if (!d.sessions.empty()) f.counts["asked"] = asked;
   for (auto& spans : by_name) {
-    std::sort(spans.begin(), spans.end(),
-              [](const HeldSpan& a, const HeldSpan& b) { return a.span.from < b.span.from; });
+    std::sort(spans.begin(), spans.end(), [](const HeldSpan& a, const HeldSpan& b) {
+      return std::pair(a.span.from, !a.is_call) < std::pair(b.span.from, !b.is_call);
+    });
     const HeldSpan* longest = nullptr;
     for (const HeldSpan& one : spans) {
+      if (one.is_call) {
+        if (longest != nullptr) check_granted(d, f, *longest, one);
+        continue;
+      }
       ++f.checked;
       check_end(d, f, one);
       if (longest != nullptr) check_pair(d, f, *longest, one);

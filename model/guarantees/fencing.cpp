@@ -10,32 +10,71 @@ namespace {
 
 constexpr std::int64_t kNoRank = std::numeric_limits<std::int64_t>::min();
 
-/// By owner: when it was granted its lock, in the server's order. Only the write of the notified
-/// grant counts, because an earlier attempt of the same owner may have won unheard, and run out.
-using Ranks = std::vector<std::int64_t>;
-
-Ranks ranks(const Digest& d) {
-  std::vector<Id> granted(d.facts.lock_ids.size(), kNoText);  // by lockId: the owner
-  for (const SessionDigest& s : d.sessions) {
-    if (s.granted != kNone) granted[d.fact(s.granted).lock_id] = d.fact(s.granted).owner;
+/// Who holds the locks, in what order: by the server's order of the grants or, of a lock that is
+/// known by its answers, as far as calls and answers tell it.
+class Holders {
+ public:
+  explicit Holders(const Digest& d) : d_(d) {
+    d.promises != nullptr ? rank_by_answers() : rank_by_writes();
   }
-  Ranks rank(d.facts.owners, kNoRank);
-  for (const auto& changes : d.truth) {
-    for (const Change& c : changes) {
-      const Id owner = granted[c.lock_id];
-      if (owner != kNoText) rank[owner] = d.at(c.event).order;
+
+  [[nodiscard]] Id of(const SessionDigest& granted) const {
+    return d_.promises != nullptr ? granted.id : d_.fact(granted.granted).owner;
+  }
+  /// Whose accepted write that is.
+  [[nodiscard]] Id of_stored(Index stored) const {
+    const Fact& e = d_.fact(stored);
+    return d_.promises != nullptr ? writers_[e.command] : e.owner;
+  }
+  [[nodiscard]] bool is_known(Id holder) const {
+    return holder < ranks_.size() && ranks_[holder].from != kNoRank;
+  }
+  /// Whether `a` was granted the lock after `b`, for certain.
+  [[nodiscard]] bool after(Id a, Id b) const { return ranks_[a].from > ranks_[b].to; }
+  [[nodiscard]] bool began_before(Id a, Id b) const { return ranks_[a].from < ranks_[b].from; }
+
+ private:
+  /// By owner. Only the write of the notified grant counts, because an earlier attempt of the same
+  /// owner may have won unheard, and run out.
+  void rank_by_writes() {
+    std::vector<Id> granted(d_.facts.lock_ids.size(), kNoText);  // by lockId: the owner
+    for (const SessionDigest& s : d_.sessions) {
+      if (s.granted != kNone) granted[d_.fact(s.granted).lock_id] = d_.fact(s.granted).owner;
+    }
+    ranks_.resize(d_.facts.owners, {kNoRank, kNoRank});
+    for (const auto& changes : d_.truth) {
+      for (const Change& c : changes) {
+        const Id owner = granted[c.lock_id];
+        const auto order = d_.at(c.event).order;
+        if (owner != kNoText) ranks_[owner] = {order, order};
+      }
     }
   }
-  return rank;
-}
+  /// By session.
+  void rank_by_answers() {
+    ranks_.resize(d_.sessions.size(), {kNoRank, kNoRank});
+    writers_.resize(d_.facts.writes, static_cast<Id>(d_.sessions.size()));
+    for (const SessionDigest& s : d_.sessions) {
+      if (s.granted == kNone || s.ask == kNone) continue;
+      ranks_[s.id] = {s.asked.at_ns, d_.fact(s.granted).at_ns};
+    }
+    for (const Index i : d_.writes) writers_[d_.fact(i).command] = d_.fact(i).session;
+  }
+
+  const Digest& d_;
+  std::vector<Span> ranks_;   ///< by holder
+  std::vector<Id> writers_;  ///< by the number of a write to the resource
+};
 
 /// Whether a later holder may have written before: then the refusal of this one is right, whatever
-/// its held() said.
-bool may_be_overtaken(const Digest& d, const Ranks& rank, Id owner, const Fact& write) {
+/// its held() said. What has no higher token does not overtake a lock that is known by its answers.
+bool may_be_overtaken(const Digest& d, const Holders& holders, Id holder, const Fact& write) {
   return std::any_of(d.stored.begin(), d.stored.end(), [&](Index i) {
     const Fact& stored = d.fact(i);
+    const Id other = holders.of_stored(i);
     return stored.name == write.name && stored.at_ns <= write.at_ns + d.allowed.truth_lag_ns &&
-           rank[stored.owner] > rank[owner];
+           (d.promises == nullptr || stored->token > write->token) && holders.is_known(other) &&
+           other != holder && !holders.after(holder, other);
   });
 }
 
@@ -43,19 +82,20 @@ bool may_be_overtaken(const Digest& d, const Ranks& rank, Id owner, const Fact& 
 
 Finding check_fence(const Digest& d) {
   Finding f = finding(Check::G3);
-  const auto rank = ranks(d);
+  const Holders holders(d);
   std::vector<Index> latest(d.facts.names.size(), kNone);  // the write of the latest holder
   for (const Index i : d.stored) {
     const Fact& stored = d.fact(i);
-    if (rank[stored.owner] == kNoRank) continue;
+    const Id holder = holders.of_stored(i);
+    if (!holders.is_known(holder)) continue;
     Index& before = latest[stored.name];
-    if (before != kNone && rank[d.fact(before).owner] > rank[stored.owner]) {
+    if (before != kNone && holders.after(holders.of_stored(before), holder)) {
       violate(f,
               "resource '" + d.name(stored.name) +
                   "' accepted a write of an earlier holder after one "
                   "of a later holder",
               {before, i});
-    } else {
+    } else if (before == kNone || !holders.began_before(holder, holders.of_stored(before))) {
       before = i;
     }
   }
@@ -74,7 +114,7 @@ Finding check_fence(const Digest& d) {
     const bool is_current = held && write->sent_ns >= held->from && write.at_ns <= held->to;
     current += is_current ? 1 : 0;
     if (!refused || !is_current) continue;
-    if (!may_be_overtaken(d, rank, d.fact(session.granted).owner, write)) {
+    if (!may_be_overtaken(d, holders, holders.of(session), write)) {
       violate(f,
               "resource '" + d.name(write.name) + "' refused its current holder " +
                   d.process_name(write.process),
@@ -87,8 +127,50 @@ Finding check_fence(const Digest& d) {
   return f;
 }
 
+namespace {
+
+std::string token_of(const Digest& d, const SessionDigest& s) {
+  return "token " + std::to_string(d.at(s.granted).token) + " of " + d.process_name(s.process);
+}
+
+/// By the answers alone, from the highest token on: no call began after the grant of a higher one,
+/// and none has the same.
+void check_tokens_of_answers(const Digest& d, Finding& f) {
+  std::vector<const SessionDigest*> calls;
+  for (const SessionDigest& s : d.sessions) {
+    if (s.granted != kNone && s.ask != kNone) calls.push_back(&s);
+  }
+  std::stable_sort(calls.begin(), calls.end(), [&](const auto* a, const auto* b) {
+    return std::pair(a->asked.name, -d.at(a->granted).token) <
+           std::pair(b->asked.name, -d.at(b->granted).token);
+  });
+  const SessionDigest *first = nullptr, *last = nullptr;  // granted first; with the lowest token
+  for (const SessionDigest* s : calls) {
+    ++f.checked;
+    if (last != nullptr && last->asked.name != s->asked.name) first = last = nullptr;
+    const auto lock = "lock '" + d.at(s->granted).name + "': ";
+    const auto granted = [&](const SessionDigest* one) { return d.fact(one->granted).at_ns; };
+    if (d.at(s->granted).token == 0) {
+      violate(f, subject(d, s->granted) + " was granted it without a token", {s->granted});
+      continue;
+    }
+    if (last != nullptr && d.at(last->granted).token == d.at(s->granted).token) {
+      violate(f, lock + token_of(d, *s) + " is also the " + token_of(d, *last),
+              {last->granted, s->granted});
+    } else if (first != nullptr && s->asked.at_ns > granted(first)) {
+      violate(f, lock + token_of(d, *s) + " after " + token_of(d, *first),
+              {first->granted, s->granted});
+    }
+    if (first == nullptr || granted(s) < granted(first)) first = s;
+    last = s;
+  }
+}
+
+}  // namespace
+
 Finding check_token_order(const Digest& d) {
   Finding f = finding(Check::G4);
+  if (d.promises != nullptr) check_tokens_of_answers(d, f);
   std::vector<Index> granted(d.facts.lock_ids.size(), kNone);  // by lockId of the one that won
   for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone) continue;
@@ -98,12 +180,12 @@ Finding check_token_order(const Digest& d) {
   for (const auto& changes : d.truth) {
     Index last = kNone;
     for (const Change& c : changes) {
-      if (c.gone) continue;
+      if (c.gone || c.lock_id == kNoText) continue;
       const Index grant = std::exchange(granted[c.lock_id], kNone);
       if (grant == kNone) continue;
       const Fact& g = d.fact(grant);
       if (g->token == 0) continue;  // this lock has no tokens
-      ++f.checked;
+      d.promises != nullptr ? ++f.counts["by the oplog"] : ++f.checked;
       const auto order = d.at(c.event).order;
       if (!d.of_a_document && g->token != order) {
         violate(f,
@@ -122,7 +204,7 @@ Finding check_token_order(const Digest& d) {
   }
   const bool is_cut = std::none_of(d.history->begin(), d.history->end(),
                                    [](const Event& e) { return e.kind == Kind::finish; });
-  if (is_cut) return f;
+  if (is_cut || d.promises != nullptr) return f;
   for (const Index g : granted) {
     if (g == kNone) continue;
     violate(f,

@@ -1,7 +1,6 @@
 #include <algorithm>
 
-#include "model/guarantees/all_calls.hpp"
-#include "model/guarantees/permits.hpp"
+#include "model/guarantees/user_calls.hpp"
 #include "model/queue/queue_turns.hpp"
 #include "model/verdict/waiters.hpp"
 
@@ -9,23 +8,10 @@ namespace leasehold::model {
 namespace {
 
 void check_on_time(const Digest& d, Finding& f, const SessionDigest& s) {
-  const Fact& ask = s.asked;
-  if (!ask->single_attempt && ask->give_up_ns == 0) return;
-  const auto attempt = by_our_clock(d, ask, ask->operation_timeout_ms * kMs);
-  const auto said = !ask->single_attempt ? ask->give_up_ns : ask.at_ns + attempt;
-  const auto latest = said + d.allowed.lateness_ns;
-  if (latest >= d.finished_ns) return;
   const Index end = s.granted != kNone ? s.granted : s.ended;
-  const auto happened = end == kNone ? kNever : d.fact(end).at_ns;
-  check_bound(d, f,
-              {ask->single_attempt ? ask.at_ns : said, latest, happened,
-               d.process_of[ask.process]->alive_until, d.delays(ask.process, Needs::process)},
-              [&] {
-                return "lock '" + d.name(ask.name) + "': an acquire of " +
-                       d.process_name(ask.process) + " ended " +
-                       (end == kNone ? "never" : ms(happened - said) + " late");
-              },
-              {s.ask, end});
+  check_ends_on_time(d, f, {s.asked, s.ask, end, 1}, [&] {
+    return "lock '" + d.name(s.asked.name) + "': an acquire of " + d.process_name(s.process);
+  });
 }
 
 /// The longest that it takes to serve all calls for one name once faults are over: one turn for
@@ -106,8 +92,8 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
     check_bound(
         d, f, {from, from + bound, changed, call.lives_until, waiters.delays.at(s.process)},
         [&] {
-          return "lock '" + d.name(dead.name) + "': " + d.process_name(s.process) +
-                 " waited more than " + ms(bound) + " for a dead holder's lock";
+          return subject(d, s.ask) + " waited more than " + ms(bound) +
+                 " for a dead holder's lock";
         },
         {t.last_put, s.ask, t.next});
     bounded = bounded || f.checked > before;
@@ -149,10 +135,7 @@ void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiter
     check_bound(
         d, f,
         {from, from + call.attempts_ns, taken, call.lives_until, waiters.delays.at(s.process)},
-        [&] {
-          return "lock '" + d.name(s.asked.name) + "': " + d.process_name(s.process) +
-                 " left it free for more than " + ms(call.attempts_ns);
-        },
+        [&] { return subject(d, s.ask) + " left it free for more than " + ms(call.attempts_ns); },
         {t.next, s.ask, t.next_put});
   }
 }
@@ -216,10 +199,7 @@ void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& 
   check_bound(
       d, f,
       {from, latest, kNever, sends_until(d, holder.ask(), from), d.delays(process, Needs::worker)},
-      [&] {
-        return "lock '" + d.name(holder.ask().name) + "': " + d.process_name(process) +
-               " returned without the lock and left its lock document";
-      },
+      [&] { return subject(d, ended) + " returned without the lock and left its lock document"; },
       {ended, t.last_put});
 }
 
@@ -235,7 +215,7 @@ void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
               {lost.at_ns, lost.at_ns + d.allowed.lateness_ns, sent,
                sends_until(d, s.asked, lost.at_ns), d.delays(s.process, Needs::worker)},
               [&] {
-                return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
+                return subject(d, s.granted) +
                        " did not give it back at the end of its longest holding";
               },
               {s.granted, s.lost});
@@ -311,9 +291,8 @@ void check_hand_overs_in_a_row(const Digest& d, Finding& f) {
     if (holdings[e.owner] == most) ++f.counts["handed_on_to_the_limit"];
     if (holdings[e.owner] <= most) continue;
     violate(f,
-            "lock '" + d.name(e.name) + "': " + d.process_name(e.process) + " had it " +
-                std::to_string(holdings[e.owner]) + " times in a row by handing it on, " +
-                std::to_string(most) + " may be",
+            subject(d, i) + " had it " + std::to_string(holdings[e.owner]) +
+                " times in a row by handing it on, " + std::to_string(most) + " may be",
             {asked, i});
   }
 }
@@ -322,6 +301,12 @@ void check_hand_overs_in_a_row(const Digest& d, Finding& f) {
 
 Finding check_liveness(const Digest& d) {
   Finding f = finding(Check::G7);
+  if (d.promises != nullptr) {
+    for (const SessionDigest& s : d.sessions) {
+      if (s.ask != kNone) check_on_time(d, f, s);
+    }
+    return f;
+  }
   const auto waiters = waiters_by_name(d);
   const auto asks = processes_that_ask(d);
   const auto turns = turns_by_name(d, waiters);
@@ -354,8 +339,48 @@ Finding check_liveness(const Digest& d) {
   return f;
 }
 
+namespace {
+
+/// A dead holder's document expires as promised, if its lock is known by answers and documents.
+void check_expires(const Digest& d, Finding& f, const Tenure& t) {
+  const auto holder = writer_of(d, t.last_put);
+  const Event& last = d.at(t.last_put);
+  if (!holder || last.expires_at_ms == 0 || last.wall_ms == 0 || last.from_ns == 0) return;
+  const SessionDigest& s = *holder->session;
+  const Index death = d.process_of[s.process]->crash;
+  if (death == kNone || d.fact(death).kind != Kind::crash || s.release != kNone) return;
+  const auto died = d.fact(death).at_ns;
+  const auto changed = t.next == kNone ? kNever : d.at(t.next).from_ns;
+  // A command may have been on its way at the death, because of a fault.
+  const bool late = last.at_ns > died;
+  if (changed <= died || (late && d.disturbed(s.process, {died, last.at_ns}) != nullptr)) return;
+  ++f.checked;
+  const auto in_time = died + d.allowed.lateness_ns;
+  const auto lease_ns = static_cast<double>(s.asked->expiry_ms * kMs);
+  const auto latest = (late ? d.servers.put_off(died, in_time) : in_time) +
+                      d.promises->clock_margin_ms.value_or(0) * kMs +
+                      static_cast<std::int64_t>(*d.promises->passes_on_leases * lease_ns);
+  const auto by_date = last.from_ns + (last.expires_at_ms - last.wall_ms) * kMs;
+  const auto ended = std::min(by_date, changed);
+  if (ended <= latest) return;
+  violate(f,
+          "lock '" + last.name + "': the document of " + d.process_name(s.process) +
+              ", which died, is in force " + ms(ended - latest) + " longer than promised",
+          {s.granted, t.last_put, death});
+}
+
+}  // namespace
+
 Finding check_cleanup(const Digest& d) {
   Finding f = finding(Check::G8);
+  if (d.promises != nullptr) {
+    for (const auto& tenures : d.tenures) {
+      for (const Tenure& t : tenures) {
+        if (d.dates_hold && !d.disks_lost) check_expires(d, f, t);
+      }
+    }
+    return f;
+  }
   for (const auto& tenures : d.tenures) {
     for (const Tenure& t : tenures) {
       const auto holder = writer_of(d, t.last_put);

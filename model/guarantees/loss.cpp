@@ -42,17 +42,15 @@ std::int64_t last_deadline(const Digest& d, Finding& f, const SessionDigest& s) 
 
 /// A yes is wrong after the last lease's end, and after a no.
 void check_answers(const Digest& d, Finding& f, const SessionDigest& s, std::int64_t deadline) {
+  const auto* after = d.promises != nullptr ? " after its loss" : " after its deadline";
   const Answers& a = s.answers;
-  const auto subject = [&] {
-    return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process);
-  };
   if (a.last_yes_ns > deadline) {
     const auto over = ms(a.last_yes_ns - deadline);
-    violate(f, subject() + "'s held() was true " + over + " after its deadline",
-            {s.granted, a.last});
+    violate(f, subject(d, s.granted) + "'s held() was true " + over + after, {s.granted, a.last});
   }
   if (a.revived()) {
-    violate(f, subject() + "'s held() was true again after it was false", {a.denied, a.last});
+    violate(f, subject(d, s.granted) + "'s held() was true again after it was false",
+            {a.denied, a.last});
   }
 }
 
@@ -65,9 +63,8 @@ void check_denied(const Digest& d, Finding& f, const SessionDigest& s) {
       {due, due + d.allowed.lateness_ns, s.answers.last_yes_ns, kNever,
        d.delays(s.process, Needs::process)},
       [&] {
-        return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
-               "'s held() was true " + ms(s.answers.last_yes_ns - d.fact(s.lost).at_ns) +
-               " after it had lost it";
+        return subject(d, s.granted) + "'s held() was true " +
+               ms(s.answers.last_yes_ns - due) + " after it had lost it";
       },
       {s.lost, s.answers.last});
 }
@@ -77,27 +74,31 @@ void check_signal(const Digest& d, Finding& f, const SessionDigest& s) {
   if (s.notified == kNone) return;
   const auto notified = d.fact(s.notified).at_ns + d.allowed.lateness_ns;
   if (s.lost != kNone && d.fact(s.lost).at_ns <= notified) return;
-  violate(f,
-          "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
-              " got lost() for a lock that it had not lost",
+  violate(f, subject(d, s.granted) + " got lost() for a lock that it had not lost",
           {s.granted, s.notified});
 }
 
-void check_notified(const Digest& d, Finding& f, const SessionDigest& s, std::int64_t deadline) {
-  // A handle that waits behind other callbacks to reach its user cannot notify it yet.
-  const auto due = std::max(deadline, s.answers.first_ns);
-  const auto notified = s.notified == kNone ? kNever : d.fact(s.notified).at_ns;
+void check_notified(const Digest& d, Finding& f, const SessionDigest& s, std::int64_t due,
+                    std::int64_t notified) {
   auto until = d.process_of[s.process]->alive_until;
   if (s.release != kNone) until = std::min(until, d.fact(s.release).at_ns);
   check_bound(
       d, f,
       {due, due + d.allowed.lateness_ns, notified, until, d.delays(s.process, Needs::process)},
       [&] {
-        return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
-               " was notified of its loss " +
+        return subject(d, s.granted) + " was notified of its loss " +
                (notified == kNever ? "never" : ms(notified - due) + " late");
       },
       {s.granted, s.notified});
+}
+
+/// A lock that is known by its answers is lost at the latest when another has it or, as its holder
+/// said, with the signal. A signal without a stamp of its own may have been given at once.
+void check_taken(const Digest& d, Finding& f, const SessionDigest& s) {
+  const auto at = [&](Index i) { return i == kNone ? kNever : d.fact(i).at_ns; };
+  check_answers(d, f, s, std::min(at(s.taken), at(s.notified)));
+  if (s.taken == kNone) return;
+  check_notified(d, f, s, at(s.taken), s.notified == kNone ? kNever : d.at(s.notified).sent_ns);
 }
 
 }  // namespace
@@ -109,25 +110,31 @@ Finding check_loss_notified(const Digest& d) {
   for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone) continue;
     granted = true;
-    const auto deadline = last_deadline(d, f, s);
     yes += s.answers.yes;
     no += s.answers.no;
     notified += s.notified == kNone ? 0 : 1;
+    if (d.promises != nullptr) {
+      check_taken(d, f, s);
+      continue;
+    }
+    const auto deadline = last_deadline(d, f, s);
     check_signal(d, f, s);
     if (!s.answers.any()) continue;
     check_answers(d, f, s, deadline);
-    if (s.lost == kNone) {
-      check_notified(d, f, s, deadline);
-      continue;
-    }
-    check_denied(d, f, s);
-    check_notified(d, f, s, std::min(deadline, d.fact(s.lost).at_ns));
+    const auto over = s.lost == kNone ? deadline : std::min(deadline, d.fact(s.lost).at_ns);
+    // A handle that waits behind other callbacks to reach its user cannot notify it yet.
+    const auto due = std::max(over, s.answers.first_ns);
+    if (s.lost != kNone) check_denied(d, f, s);
+    check_notified(d, f, s, due, s.notified == kNone ? kNever : d.fact(s.notified).at_ns);
+    if (s.lost == kNone) continue;
     const bool found_out = d.fact(s.lost).outcome == Outcome::not_owner;
     by_server += found_out && s.notified != kNone ? 1 : 0;
   }
   if (granted) {
-    f.counts.insert({{"yes", yes}, {"no", no}, {"asked", yes + no}, {"notified", notified}});
-    f.counts["losses_by_server"] = by_server;
+    f.counts.insert({{"asked", yes + no}, {"notified", notified}});
+  }
+  if (granted && d.promises == nullptr) {
+    f.counts.insert({{"yes", yes}, {"no", no}, {"losses_by_server", by_server}});
   }
   return f;
 }
@@ -244,9 +251,8 @@ void check_asked_again(const Digest& d, Finding& f, const SessionDigest& s) {
   if (quiet.to <= latest) return;
   check_bound(d, f, {quiet.from, latest, quiet.to, kNever, d.delays(s.process, Needs::worker)},
               [&] {
-                return "lock '" + d.at(s.lost).name + "': " + d.process_name(s.process) +
-                       " let its lease run out for " + ms(quiet.to - quiet.from) +
-                       " after an extension that failed";
+                return subject(d, s.lost) + " let its lease run out for " +
+                       ms(quiet.to - quiet.from) + " after an extension that failed";
               },
               {s.granted, send, reply, s.lost});
 }
@@ -254,9 +260,7 @@ void check_asked_again(const Digest& d, Finding& f, const SessionDigest& s) {
 void check_reason(const Digest& d, Finding& f, const SessionDigest& s, Replies& replies) {
   const Fact& lost = d.fact(s.lost);
   const Fact& granted = d.fact(s.granted);
-  const auto what = [&] {
-    return "lock '" + d.name(granted.name) + "': " + d.process_name(s.process) + " lost it ";
-  };
+  const auto what = [&] { return subject(d, s.granted) + " lost it "; };
   if (lost.outcome == Outcome::deadline) check_asked_again(d, f, s);
   auto heard = heard_before(d, replies, s);
   if (heard.leases.empty()) return;

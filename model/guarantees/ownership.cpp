@@ -1,3 +1,5 @@
+#include <set>
+
 #include "model/verdict/finding.hpp"
 
 namespace leasehold::model {
@@ -29,44 +31,29 @@ void check_unclaimed(const Digest& d, Finding& f, const Tenure& t) {
           {t.last_put, foreign, t.next});
 }
 
-/// The write that stands before a change.
-struct StandingWrite {
-  Index last_put = kNone;
-  Id holder = kNoText;
-};
+/// Whose write stands before a change.
+Id holder_by(const Digest& d, Index put) { return put == kNone ? kNoText : d.fact(put).owner; }
 
 /// A deletion belongs to the command with the reply that claims it: it deleted something at exactly
-/// that time.
-void check_deletion(const Digest& d, Finding& f, const StandingWrite& before, Index gone) {
-  const Index claim = d.claim(gone);
-  if (claim == kNone) return;
+/// that time. A release gives away a lock of its own owner, or a free lock that was offered.
+void check_claimed(const Digest& d, Finding& f, Index before, Index change) {
+  const Index claim = d.claim(change);
+  const bool gone = d.fact(change).kind == Kind::gone;
   ++f.checked;
+  if (!gone) ++f.counts["passed_on"];
   const Fact& reply = d.fact(claim);
-  const Id holder = before.holder;
-  if (reply.owner == holder || (reply.other_owner == holder && holder != kNoText)) return;
+  const Id holder = holder_by(d, before);
+  const bool free = holder == kNoText;
+  if (reply.owner == holder || (free ? !gone : reply.other_owner == holder)) return;
   violate(f,
-          "lock '" + d.at(gone).name + "': a release or clean-up of " + d.at(claim).process +
-              " deleted the lock of another",
-          {before.last_put, claim, gone});
-}
-
-/// A release gives away a lock of its own owner, or a free lock that was offered.
-void check_passed_on(const Digest& d, Finding& f, const StandingWrite& before, Index put) {
-  ++f.checked;
-  ++f.counts["passed_on"];
-  const Index claim = d.claim(put);
-  const Fact& release = d.fact(claim);
-  const Id holder = before.holder;
-  if (holder == kNoText || release.owner == holder || release.other_owner == holder) return;
-  violate(f,
-          "lock '" + d.at(put).name + "': a release of " + d.at(claim).process +
-              " gave away another's lock",
-          {before.last_put, claim, put});
+          "lock '" + d.at(change).name + "': a release " + (gone ? "or clean-up of " : "of ") +
+              d.at(claim).process +
+              (gone ? " deleted the lock of another" : " gave away another's lock"),
+          {before, claim, change});
 }
 
 /// An extension writes only over its own owner, a hand-over only over its own owner or the giver.
-void check_update(const Digest& d, Finding& f, const StandingWrite& before, Index put) {
-  if (d.claim(put) != kNone) return check_passed_on(d, f, before, put);
+void check_update(const Digest& d, Finding& f, Index before, Index put) {
   const SendDigest& sent = d.writer(put);
   if (sent.send == kNone) return;
   const Fact& send = d.fact(sent.send);
@@ -74,13 +61,48 @@ void check_update(const Digest& d, Finding& f, const StandingWrite& before, Inde
   ++f.checked;
   const bool extension = send.verb == Verb::extend;
   ++f.counts[extension ? "extensions" : "hand_overs"];
-  const Id holder = before.holder;
+  const Id holder = holder_by(d, before);
   if (holder == d.owner_of_lock_id(send) || (!extension && holder == send.other_owner)) return;
   violate(f,
           "lock '" + d.at(put).name + "': " + (extension ? "an extension of " : "a hand-over of ") +
               d.at(sent.send).process +
               (holder == kNoText ? " inserted a lock that was gone" : " wrote over another's lock"),
-          {before.last_put, sent.send, put});
+          {before, sent.send, put});
+}
+
+/// The other processes that were releasing this lock at its end, in words.
+std::string who_released(const Digest& d, const Tenure& t, const SessionDigest& holder) {
+  std::set<std::string> names;
+  for (const SessionDigest& s : d.sessions) {
+    if (&s == &holder || s.release == kNone || s.asked.name != holder.asked.name) continue;
+    const bool over = s.released != kNone && d.fact(s.released).at_ns < d.at(t.next).from_ns;
+    if (d.fact(s.release).at_ns <= d.fact(t.next).at_ns && !over) {
+      names.insert(d.process_name(s.process));
+    }
+  }
+  std::string out;
+  for (const auto& process : names) {
+    out += (out.empty() ? "; it was being released by " : ", ") + process;
+  }
+  return out;
+}
+
+/// Nobody but its holder ends a tenure of a lock that is known by its answers before the end of its
+/// lease. An acquire that does breaks G1.
+void check_robbed(const Digest& d, Finding& f, const Tenure& t) {
+  const auto holder = writer_of(d, t.last_put);
+  if (!holder || t.next == kNone || !t.decided) return;
+  const bool robbed = !t.given_up && !t.acquired;
+  if (t.next_gone || robbed) ++f.checked;
+  const auto left = earliest_end(d, *holder, t, t.next) - d.fact(t.next).at_ns;
+  if (!robbed || left <= 0) return;
+  violate(f,
+          "lock '" + d.at(t.next).name + "': the document of " +
+              d.process_name(holder->session->process) +
+              (t.next_gone ? " was freed " : " was overwritten ") + ms(left) +
+              " before its lease ran out, and not by its holder" +
+              who_released(d, t, *holder->session),
+          {holder->command.reply, t.last_put, t.next});
 }
 
 }  // namespace
@@ -88,15 +110,18 @@ void check_update(const Digest& d, Finding& f, const StandingWrite& before, Inde
 Finding check_ownership(const Digest& d) {
   Finding f = finding(Check::G6);
   for (Id name = 0; name < d.truth.size(); ++name) {
-    StandingWrite standing;
+    if (d.promises != nullptr) {
+      for (const Tenure& t : d.tenures[name]) check_robbed(d, f, t);
+      continue;
+    }
+    Index before = kNone;
     for (const Change& c : d.truth[name]) {
-      if (c.gone) {
-        check_deletion(d, f, standing, c.event);
-        standing = {};
-      } else {
-        check_update(d, f, standing, c.event);
-        standing = {c.event, c.owner};
+      if (d.claim(c.event) != kNone) {
+        check_claimed(d, f, before, c.event);
+      } else if (!c.gone) {
+        check_update(d, f, before, c.event);
       }
+      before = c.gone ? kNone : c.event;
     }
     for (const Tenure& t : d.tenures[name]) {
       if (t.next_gone && d.claim(t.next) == kNone) check_unclaimed(d, f, t);

@@ -1,9 +1,7 @@
-#include "model/guarantees/permits.hpp"
+#include "model/guarantees/user_calls.hpp"
 
 #include <algorithm>
 #include <string>
-
-#include "model/guarantees/user_calls.hpp"
 
 namespace leasehold::model {
 namespace {

@@ -118,14 +118,11 @@ Index overlooked(const Digest& d, const Answered& a) {
   return kNone;
 }
 
-std::string caller(const Digest& d, const Answered& a) {
-  return "lock '" + d.name(a.granted.name) + "': " + d.process_name(a.session.process);
-}
-
 void check_released(const Digest& d, Finding& f, const Answered& a, const AllEnds& ends) {
   if (ends.by_itself[a.granted.owner]) return;
   violate(f,
-          caller(d, a) + "'s release returned 'released', but no command of its own freed the lock",
+          subject(d, a.session.granted) +
+              "'s release returned 'released', but no command of its own freed the lock",
           {a.session.release, a.session.released});
 }
 
@@ -136,20 +133,22 @@ void check_not_owner(const Digest& d, Finding& f, const Answered& a, const AllEn
     return d.fact(reply).at_ns <= a.answer.at_ns && d.fact(reply).at_ns >= a.asked.at_ns;
   });
   if (own) {
-    violate(f, caller(d, a) + "'s release returned 'not_owner', but its own delete freed the lock",
+    violate(f,
+            subject(d, asked) +
+                "'s release returned 'not_owner', but its own delete freed the lock",
             {asked, answered});
   }
   for (const Index gone : ends.vanished.of(a.granted.owner)) {
     if (!own_unanswered(d, a, gone)) continue;
     violate(f,
-            caller(d, a) +
+            subject(d, asked) +
                 "'s release returned 'not_owner', but only its own command can have freed the lock",
             {asked, gone, answered});
   }
   Index there = overlooked(d, a);
   if (there == kNone) there = denied_by_an_old_primary(d, a);
   if (there == kNone) return;
-  violate(f, caller(d, a) + "'s release returned 'not_owner', but its document was there",
+  violate(f, subject(d, asked) + "'s release returned 'not_owner', but its document was there",
           {asked, answered, there});
 }
 

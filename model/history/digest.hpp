@@ -67,6 +67,9 @@ struct SessionDigest {
   std::int64_t over_ns = kNever;
   Answers answers;  ///< what `held()` said
   Fact asked;       ///< that of `ask`, if it is known
+  /// If the lock is known by its answers: the grant by which another had it, because that call
+  /// began after its own grant.
+  Index taken = kNone;
 };
 
 /// One call for a permit.
@@ -129,12 +132,24 @@ struct Tenure {
   Index next = kNone;  ///< the next change: another's put or the deletion; kNone: none
   bool next_gone = false;
   Index next_put = kNone;  ///< the next put of another, deletion or not
+  // If the lock is known by its answers, and there is a next change:
+  bool decided = false;   ///< the holder had its grant by then, and no older command of it was left
+  bool given_up = false;  ///< perhaps by the holder itself
+  bool acquired = false;  ///< perhaps by another's acquire
 };
+
+struct Promises;
 
 struct Digest {
   const History* history = nullptr;
   Facts facts;
   bool of_a_document = false;  ///< the lock is a published one, which promises less
+  /// What the author of a lock promises that is known by its worker's answers, and perhaps by its
+  /// documents (model/workers); else null. The call and the answer then count as the command that
+  /// won, and its answer.
+  const Promises* promises = nullptr;
+  bool dates_hold = false;  ///< of such documents: no clock was moved
+  bool disks_lost = false;  ///< a member lost its disks, and so perhaps such documents
   std::vector<SessionDigest> sessions;  ///< by process and number, in their order: by id
   std::map<std::string, ProcessDigest> processes;
   std::vector<ProcessDigest*> process_of;            ///< by id; null: none of its own

@@ -98,7 +98,8 @@ class Numbering {
     f.lock_id = lock_id(e.kind == Kind::reply ? e.seen_lock_id : e.lock_id);
     f.observed = lock_id(e.observed_lock_id);
     const bool stands = e.kind == Kind::put || e.kind == Kind::gone || e.kind == Kind::place;
-    f.owner = stands ? out_.owner_of_lock_id[f.lock_id] : owners_.of(e.owner);
+    const bool is_ours = stands && f.lock_id != kNoText;
+    f.owner = is_ours ? out_.owner_of_lock_id[f.lock_id] : owners_.of(e.owner);
     f.other_owner = owners_.of(f.verb == Verb::hand_over ? e.giver : e.also_owner);
     if (e.kind == Kind::send || e.kind == Kind::reply) {
       f.command = commands_.of({f.process, e.command});

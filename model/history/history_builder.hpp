@@ -41,11 +41,6 @@ class HistoryBuilder {
                     .begins = outcome == "begins",
                     .ends = outcome == "ends"});
   }
-  /// One that lasts, of the links of this process.
-  HistoryBuilder& cut(int from, int to, const std::string& process) {
-    return fault(from, "cut-link", "begins", process).fault(to, "cut-link", "ends", process);
-  }
-
   /// The machine, or a member, did not run.
   HistoryBuilder& stall(int from, int at, const std::string& name = kMachine) {
     return add(at, {.kind = Kind::stall, .victim = name, .from_ns = from * kMs});
@@ -390,13 +385,7 @@ class HistoryBuilder {
 
   HistoryBuilder& asks(int at, const std::string& process, int session, int timeout = 10'000) {
     ask(at, process, session, timeout == 0 ? 0 : at + timeout);
-    history_.back().clock_margin_ms = apart_ms_;
-    return *this;
-  }
-  /// By how much faults put the members' clocks apart, as the calls from here on say.
-  HistoryBuilder& apart(int clocks_ms) {
-    apart_ms_ = clocks_ms;
-    return *this;
+    return with([](Event& e) { e.clock_margin_ms = 0; });
   }
   HistoryBuilder& granted(int at, const std::string& process, int session, int token,
                           int relies_until = 0) {
@@ -620,7 +609,6 @@ class HistoryBuilder {
   Event document_;        ///< the last put that no deletion followed
   std::int64_t command_ = 0, call_ = 0;
   std::int64_t write_ = 0;
-  std::int64_t apart_ms_ = 0;
 };
 
 }  // namespace leasehold::model

@@ -28,6 +28,11 @@ inline std::string ms(std::int64_t ns) {
   return std::to_string(ns / kMs) + '.' + std::to_string(ns / (kMs / 10) % 10) + " ms";
 }
 
+/// Whom a sentence is about, by an event: "lock 'x': p0.1".
+inline std::string subject(const Digest& d, Index i) {
+  return "lock '" + d.at(i).name + "': " + d.at(i).process;
+}
+
 inline void excuse(Finding& f, Excuse why) { ++f.excused[static_cast<std::size_t>(why)]; }
 
 /// How long one of these spans and `span` last at once.
@@ -154,9 +159,23 @@ inline std::int64_t earliest_end(const Digest& d, const Writer& holder) {
   return rules::deadline(d.fact(holder.command.send).at_ns, holder.ask()->expiry_ms * kMs);
 }
 
+/// Likewise of a tenure, by a change after it. Dates of a lock that is known by its answers count
+/// too: by the primary's clock its lease lasts until the document's date, at most for its length
+/// from the last write. Servers date their entries by a clock that advances now and then.
+inline std::int64_t earliest_end(const Digest& d, const Writer& holder, const Tenure& t,
+                                 Index change) {
+  const auto by_us = earliest_end(d, holder);
+  const Event &last = d.at(t.last_put), &next = d.at(change);
+  const bool dated = last.expires_at_ms != 0 && last.wall_ms != 0 && next.wall_ms != 0;
+  if (!d.dates_hold || !dated) return by_us;
+  const auto end_ms = std::min(last.expires_at_ms, last.wall_ms + holder.ask()->expiry_ms);
+  return std::max(by_us, next.at_ns + (end_ms - next.wall_ms) * kMs - d.allowed.lateness_ns);
+}
+
 /// Whether a delete of this owner can have ended its tenure: it was sent before the end was read,
 /// and no reply says that it found nothing.
 inline bool may_have_deleted(const Digest& d, const Tenure& t) {
+  if (d.promises != nullptr) return !t.decided || t.given_up;
   if (!t.next_gone) return false;
   const auto sent = d.deletes.of(t.owner);
   return std::any_of(sent.begin(), sent.end(), [&](const SendDigest& one) {

@@ -14,39 +14,6 @@ namespace {
 constexpr std::int64_t kStreamTimeoutMs = 3'000;  ///< at most, of a step of a change stream
 constexpr std::int64_t kIndexTimeoutMs = 10'000;  ///< at most, of creating the TTL index
 
-/// The times of all writes. They come in their order, or nearly.
-class Orders {
- public:
-  /// False if it is there already.
-  bool insert(std::int64_t order) {
-    if (!ascending_.empty() && order <= ascending_.back()) {
-      return !contains(order) && late_.insert(order).second;
-    }
-    ascending_.push_back(order);
-    return true;
-  }
-  [[nodiscard]] bool contains(std::int64_t order) const {
-    return is_ascending(order) || (!late_.empty() && late_.contains(order));
-  }
-
- private:
-  /// Successive questions are about times near each other, so the search starts at the last one.
-  [[nodiscard]] bool is_ascending(std::int64_t order) const {
-    constexpr std::size_t kNear = 16;
-    const auto begin = ascending_.begin(), end = ascending_.end();
-    auto from = begin + static_cast<std::ptrdiff_t>(near_), to = end;
-    if (from == end || *from > order) from = begin;
-    if (static_cast<std::size_t>(end - from) > kNear && from[kNear] >= order) to = from + kNear + 1;
-    const auto found = std::lower_bound(from, to, order);
-    near_ = static_cast<std::size_t>(found - begin);
-    return found != end && *found == order;
-  }
-
-  std::vector<std::int64_t> ascending_;
-  mutable std::size_t near_ = 0;  ///< where the time of the last question is, or belongs
-  std::unordered_set<std::int64_t> late_;
-};
-
 /// Walks the history once, then checks for missing events. `SessionForm` checks the sessions.
 class FormChecker final : public Inquiry<std::vector<Finding>> {
  public:
@@ -147,7 +114,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
 
   /// Servers since 6.1 delete expired documents in batches: several locks with one time.
   void visit_truth(Index i, const Fact& e) {
-    const bool new_time = orders_.insert(e->order);
+    const bool new_time = orders_.insert(e->order).second;
     const bool of_batch = !new_time && e.kind == Kind::gone && e->order == batch_order_ &&
                           !batch_.contains(e.name);
     if (!new_time && !of_batch) broken("two writes of one time", {i});
@@ -426,7 +393,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   int runs_ = 0, finishes_ = 0, heals_ = 0;
   std::vector<Command> commands_;
   std::vector<ProcessLife> processes_;
-  Orders orders_;
+  std::unordered_set<std::int64_t> orders_;  ///< the times of all writes
   std::int64_t batch_order_ = 0;  ///< the time of the last deletion ...
   std::set<Id> batch_;        ///< ... and its locks
   std::map<std::pair<Id, std::int64_t>, bool> calls_;  ///< whether it has no answer yet

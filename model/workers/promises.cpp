@@ -16,13 +16,18 @@ constexpr std::int64_t kHour_ms = 3'600'000;
   throw std::runtime_error(field + " is " + value.dump() + ": it must be " + rule);
 }
 
+std::string joined(const std::vector<std::string>& words, const std::string& quote) {
+  std::string all;
+  for (const auto& one : words) all += (all.empty() ? "" : ", ") + quote + one + quote;
+  return all;
+}
+
 void require_known(const Json& object, const std::string& where,
                    const std::vector<std::string>& known) {
   for (const auto& [key, value] : object.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    std::string all;
-    for (const auto& name : known) all += (all.empty() ? "" : ", ") + name;
-    throw std::runtime_error(where + ": '" + key + "' is unknown; there may be " + all);
+    throw std::runtime_error(where + ": '" + key + "' is unknown; there may be " +
+                             joined(known, ""));
   }
 }
 
@@ -55,11 +60,7 @@ Word word(const Json& object, const char* field, const std::vector<std::string>&
   if (!object.contains(field)) return usual;
   const auto found = std::find_if(words.begin(), words.end(),
                                   [&](const auto& one) { return object[field] == Json(one); });
-  if (found == words.end()) {
-    std::string all;
-    for (const auto& one : words) all += (all.empty() ? "'" : ", '") + one + "'";
-    refuse(field, object[field], "one of " + all);
-  }
+  if (found == words.end()) refuse(field, object[field], "one of " + joined(words, "'"));
   return static_cast<Word>(found - words.begin());
 }
 

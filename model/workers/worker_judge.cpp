@@ -1,10 +1,9 @@
 #include "model/workers/worker_judge.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "model/history/from_outside.hpp"
-#include "model/workers/worker_checkers.hpp"
-#include "model/workers/worker_documents.hpp"
+#include "model/workers/worker_digest.hpp"
 
 namespace leasehold::model {
 namespace {
@@ -44,49 +43,27 @@ std::string why_unchecked(const Promises& p, Check guarantee) {
   return undated ? "not checked (document.expires is missing)" : "";
 }
 
-/// The findings by the oplog, as far as it was read.
-void add_by_documents(std::vector<Finding>& findings, const Digest& d, const Promises& promises,
-                      const WorkerCalls& calls) {
-  const auto documents = worker_documents(d, calls);
-  for (Finding& f : findings) {
-    if (f.check == Check::G4) check_document_tokens(documents, f);
-  }
-  findings.push_back(check_document_leases(d, calls, documents));
-  findings.push_back(check_document_owners(d, calls, documents));
-  if (why_unchecked(promises, Check::G8).empty() && is_promised(promises, Check::G8)) {
-    findings.push_back(check_document_ends(d, promises, documents));
-  }
-  const auto& all = *d.history;
-  const bool unread = std::any_of(all.begin(), all.end(), [](const Event& e) {
-    return e.kind == Kind::reread && e.outcome == "unread";
-  });
-  for (Finding& f : findings) {
-    if (!unread || !kByDocuments.contains(f.check)) continue;
-    f.leave_open(Open::unread, "the server's oplog was not read to its end");
-  }
-}
-
 }  // namespace
 
 std::vector<Finding> judge_worker(const History& history, const Promises& promises) {
-  Digest d = digest(history);
-  believe_grants(d);
-  const auto calls = worker_calls(d);
-  std::vector<Finding> findings{check_exclusion(d)};
-  check_grants_exclusive(calls, findings.front());
-  if (is_promised(promises, Check::G4)) {
-    findings.push_back(check_worker_fence(d, calls));
-    findings.push_back(check_worker_tokens(calls));
+  const Digest d = worker_digest(history, promises);
+  using Checker = Finding (*)(const Digest&);
+  constexpr std::pair<Check, Checker> kCheckers[] = {
+      {Check::G1, check_leases},      {Check::G2, check_exclusion},
+      {Check::G3, check_fence},       {Check::G4, check_token_order},
+      {Check::G5, check_loss_notified}, {Check::G6, check_ownership},
+      {Check::G7, check_liveness},    {Check::G8, check_cleanup}};
+  std::vector<Finding> findings;
+  for (const auto& [check, checker] : kCheckers) {
+    if (!is_promised(promises, check) || !why_unchecked(promises, check).empty()) continue;
+    Finding f = checker(d);
+    if (check == Check::G7 && promises.passes_on_leases) check_waits(d, f);
+    if (!d.oplog_read && kByDocuments.contains(check)) {
+      f.leave_open(Open::unread, "the server's oplog was not read to its end");
+    }
+    findings.push_back(std::move(f));
   }
-  if (is_promised(promises, Check::G5)) findings.push_back(check_worker_losses(d, calls));
-  if (is_promised(promises, Check::G7)) {
-    findings.push_back(check_worker_waits(d, promises, calls));
-  }
-  if (promises.document) add_by_documents(findings, d, promises, calls);
   findings.push_back(check_protocol(d));
-  std::stable_sort(
-      findings.begin(), findings.end(),
-      [](const Finding& a, const Finding& b) { return a.check < b.check; });
   for (Finding& f : findings) {
     if (f.checked == 0) f.leave_open(Open::never_tested, kNeverTested);
   }

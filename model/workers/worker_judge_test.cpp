@@ -60,13 +60,15 @@ TEST(JudgeWorker, ACurrentHolderThatIsRefusedIsFoundUnlessALaterOneWrote) {
     return workers()
         .got(10, 20, "a", 1, 5)
         .wrote(22, 23, "a", 1, 1, 5, "accepted")
+        .stored(23, "a", 1, 100)
+        .with([](Event& e) { e.token = 5; })
         .released(30, 40, "a", 1)
         .got(b_asks, 50, "b", 1, 4)
         .yes(51, 80, "b", 1)
         .wrote(60, 70, "b", 1, 1, 4, "refused");
   };
   EXPECT_EQ(violation(told(25), Check::G3),
-            "resource 'x' refused the token 4 of its current holder b");
+            "resource 'x' refused its current holder b");
   EXPECT_EQ(violation(told(15), Check::G3), "") << "a may be the later one";
 }
 
@@ -81,16 +83,15 @@ TEST(JudgeWorker, AnAcceptedWriteOfAnEarlierHolderAfterOneOfALaterIsFound) {
         .stored(1'240, "a", 1, order);
   };
   EXPECT_EQ(violation(told(101), Check::G3),
-            "resource 'x' accepted a write of a after one of a later holder");
+            "resource 'x' accepted a write of an earlier holder after one of a later holder");
   EXPECT_EQ(violation(told(99), Check::G3), "");
 }
 
 TEST(JudgeWorker, WhoIsNotNotifiedOfItsLossByTheTimeThatAnotherHasItIsFound) {
   const auto told = workers().got(10, 20, "a", 1, 1).got(30, 1'500, "b", 1, 2);
-  EXPECT_EQ(violation(told, Check::G5),
-            "lock 'x': b had it, and a was notified of its loss never");
+  EXPECT_EQ(violation(told, Check::G5), "lock 'x': a was notified of its loss never");
   EXPECT_EQ(violation(HistoryBuilder(told).lost(1'510, 1'520, "a", 1), Check::G5),
-            "lock 'x': b had it, and a was notified of its loss 10.0 ms later");
+            "lock 'x': a was notified of its loss 10.0 ms late");
   EXPECT_EQ(violation(HistoryBuilder(told).lost(1'490, 1'520, "a", 1), Check::G5), "")
       << "it may have been said in time";
   EXPECT_EQ(violation(HistoryBuilder(told).released(1'400, 1'410, "a", 1), Check::G5), "");
@@ -105,21 +106,6 @@ TEST(JudgeWorker, WhoAnswersHeldAfterItSaidLostIsFound) {
   const auto told = workers().got(10, 20, "a", 1, 1).lost(100, 110, "a", 1);
   EXPECT_NE(violation(HistoryBuilder(told).yes(25, 120, "a", 1), Check::G5), "");
   EXPECT_EQ(violation(HistoryBuilder(told).yes(25, 105, "a", 1), Check::G5), "");
-}
-
-TEST(JudgeWorker, ALossThatOnlyAStallMadeLateIsUnknown) {
-  const auto told = workers()
-                        .got(10, 20, "a", 1, 1)
-                        .got(30, 1'500, "b", 1, 2)
-                        .stall(1'400, 1'600)
-                        .lost(1'580, 1'590, "a", 1);
-  EXPECT_EQ(found(told, Check::G5).verdict, Verdict::unknown);
-  const auto before = workers()
-                          .got(10, 20, "a", 1, 1)
-                          .stall(1'200, 1'400)
-                          .got(30, 1'500, "b", 1, 2)
-                          .lost(1'580, 1'590, "a", 1);
-  EXPECT_EQ(found(before, Check::G5).verdict, Verdict::violated);
 }
 
 TEST(JudgeWorker, ADeadHoldersLockGoesToAWaiterWithinItsLeaseAndAPause) {
@@ -143,7 +129,8 @@ TEST(JudgeWorker, ADeadHoldersLockMayStayForTheMarginOfTheClocksToo) {
   auto promises = everything();
   promises.clock_margin_ms = 200;
   const auto waited = [&](int apart, int b_gets, const char* fault) {
-    auto told = workers().apart(apart).got(10, 20, "a", 1, 1);
+    auto told = workers().asks(10, "a", 1).with([&](Event& e) { e.clock_margin_ms = apart; });
+    told.granted(20, "a", 1, 1);
     if (*fault != 0) told.fault(30, fault);
     told.crash(50, "a").got(40, b_gets, "b", 1, 2);
     return found(told, Check::G7, promises).verdict;
@@ -170,7 +157,8 @@ TEST(JudgeWorker, ALockOfOneThatDiedBehindACutLinkMayStayForALeaseAfterThat) {
   const auto told = [](int b_gets) {
     return workers()
         .got(10, 20, "a", 1, 1)
-        .cut(30, 2'000, "a")
+        .fault(30, "cut-link", "begins", "a")
+        .fault(2'000, "cut-link", "ends", "a")
         .crash(50, "a")
         .got(40, b_gets, "b", 1, 2);
   };
@@ -242,7 +230,7 @@ TEST(JudgeWorker, AnAcquireThatReturnsFarBehindItsTimeoutIsFound) {
     return workers().asks(10, "a", 1, 50).ended(end, "a", 1, "failed");
   };
   EXPECT_EQ(found(told(161), Check::G7, promises).why,
-            "lock 'x': an acquire of a ended 101.0 ms after its timeout");
+            "lock 'x': an acquire of a ended 101.0 ms late");
   EXPECT_EQ(found(told(160), Check::G7, promises).verdict, Verdict::holds);
 }
 

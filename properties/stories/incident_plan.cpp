@@ -1,18 +1,18 @@
 #include <algorithm>
 #include <map>
 
-#include "model/workers/worker_documents.hpp"
+#include "model/workers/worker_digest.hpp"
 #include "properties/stories/incident.hpp"
 
 namespace leasehold::properties {
 namespace {
 
 using model::Event;
-using model::HeldDocument;
 using model::kMs;
 using model::kNone;
+using model::SessionDigest;
 using model::Span;
-using model::WorkerCall;
+using model::Tenure;
 using FaultKind = sim::FaultPlan::Kind;
 
 constexpr std::int64_t kSettled_ms = 100;  ///< before the first step
@@ -24,11 +24,8 @@ class Storyteller {
  public:
   Storyteller(const Incident& incident, const std::vector<model::Finding>& findings,
               const IncidentOptions& options)
-      : incident_(incident),
-        error_ns_(options.clock_error_ms * kMs),
-        d_(model::digest(incident.history)),
-        calls_(model::worker_calls(d_)),
-        documents_(model::worker_documents(d_, calls_)) {
+      : error_ns_(options.clock_error_ms * kMs),
+        d_(model::worker_digest(incident.history, incident.promises)) {
     choose(findings);
   }
 
@@ -36,8 +33,8 @@ class Storyteller {
     sim::Plan plan{.seed = 1, .lock = lock};
     for (const auto& call : told_) add(plan, *call);
     plan.locks = std::max<int>(1, static_cast<int>(names_.size()));
-    for (const auto& [name, all] : documents_) {
-      for (const HeldDocument& doc : all) add_stop(plan, doc);
+    for (const auto& all : d_.tenures) {
+      for (const Tenure& t : all) add_stop(plan, t);
     }
     add_deaths(plan);
     add_late_releases(plan);
@@ -50,10 +47,9 @@ class Storyteller {
 
  private:
   /// From the request until the lock was given back, the call ended or its process died.
-  [[nodiscard]] Span span_of(const WorkerCall& call) const {
-    const auto& s = *call.session;
-    Span span{call.ask->at_ns, d_.finished_ns};
-    for (const auto end : {s.released, s.ended, d_.processes.at(*call.process).crash}) {
+  [[nodiscard]] Span span_of(const SessionDigest& call) const {
+    Span span{call.asked.at_ns, d_.finished_ns};
+    for (const auto end : {call.released, call.ended, d_.process_of[call.process]->crash}) {
       if (end != kNone) span.to = std::min(span.to, d_.at(end).at_ns);
     }
     return span;
@@ -69,8 +65,8 @@ class Storyteller {
       return violated(f) && f.check == model::Check::G6;
     });
     if (found == findings.end()) found = std::ranges::find_if(findings, violated);
-    for (const auto& [name, all] : calls_) {
-      for (const WorkerCall& call : all) told_.push_back(&call);
+    for (const auto& all : model::worker_calls(d_)) {
+      told_.insert(told_.end(), all.begin(), all.end());
     }
     if (found != findings.end()) {
       Span around{d_.finished_ns, 0};
@@ -79,15 +75,15 @@ class Storyteller {
         around.to = std::max(around.to, d_.at(i).at_ns);
       }
       harm_ns_ = d_.at(found->events.back()).at_ns - error_ns_;
-      const auto& name = d_.at(found->events.back()).name;
-      std::erase_if(told_, [&](const WorkerCall* call) {
-        const auto lease_ns = kAround_leases * call->ask->expiry_ms * kMs;
+      const auto name = d_.fact(found->events.back()).name;
+      std::erase_if(told_, [&](const SessionDigest* call) {
+        const auto lease_ns = kAround_leases * call->asked->expiry_ms * kMs;
         const Span wide{around.from - lease_ns, around.to + lease_ns};
-        return call->ask->name != name || !span_of(*call).meets(wide);
+        return call->asked.name != name || !span_of(*call).meets(wide);
       });
     }
-    std::ranges::stable_sort(told_, {}, [](const auto* call) { return call->ask->at_ns; });
-    if (!told_.empty()) zero_ns_ = told_.front()->ask->at_ns - kSettled_ms * kMs;
+    std::ranges::stable_sort(told_, {}, [](const auto* call) { return call->asked.at_ns; });
+    if (!told_.empty()) zero_ns_ = told_.front()->asked.at_ns - kSettled_ms * kMs;
   }
 
   [[nodiscard]] std::int64_t at_ms(std::int64_t ns) const { return (ns - zero_ns_) / kMs; }
@@ -97,11 +93,11 @@ class Storyteller {
     return at_ms(e.at_ns + (moved_later ? -2 : 0) * error_ns_);
   }
 
-  std::int64_t place_of(sim::Plan& plan, const WorkerCall& call) {
+  std::int64_t place_of(sim::Plan& plan, const SessionDigest& call) {
     const auto [found, added] =
-        places_.try_emplace(*call.process, static_cast<std::int64_t>(plan.processes.size()));
+        places_.try_emplace(call.process, static_cast<std::int64_t>(plan.processes.size()));
     if (added) {
-      plan.processes.push_back({.expiry_ms = call.ask->expiry_ms + 2 * error_ns_ / kMs,
+      plan.processes.push_back({.expiry_ms = call.asked->expiry_ms + 2 * error_ns_ / kMs,
                                 .wait_min_ms = 10,
                                 .wait_max_ms = 40,
                                 .scripted = true});
@@ -109,7 +105,7 @@ class Storyteller {
     return found->second;
   }
 
-  void add(sim::Plan& plan, const WorkerCall& call) {
+  void add(sim::Plan& plan, const SessionDigest& call) {
     const auto place = place_of(plan, call);
     const auto span = span_of(call);
     auto& callers = busy_[place];
@@ -118,65 +114,64 @@ class Storyteller {
     *free = span.to;
     auto& process = plan.processes[static_cast<std::size_t>(place)];
     process.callers = std::max(process.callers, static_cast<int>(callers.size()));
-    const auto name = names_.try_emplace(call.ask->name, names_.size()).first->second;
+    const auto name = names_.try_emplace(call.asked.name, names_.size()).first->second;
     sim::StepPlan step{.action = sim::StepPlan::Action::acquire,
-                       .at_ms = at_ms(call.ask->at_ns),
+                       .at_ms = at_ms(call.asked.at_ns),
                        .process = place,
                        .caller = free - callers.begin(),
                        .lock = static_cast<std::int64_t>(name)};
     step.acquire_timeout_ms = timeout_ms(call);
     plan.steps.push_back(step);
-    if (call.session->release == kNone) return;
+    if (call.release == kNone) return;
     step.action = sim::StepPlan::Action::release;
-    step.at_ms = at_ms(d_.at(call.session->release).at_ns);
+    step.at_ms = at_ms(d_.at(call.release).at_ns);
     step.acquire_timeout_ms = 0;
     plan.steps.push_back(step);
   }
 
-  [[nodiscard]] std::int64_t timeout_ms(const WorkerCall& call) const {
-    const Event* ended = call.granted;
-    if (ended == nullptr && call.session->ended != kNone) ended = &d_.at(call.session->ended);
-    if (ended == nullptr) return kGranted_ms;
-    const bool one_attempt = call.granted == nullptr && ended->outcome == "refused";
-    const auto took = logged_ms(*ended, true) - at_ms(call.ask->at_ns);
-    if (one_attempt) return 0;
-    return std::max<std::int64_t>(took, 0) + (call.granted != nullptr ? kGranted_ms : 0);
+  [[nodiscard]] std::int64_t timeout_ms(const SessionDigest& call) const {
+    const bool granted = call.granted != kNone;
+    const auto end = granted ? call.granted : call.ended;
+    if (end == kNone) return kGranted_ms;
+    if (!granted && d_.at(end).outcome == "refused") return 0;  // one attempt
+    const auto took = logged_ms(d_.at(end), true) - at_ms(call.asked.at_ns);
+    return std::max<std::int64_t>(took, 0) + (granted ? kGranted_ms : 0);
   }
 
   /// A holder that had to extend its lock, and did not for a whole lease, was stopped or cut off
   /// until it did something again.
-  void add_stop(sim::Plan& plan, const HeldDocument& doc) {
-    if (doc.call == nullptr || !places_.contains(*doc.call->process)) return;
-    const bool told = std::ranges::count(told_, doc.call) > 0;
-    const auto& s = *doc.call->session;
-    if (!told || d_.processes.at(*doc.call->process).crash != kNone) return;
-    const auto from = logged_ms(d_.at(doc.last), true);
+  void add_stop(sim::Plan& plan, const Tenure& t) {
+    const auto holder = model::writer_of(d_, t.last_put);
+    if (!holder || std::ranges::count(told_, holder->session) == 0) return;
+    const auto& s = *holder->session;
+    if (d_.process_of[s.process]->crash != kNone) return;
+    const auto from = logged_ms(d_.at(t.last_put), true);
     const auto given_up =
         at_ms(s.release != kNone ? d_.at(s.release).at_ns : d_.finished_ns);
-    const auto ended = doc.next == kNone ? given_up : logged_ms(d_.at(doc.next), true);
-    if (std::min(given_up, ended) - from <= doc.call->ask->expiry_ms) return;
-    const auto first = first_sign(*doc.call->process, from, given_up);
+    const auto ended = t.next == kNone ? given_up : logged_ms(d_.at(t.next), true);
+    if (std::min(given_up, ended) - from <= s.asked->expiry_ms) return;
+    const auto first = first_sign(s.process, from, given_up);
     plan.faults.push_back({.kind = first < given_up ? FaultKind::cut_link : FaultKind::pause,
                            .at_ms = from + kLate_ms,
                            .for_ms = std::max<std::int64_t>(given_up - from - 2 * kLate_ms, 1),
-                           .process = places_.at(*doc.call->process)});
+                           .process = places_.at(s.process)});
   }
 
   /// When it wrote the first line of its log between the two.
-  [[nodiscard]] std::int64_t first_sign(const std::string& process, std::int64_t from,
+  [[nodiscard]] std::int64_t first_sign(model::Id process, std::int64_t from,
                                         std::int64_t to) const {
-    for (const Event& e : incident_.history) {
+    for (const model::Fact& e : d_.facts.all) {
       if (e.process != process || e.kind == model::Kind::granted) continue;
       const bool later = e.kind != model::Kind::ask && e.kind != model::Kind::release;
-      const auto at = logged_ms(e, later);
+      const auto at = logged_ms(*e.event, later);
       if (at > from + kLate_ms && at < to - kLate_ms) return at;
     }
     return to;
   }
 
   void add_deaths(sim::Plan& plan) const {
-    for (const auto& [name, place] : places_) {
-      const auto crash = d_.processes.at(name).crash;
+    for (const auto& [process, place] : places_) {
+      const auto crash = d_.process_of[process]->crash;
       if (crash == kNone) continue;
       const auto at_ms = std::max<std::int64_t>(logged_ms(d_.at(crash), true), 0);
       plan.faults.push_back({.kind = FaultKind::crash, .at_ms = at_ms, .process = place});
@@ -185,8 +180,8 @@ class Storyteller {
 
   /// An unanswered release may have been on its way until the harm was done.
   void add_late_releases(sim::Plan& plan) const {
-    for (const WorkerCall* call : told_) {
-      const auto& s = *call->session;
+    for (const SessionDigest* call : told_) {
+      const SessionDigest& s = *call;
       if (s.released == kNone || d_.at(s.released).outcome != "unknown") continue;
       const auto released = at_ms(d_.at(s.release).at_ns);
       const auto late = harm_ns_ == 0 ? 0 : at_ms(harm_ns_) - released;
@@ -195,36 +190,33 @@ class Storyteller {
                              .at_ms = std::max<std::int64_t>(released - kLate_ms, 0),
                              .for_ms = 2 * kLate_ms,
                              .amount = late,
-                             .process = places_.at(*call->process)});
+                             .process = places_.at(s.process)});
     }
   }
 
   /// By how much a document outlasts its lease.
   [[nodiscard]] std::int64_t margin_ms() const {
     std::int64_t least = model::kNever;
-    for (const auto* call : told_) {
-      const auto found = documents_.find(call->ask->name);
-      if (found == documents_.end()) continue;
-      for (const auto& doc : found->second) {
-        const Event& e = d_.at(doc.first);
-        if (doc.call != call || e.expires_at_ms == 0 || e.wall_ms == 0) continue;
-        least = std::min(least, e.expires_at_ms - e.wall_ms - call->ask->expiry_ms);
+    for (const auto& all : d_.tenures) {
+      for (const Tenure& t : all) {
+        const auto holder = model::writer_of(d_, t.last_put);
+        const Event& e = d_.at(t.last_put);
+        if (!holder || e.expires_at_ms == 0 || e.wall_ms == 0) continue;
+        if (std::ranges::count(told_, holder->session) == 0) continue;
+        least = std::min(least, e.expires_at_ms - e.wall_ms - holder->ask()->expiry_ms);
       }
     }
     constexpr std::int64_t kUsual = 1'000, kMost = 60'000;
     return least == model::kNever ? kUsual : std::clamp<std::int64_t>(least, 0, kMost);
   }
 
-  const Incident& incident_;
   const std::int64_t error_ns_;
   const model::Digest d_;
-  const model::WorkerCalls calls_;
-  const model::HeldDocuments documents_;
-  std::vector<const WorkerCall*> told_;
+  std::vector<const SessionDigest*> told_;
   std::int64_t zero_ns_ = 0;
   std::int64_t harm_ns_ = 0;  ///< of the first violation
-  std::map<std::string, std::int64_t> places_;
-  std::map<std::string, std::size_t> names_;
+  std::map<model::Id, std::int64_t> places_;
+  std::map<model::Id, std::size_t> names_;
   std::map<std::int64_t, std::vector<std::int64_t>> busy_;  ///< by place: until when each caller is
 };
 
