@@ -4,9 +4,7 @@
 #include <map>
 
 #include "bench/busy_plan.hpp"
-#include "model/refinement/refinement.hpp"
-#include "model/verdict/checkers.hpp"
-#include "sim/conformance/conformance.hpp"
+#include "model/verdict/walk.hpp"
 #include "sim/virtual/world.hpp"
 
 namespace leasehold::bench {
@@ -48,11 +46,9 @@ void intern_history(benchmark::State& run) {
 }
 
 void check(const model::Digest& digest) {
-  const auto arrows = sim::conformance_inquiry(digest);
-  const auto refinement = model::refinement_inquiry(digest);
-  benchmark::DoNotOptimize(model::judge(digest, {}, {arrows.get(), refinement.get()}));
-  benchmark::DoNotOptimize(arrows->result());
-  benchmark::DoNotOptimize(refinement->result());
+  model::Acceptance accepted;
+  benchmark::DoNotOptimize(model::judge(digest, {}, accepted));
+  benchmark::DoNotOptimize(accepted);
 }
 
 /// All that `verify` and `simulate` check in a history in memory: its form, all guarantees, whether
@@ -63,11 +59,11 @@ void judge_history(benchmark::State& run) {
   report(run, history);
 }
 
-/// The refinement alone.
-void refine_history(benchmark::State& run) {
+/// The acceptor alone.
+void accept_history(benchmark::State& run) {
   const auto& history = history_of(run.range(0));
   const auto digest = model::digest(history);
-  for (auto _ : run) benchmark::DoNotOptimize(model::check_refinement(digest));
+  for (auto _ : run) benchmark::DoNotOptimize(model::accept(digest));
   report(run, history);
 }
 
@@ -78,7 +74,7 @@ void register_all(std::int64_t operations) {
   };
   add("intern_history", intern_history);
   add("judge_history", judge_history);
-  add("refine_history", refine_history);
+  add("accept_history", accept_history);
 }
 
 }  // namespace
