@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "model/refinement/refinement.hpp"
-#include "model/verdict/checkers.hpp"
-#include "sim/conformance/conformance.hpp"
+#include "model/verdict/walk.hpp"
 #include "sim/virtual/world.hpp"
 
 /// The virtual world, and the checkers of its histories.
@@ -84,11 +82,9 @@ void intern_history(benchmark::State& run) {
 }
 
 void check(const model::Digest& digest) {
-  const auto arrows = sim::conformance_inquiry(digest);
-  const auto refinement = model::refinement_inquiry(digest);
-  benchmark::DoNotOptimize(model::judge(digest, {}, {arrows.get(), refinement.get()}));
-  benchmark::DoNotOptimize(arrows->result());
-  benchmark::DoNotOptimize(refinement->result());
+  model::Acceptance accepted;
+  benchmark::DoNotOptimize(model::judge(digest, {}, accepted));
+  benchmark::DoNotOptimize(accepted);
 }
 
 /// All that `verify` and `simulate` check in a history in memory: its form, all guarantees, whether
@@ -99,11 +95,11 @@ void judge_history(benchmark::State& run) {
   report(run, history);
 }
 
-/// The refinement alone.
-void refine_history(benchmark::State& run) {
+/// The acceptor alone.
+void accept_history(benchmark::State& run) {
   const auto& history = history_of(run.range(0));
   const auto digest = model::digest(history);
-  for (auto _ : run) benchmark::DoNotOptimize(model::check_refinement(digest));
+  for (auto _ : run) benchmark::DoNotOptimize(model::accept(digest));
   report(run, history);
 }
 
@@ -112,7 +108,7 @@ void refine_history(benchmark::State& run) {
   for (const std::int64_t operations : {1'000, 10'000, 100'000, 1'000'000}) {
     for (const auto& [name, measure] : {std::pair("intern_history", &intern_history),
                                         {"judge_history", &judge_history},
-                                        {"refine_history", &refine_history}}) {
+                                        {"accept_history", &accept_history}}) {
       benchmark::RegisterBenchmark(name, measure)->Arg(operations)->Unit(benchmark::kMillisecond);
     }
   }

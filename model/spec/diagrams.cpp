@@ -21,10 +21,6 @@ std::string draw(const Arrow& arrow, bool state_diagram) {
   return from + " -->|" + input + "| " + to;
 }
 
-void add_once(std::vector<std::string_view>& all, std::string_view one) {
-  if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
-}
-
 }  // namespace
 
 const TransitionTable& lifecycle() {
@@ -193,15 +189,10 @@ std::optional<std::size_t> TransitionTable::find(std::string_view state,
 std::vector<std::string_view> TransitionTable::states() const {
   std::vector<std::string_view> all;
   for (const Arrow& arrow : arrows_) {
-    add_once(all, arrow.from);
-    add_once(all, arrow.to);
+    for (const auto state : {arrow.from, arrow.to}) {
+      if (std::ranges::count(all, state) == 0) all.push_back(state);
+    }
   }
-  return all;
-}
-
-std::vector<std::string_view> TransitionTable::inputs() const {
-  std::vector<std::string_view> all;
-  for (const Arrow& arrow : arrows_) add_once(all, arrow.input);
   return all;
 }
 
@@ -237,32 +228,27 @@ std::string to_mermaid(const TransitionTable& table) {
   return out;
 }
 
-std::vector<std::string_view> inputs_of(LifecycleStep step, std::string_view state) {
-  const bool extending = state == "Extending";
-  switch (step) {
-    case LifecycleStep::created: return {"Create Lock"};
-    case LifecycleStep::attempt_sent: return {"Call AcquireAsync()"};
-    case LifecycleStep::attempt_refused: return {"Lock Held by Others"};
-    case LifecycleStep::attempt_unanswered: return {"Outcome Unknown"};
-    case LifecycleStep::nothing_to_hand_over: return {"Nothing To Hand Over"};
-    case LifecycleStep::won_too_late: return {"Won Too Late"};
-    case LifecycleStep::granted: return {"Successfully Acquired Lock"};
-    case LifecycleStep::passed_on: return {"Lock Passed On"};
-    case LifecycleStep::extension_sent:
-      if (!extending) return {"Background Extension Task"};
-      // The diagram has one extension at a time: nothing came of the one before.
-      return {"Outcome Unknown", "Background Extension Task"};
-    case LifecycleStep::extension_unanswered: return {"Outcome Unknown"};
-    case LifecycleStep::extended: return {"Extension Successful"};
-    case LifecycleStep::lost: return {extending ? "Extension Failed" : "Lease Ran Out"};
-    case LifecycleStep::signalled: return {"HandleLostToken Signaled"};
-    case LifecycleStep::release_asked: return {"Dispose Handle"};
-    case LifecycleStep::deleted: return {"Lock Document Deleted", "Lock Released"};
-    case LifecycleStep::handed_over: return {"Lock Handed Over", "Lock Released"};
-    case LifecycleStep::ended: return {"Give Up"};
-    case LifecycleStep::cleaned_up: return {"TTL Cleanup", "Stale Lock Cleaned Up"};
+void add(ArrowCounts& to, const ArrowCounts& from) {
+  for (const auto& [table, counts] : from) {
+    auto& sums = to[table];
+    sums.resize(std::max(sums.size(), counts.size()));
+    for (std::size_t i = 0; i < counts.size(); ++i) sums[i] += counts[i];
   }
-  return {};
+}
+
+std::vector<std::string> never_taken(const ArrowCounts& taken) {
+  std::vector<std::string> names;
+  for (const auto* table : all_tables()) {
+    const auto counts = taken.find(std::string(table->name()));
+    for (std::size_t i = 0; i < table->arrows().size(); ++i) {
+      const auto& arrow = table->arrows()[i];
+      const bool never = counts == taken.end() || counts->second.at(i) == 0;
+      if (never && arrow.source == kDocument) {
+        names.push_back(std::string(table->name()) + ": " + arrow.name());
+      }
+    }
+  }
+  return names;
 }
 
 }  // namespace leasehold::model

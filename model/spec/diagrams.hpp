@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,9 +47,8 @@ class TransitionTable {
   [[nodiscard]] std::optional<std::size_t> find(std::string_view state,
                                                 std::string_view input) const;
 
-  /// States in the order of their first arrow; inputs likewise.
+  /// States in the order of their first arrow.
   [[nodiscard]] std::vector<std::string_view> states() const;
-  [[nodiscard]] std::vector<std::string_view> inputs() const;
 
  private:
   std::string_view name_;
@@ -75,31 +75,20 @@ inline constexpr std::string_view kOutside = "[*]";
 /// A diagram as Mermaid text: the document's arrows, then those of reality, marked.
 [[nodiscard]] std::string to_mermaid(const TransitionTable& table);
 
-/// The inputs of an acquire call and its handle, and the arrows of the lifecycle diagram that each
-/// takes. The abstract lock and the conformance of histories share it.
-enum class LifecycleStep : std::uint8_t {
-  created,               ///< the call began
-  attempt_sent,          ///< a command that asks for the lock, a hand-over too
-  attempt_refused,       ///< another has the lock
-  attempt_unanswered,    ///< or its outcome is unknown
-  nothing_to_hand_over,  ///< the hand-over found no document
-  won_too_late,          ///< an attempt won, and nothing is made of it
-  granted,
-  passed_on,  ///< likewise, by a release of another process
-  extension_sent,
-  extension_unanswered,  ///< while the lease still runs
-  extended,
-  lost,
-  signalled,  ///< the handle's `lost()` fired
-  release_asked,
-  deleted,      ///< the release is answered
-  handed_over,  ///< likewise, and another call of the process has the lock
-  ended,        ///< the call returns without the lock
-  cleaned_up    ///< the TTL monitor deletes what a dead holder left; no client sees it
+/// The diagrams that a run is held against.
+struct Diagrams {
+  const TransitionTable& lifecycle = model::lifecycle();
+  const TransitionTable& document = document_states();
+  const TransitionTable& flowchart = model::flowchart();
 };
 
-/// The inputs of its arrows from this state, in their order. The caller checks that the diagram has
-/// these arrows.
-[[nodiscard]] std::vector<std::string_view> inputs_of(LifecycleStep step, std::string_view state);
+/// How often each arrow was taken: for each table, one count for each arrow, in the table's order.
+using ArrowCounts = std::map<std::string, std::vector<std::int64_t>>;
+
+/// Adds the counts of `from`.
+void add(ArrowCounts& to, const ArrowCounts& from);
+
+/// The arrows of the documents that were never taken, as "lifecycle: Waiting --Give Up--> [*]".
+[[nodiscard]] std::vector<std::string> never_taken(const ArrowCounts& taken);
 
 }  // namespace leasehold::model

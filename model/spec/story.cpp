@@ -111,56 +111,57 @@ std::string tell(const Scope& scope, const World& from, LockAction action, const
 
 namespace {
 
-/// What a step with this label does: arrows of a handle's life by state and step; of the flowchart
-/// by state and input, where a state is one letter; and of the document.
+/// The arrows that a step with this label takes, each by its state, which is one word, and its own
+/// label: of a handle's life, of the flowchart, and of the document.
 struct About {
   Label label;
-  std::vector<std::pair<std::string_view, LifecycleStep>> handle = {};
-  std::vector<std::string_view> flow = {};
-  std::pair<std::string_view, std::string_view> document = {};
+  std::vector<std::string_view> handle = {}, flow = {}, document = {};
 };
 
 const std::vector<About>& all_labels() {
-  using Step = LifecycleStep;
   using enum Label;
+  constexpr std::string_view kAnswered = "Releasing Lock Document Deleted";
+  constexpr std::string_view kReleased = "Released Lock Released";
   static const std::vector<About> all{
-      {asks, {{kOutside, Step::created}, {"Waiting", Step::attempt_sent}}, {"A then", "B then"}},
-      {asks_again, {{"Waiting", Step::attempt_sent}}, {"Q then", "B then"}},
-      {refused, {{"Acquiring", Step::attempt_refused}}, {"G then", "P then"}},
-      {won, {{"Acquiring", Step::granted}}, {"M Yes", "N then", "R then"}},
-      {won_too_late, {{"Acquiring", Step::won_too_late}}, {"M Yes", "N Won Too Late", "P then"}},
-      {acquire_unknown, {{"Acquiring", Step::attempt_unanswered}}, {"B No Reply", "P then"}},
-      {nothing_to_hand_over,
-       {{"Acquiring", Step::nothing_to_hand_over}},
-       {"B Nothing To Hand Over"}},
-      {give_up_waiting, {{"Waiting", Step::ended}}, {"P Give Up"}},
-      {give_up_attempting, {{"Acquiring", Step::ended}}, {"B Give Up"}},
-      {extension_sent, {{"Acquired", Step::extension_sent}}, {}, {"Active", "Background Task"}},
-      {extended, {{"Extending", Step::extended}}},
-      {extension_unknown, {{"Extending", Step::extension_unanswered}}},
-      {extension_failed, {{"Extending", Step::lost}, {"Lost", Step::signalled}}},
-      {lease_ran_out, {{"Acquired", Step::lost}, {"Lost", Step::signalled}}},
-      {release, {{"Acquired", Step::release_asked}}},
-      {release_while_extending, {{"Extending", Step::release_asked}}},
-      {release_lost, {{"Lost", Step::release_asked}}},
-      {hand_over, {{"Acquired", Step::release_asked}, {"Releasing", Step::handed_over}}},
+      {asks, {"[*] Create Lock", "Waiting Call AcquireAsync()"}, {"A then", "B then"}},
+      {asks_again, {"Waiting Call AcquireAsync()"}, {"Q then", "B then"}},
+      {refused, {"Acquiring Lock Held by Others"}, {"G then", "P then"}},
+      {won, {"Acquiring Successfully Acquired Lock"}, {"M Yes", "N then", "R then"}},
+      {won_too_late, {"Acquiring Won Too Late"}, {"M Yes", "N Won Too Late", "P then"}},
+      {acquire_unknown, {"Acquiring Outcome Unknown"}, {"B No Reply", "P then"}},
+      {nothing_to_hand_over, {"Acquiring Nothing To Hand Over"}, {"B Nothing To Hand Over"}},
+      {give_up_waiting, {"Waiting Give Up"}, {"P Give Up"}},
+      {give_up_attempting, {"Acquiring Give Up"}, {"B Give Up"}},
+      {extension_sent, {"Acquired Background Extension Task"}, {}, {"Active Background Task"}},
+      {extended, {"Extending Extension Successful"}},
+      {extension_unknown, {"Extending Outcome Unknown"}},
+      {extension_failed, {"Extending Extension Failed", "Lost HandleLostToken Signaled"}},
+      {lease_ran_out, {"Acquired Lease Ran Out", "Lost HandleLostToken Signaled"}},
+      {release, {"Acquired Dispose Handle"}},
+      {release_while_extending, {"Extending Dispose Handle"}},
+      {release_lost, {"Lost Dispose Handle"}},
+      {hand_over,
+       {"Acquired Dispose Handle", "Releasing Lock Handed Over", "Released Lock Released"}},
       {found_held, {}, {"C Yes", "D No"}},
       {raced, {}, {"M No", "O then"}},
       {written, {}, {"H then", "I then", "J then", "K then", "L then"}},
-      {inserted, {}, {"C No", "E then"}, {"NonExistent", "Acquire Attempt"}},
-      {inserted_again, {}, {"C No", "E then"}, {"Deleted", "Acquire Attempt"}},
-      {taken_over, {}, {"C Yes", "D Yes", "F then"}, {"Expired", "Other Process Acquires"}},
-      {own_retry, {}, {"C Yes", "D Ours"}, {"Active", "Own Retry"}},
-      {own_retry_while_extending, {}, {"C Yes", "D Ours"}, {"Extending", "Own Retry"}},
-      {handed_over, {}, {"C Yes", "D Handed Over", "F then"}, {"Active", "Handed Over"}},
-      {extension_in_time, {}, {}, {"Extending", "Success"}},
-      {extension_late, {}, {}, {"Expired", "Late Renewal"}},
-      {document_ran_out, {}, {}, {"Active", "Lease Ran Out"}},
-      {document_ran_out_extending, {}, {}, {"Extending", "Failure"}},
-      {deleted, {{"Releasing", Step::deleted}}, {}, {"Active", "Release"}},
-      {deleted_while_extending, {{"Releasing", Step::deleted}}, {}, {"Extending", "Release"}},
-      {deleted_expired, {{"Releasing", Step::deleted}}, {}, {"Expired", "Release"}},
-      {cleaned_by_ttl, {{"Waiting", Step::cleaned_up}}, {}, {"Expired", "TTL Cleanup"}}};
+      {inserted, {}, {"C No", "E then"}, {"NonExistent Acquire Attempt"}},
+      {inserted_again, {}, {"C No", "E then"}, {"Deleted Acquire Attempt"}},
+      {taken_over, {}, {"C Yes", "D Yes", "F then"}, {"Expired Other Process Acquires"}},
+      {own_retry, {}, {"C Yes", "D Ours"}, {"Active Own Retry"}},
+      {own_retry_while_extending, {}, {"C Yes", "D Ours"}, {"Extending Own Retry"}},
+      {handed_over, {}, {"C Yes", "D Handed Over", "F then"}, {"Active Handed Over"}},
+      {extension_in_time, {}, {}, {"Extending Success"}},
+      {extension_late, {}, {}, {"Expired Late Renewal"}},
+      {document_ran_out, {}, {}, {"Active Lease Ran Out"}},
+      {document_ran_out_extending, {}, {}, {"Extending Failure"}},
+      {deleted, {kAnswered, kReleased}, {}, {"Active Release"}},
+      {deleted_while_extending, {kAnswered, kReleased}, {}, {"Extending Release"}},
+      {deleted_expired, {kAnswered, kReleased}, {}, {"Expired Release"}},
+      {cleaned_by_ttl,
+       {"Waiting TTL Cleanup", "Expired Stale Lock Cleaned Up"},
+       {},
+       {"Expired TTL Cleanup"}}};
   return all;
 }
 
@@ -168,21 +169,18 @@ const std::vector<About>& all_labels() {
 
 std::set<std::string> arrows_of(const Labels& labels) {
   std::set<std::string> names;
-  /// Takes the arrow that leaves this state; returns where it leads.
-  const auto take = [&](const TransitionTable& table, std::string_view from,
-                        std::string_view input) {
-    const Arrow& arrow = table.arrows()[table.find(from, input).value()];
-    names.insert(std::string(table.name()) + ": " + arrow.name());
-    return arrow.to;
+  const auto take = [&](const TransitionTable& table, const std::vector<std::string_view>& taken) {
+    for (const auto arrow : taken) {
+      const auto space = arrow.find(' ');
+      const auto place = table.find(arrow.substr(0, space), arrow.substr(space + 1));
+      names.insert(std::string(table.name()) + ": " + table.arrows()[place.value()].name());
+    }
   };
   for (const About& about : all_labels()) {
     if (!labels.contains(about.label)) continue;
-    for (auto [state, step] : about.handle) {
-      for (const auto input : inputs_of(step, state)) state = take(lifecycle(), state, input);
-    }
-    for (const auto arrow : about.flow) take(flowchart(), arrow.substr(0, 1), arrow.substr(2));
-    if (about.document.first.empty()) continue;
-    take(document_states(), about.document.first, about.document.second);
+    take(lifecycle(), about.handle);
+    take(flowchart(), about.flow);
+    take(document_states(), about.document);
   }
   return names;
 }

@@ -1,5 +1,5 @@
 #include "model/guarantees/checker_stories.hpp"
-#include "model/refinement/refinement.hpp"
+#include "model/verdict/walk.hpp"
 
 /// Hostile histories: each has an error, and beside it what an excuse may rest on. Where the excuse
 /// does not reach the error, it is violated; where it does, it is excused and counted.
@@ -113,7 +113,7 @@ TEST(Excuses, AClockThatWasMovedExcusesNoDeletion) {
     e.matched = e.order = 0;
   }
   EXPECT_EQ(one_of(history, Check::G6).verdict, Verdict::violated);
-  EXPECT_EQ(check_refinement(digest(history)).verdict, Verdict::violated);
+  EXPECT_EQ(accept(digest(history)).steps.back().verdict, Verdict::violated);
 }
 
 TEST(Excuses, AForcedReleaseThatWasNeverWrittenExplainsNoLoss) {
@@ -125,7 +125,7 @@ TEST(Excuses, AForcedReleaseThatWasNeverWrittenExplainsNoLoss) {
   for (Event& e : history) {
     if (e.kind == Kind::fault) e.lock_id = "admin.1000.1";
   }
-  EXPECT_EQ(check_refinement(digest(history)).verdict, Verdict::violated);
+  EXPECT_EQ(accept(digest(history)).steps.back().verdict, Verdict::violated);
 }
 
 TEST(Excuses, AProcessThatWasSilentLongBeforeItWasKilledIsLate) {

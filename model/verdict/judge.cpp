@@ -40,14 +40,16 @@ void walk(const Digest& d, const Watchers& all) {
   }
 }
 
-std::vector<Finding> judge(const Digest& d, const Floors& floors) { return judge(d, floors, {}); }
+std::vector<Finding> judge(const Digest& d, const Floors& floors) {
+  Acceptance beside;
+  return judge(d, floors, beside);
+}
 
-std::vector<Finding> judge(const Digest& d, const Floors& floors, const Watchers& beside) {
+std::vector<Finding> judge(const Digest& d, const Floors& floors, Acceptance& beside) {
   const auto form = form_inquiry(d);
-  const auto rules = rules_inquiry(d);
-  Watchers watchers{form.get(), rules.get()};
-  watchers.insert(watchers.end(), beside.begin(), beside.end());
-  walk(d, watchers);
+  const auto accepting = acceptor(d);
+  walk(d, {form.get(), accepting.get()});
+  beside = accepting->result();
   auto of_form = form->result();
   std::vector<Finding> findings{std::move(of_form.front()),
                                 check_leases(d),
@@ -64,7 +66,7 @@ std::vector<Finding> judge(const Digest& d, const Floors& floors, const Watchers
                                 std::move(of_form.back()),
                                 check_alive(d),
                                 check_calls(d)};
-  std::ranges::move(rules->result(), std::back_inserter(findings));
+  std::ranges::copy(beside.rules, std::back_inserter(findings));
   const bool whole = findings.front().verdict == Verdict::holds;
   for (Finding& f : findings) {
     const auto floor = floors.find(f.check);

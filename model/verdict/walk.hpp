@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "model/spec/diagrams.hpp"
 #include "model/verdict/checkers.hpp"
 
 /// One walk through a history for all watchers of its events.
@@ -34,16 +35,24 @@ class Inquiry : public Watcher {
 /// event where its neighbours say it must be, no more and no fewer? If not, that is unknown, for
 /// then little can be checked. Then whether what the lock did has its ground.
 [[nodiscard]] std::unique_ptr<Inquiry<std::vector<Finding>>> form_inquiry(const Digest& d);
-/// One finding for each rule, in the order of their enumerators: what clients do (`unique_lock_id`
-/// to `ended_owner`), then what stands in documents (`compare_and_set` to `stored_token`). Constant
-/// time for each event. Empty for the published locks, which have other rules.
-///
-/// If a history lacks the documents' dates (older releases wrote none), the rules of documents are
-/// unknown.
-[[nodiscard]] std::unique_ptr<Inquiry<std::vector<Finding>>> rules_inquiry(const Digest& d);
 
-/// `judge`, with other watchers of the same walk.
-[[nodiscard]] std::vector<Finding> judge(const Digest& d, const Floors& floors,
-                                         const Watchers& beside);
+/// What the acceptor of `model/acceptor` says of a run.
+struct Acceptance {
+  /// One finding for each rule, in the order of their enumerators: what clients do
+  /// (`unique_lock_id` to `ended_owner`), then what stands in documents (`compare_and_set` to
+  /// `stored_token`). Empty for the published locks, which have other rules. If a history lacks the
+  /// documents' dates (older releases wrote none), the rules of documents are unknown.
+  std::vector<Finding> rules;
+  /// Whether each step is an arrow, and, but for the published locks, one that the document's
+  /// versions allow (`refinement`). They mean nothing if the history is not whole.
+  std::vector<Finding> steps;
+  ArrowCounts taken;
+};
+[[nodiscard]] std::unique_ptr<Inquiry<Acceptance>> acceptor(const Digest& d,
+                                                            const Diagrams& diagrams = {});
+[[nodiscard]] Acceptance accept(const Digest& d, const Diagrams& diagrams = {});
+
+/// `judge`, of whose walk the steps and arrows are wanted as well.
+[[nodiscard]] std::vector<Finding> judge(const Digest& d, const Floors& floors, Acceptance& beside);
 
 }  // namespace leasehold::model

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <utility>
 
-#include "model/refinement/refinement.hpp"
+#include "model/verdict/walk.hpp"
 #include "model/workers/worker_judge.hpp"
 
 namespace leasehold::properties {
@@ -145,16 +146,10 @@ std::string to_string(const Stalls& stalls) {
 
 Judgement judge(const model::History& history) {
   const auto digest = model::digest(history);
-  const auto arrows = sim::conformance_inquiry(digest);
-  const auto refinement = digest.of_a_document ? nullptr : model::refinement_inquiry(digest);
-  model::Watchers beside{arrows.get()};
-  if (refinement != nullptr) beside.push_back(refinement.get());
-  Judgement judgement{model::judge(digest, {}, beside), {}};
+  model::Acceptance accepted;
+  Judgement judgement{model::judge(digest, {}, accepted), std::move(accepted.taken)};
   const bool whole = judgement.findings.front().verdict == Verdict::holds;
-  auto [taken, finding] = arrows->result();
-  judgement.findings.push_back(std::move(finding));
-  judgement.arrows = std::move(taken);
-  if (refinement != nullptr) judgement.findings.push_back(refinement->result());
+  std::ranges::move(accepted.steps, std::back_inserter(judgement.findings));
   for (Finding& f : judgement.findings) {
     const bool of_steps = kind_of(f.check) == model::CheckKind::model;
     if (of_steps && !whole) f.leave_open(model::Open::other, "the history is not well-formed");
@@ -273,7 +268,7 @@ void Sums::add(const Sums& other) {
   properties::add(totals, other.totals);
   properties::add(took_effect, other.took_effect);
   merge(findings, other.findings);
-  sim::add(arrows, other.arrows);
+  model::add(arrows, other.arrows);
 }
 
 namespace fs = std::filesystem;

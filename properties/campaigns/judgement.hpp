@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "model/spec/diagrams.hpp"
 #include "model/verdict/checkers.hpp"
 #include "model/workers/promises.hpp"
-#include "sim/conformance/conformance.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/world.hpp"
 
@@ -21,7 +21,7 @@ inline constexpr const char* kNotRead = "the server's oplog was not read to its 
 /// The guarantees, and whether every step is an arrow of the diagrams.
 struct Judgement {
   std::vector<model::Finding> findings;
-  sim::ArrowCounts arrows;
+  model::ArrowCounts arrows;
 };
 [[nodiscard]] Judgement judge(const model::History& history);
 /// With promises it is a run of a worker of the user's lock, which has no diagrams.
@@ -85,7 +85,7 @@ struct Sums {
   Totals totals;                         ///< acquisitions, takeovers, extensions, ...
   sim::FaultCounts took_effect;
   std::vector<model::Finding> findings;  ///< one a guarantee, over all runs
-  sim::ArrowCounts arrows;               ///< of the diagrams, how often each was taken
+  model::ArrowCounts arrows;               ///< of the diagrams, how often each was taken
 
   Sums() = default;
   Sums(const sim::RunResult& run, const Judgement& judgement);

@@ -9,10 +9,10 @@
 #include <iostream>
 
 #include "model/verdict/checkers.hpp"
+#include "model/verdict/walk.hpp"
 #include "properties/campaigns/judgement.hpp"
 #include "properties/generation/plans.hpp"
 #include "scenarios/lab/run_program.hpp"
-#include "sim/conformance/conformance.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/run/harness.hpp"
 
@@ -73,9 +73,9 @@ TEST(LiveDocuments, DistributedLockWalksItsDiagramsAndItsTokensStartAgain) {
   const auto findings = model::judge(history, {});
   EXPECT_EQ(findings.at(0).verdict, Verdict::holds) << explain(findings);
   EXPECT_EQ(findings.at(4).verdict, Verdict::violated) << "G4";
-  const auto conformance = sim::conform(history);
-  EXPECT_EQ(conformance.finding.verdict, Verdict::holds) << conformance.finding.why;
-  EXPECT_GT(conformance.finding.checked, 1'000);
+  const auto arrows = model::accept(model::digest(history)).steps.front();
+  EXPECT_EQ(arrows.verdict, Verdict::holds) << arrows.why;
+  EXPECT_GT(arrows.checked, 1'000);
 }
 
 TEST(LivePermits, HoldUnderAllFaults) {

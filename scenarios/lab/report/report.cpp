@@ -75,7 +75,7 @@ nlohmann::ordered_json guarantees_json(const std::vector<Finding>& findings) {
 }
 
 /// {"lifecycle": {"Waiting --Give Up--> [*]": 12, ...}, ...}
-nlohmann::ordered_json arrows_json(const sim::ArrowCounts& taken) {
+nlohmann::ordered_json arrows_json(const model::ArrowCounts& taken) {
   nlohmann::ordered_json json;
   for (const auto* table : model::all_tables()) {
     const auto counts = taken.find(std::string(table->name()));
@@ -87,7 +87,7 @@ nlohmann::ordered_json arrows_json(const sim::ArrowCounts& taken) {
 }
 
 /// How often each published arrow was taken, and which never.
-std::string arrows_table(const sim::ArrowCounts& taken) {
+std::string arrows_table(const model::ArrowCounts& taken) {
   std::string out;
   for (const auto* table : model::all_tables()) {
     const auto counts = taken.find(std::string(table->name()));
@@ -100,7 +100,7 @@ std::string arrows_table(const sim::ArrowCounts& taken) {
     out += fmt::format("{}: {} steps over {} of {} arrows\n", table->name(), steps, arrows,
                        table->arrows().size());
   }
-  for (const auto& name : sim::never_taken(taken)) out += "  never taken: " + name + '\n';
+  for (const auto& name : model::never_taken(taken)) out += "  never taken: " + name + '\n';
   return out;
 }
 
@@ -229,7 +229,7 @@ void Conclusion::add(JunitCase one, double took_s) {
 }
 
 void Conclusion::is_of(const std::optional<model::Promises>& worker,
-                       const sim::ArrowCounts& taken) {
+                       const model::ArrowCounts& taken) {
   promises = worker;
   if (worker) {
     left_out = model::left_out(*worker);

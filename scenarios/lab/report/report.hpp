@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "model/history/history.hpp"
+#include "model/spec/diagrams.hpp"
 #include "model/verdict/checkers.hpp"
 #include "model/workers/promises.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "sim/conformance/conformance.hpp"
 
 /// What the laboratory writes. A command says once what it found, as a `Conclusion`: the last lines
 /// that it prints, JSON, JUnit XML, the summary of a CI job and the page are renderings of it.
@@ -36,7 +36,7 @@ struct Conclusion {
   std::string harness_failure = {}, advice = {}, repeat = {};
   std::optional<model::Promises> promises = {};  ///< of a worker's lock, which has no diagrams
   std::vector<std::string> left_out = {};        ///< what is not checked of it, and why
-  std::optional<sim::ArrowCounts> arrows = {};
+  std::optional<model::ArrowCounts> arrows = {};
   nlohmann::ordered_json facts = {};  ///< what this command alone reports; they begin its JSON
   std::string run = {};               ///< what was run, in a line for the summary
   /// Those of a command that checks no history; else each finding is one.
@@ -45,7 +45,7 @@ struct Conclusion {
   /// Adds a case, by which it is violated before unknown before holds.
   void add(JunitCase one, double took_s = 0);
   /// Sets what is left out of a worker's lock with these promises, or the arrows of ours.
-  void is_of(const std::optional<model::Promises>& worker, const sim::ArrowCounts& taken);
+  void is_of(const std::optional<model::Promises>& worker, const model::ArrowCounts& taken);
 };
 
 /// The table of findings; the arrows of the diagrams, or what is left out.

@@ -1,0 +1,332 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/acceptor/version_rules.hpp"
+
+/// Checks that a run is one that the rules of a document's versions allow. The oplog says which
+/// versions there were, not when each was written. So a set of states is kept for each lock: how
+/// many versions there may have been by then. Each event of the history (a command, what its reply
+/// says or shows, a grant, a loss, a release, a version that was read) leaves those states in which
+/// the document can have done the same after hidden steps. A hidden step writes a version by a
+/// command that was sent before, or removes one with a lease that has run out. The set must never
+/// become empty.
+///
+/// The arrows say which step an event was; this check says whether there is one at all.
+namespace leasehold::model {
+
+class VersionStates {
+ public:
+  VersionStates(const Digest& d, const Known& known)
+      : d_(d),
+        known_(known),
+        rules_(d, known),
+        by_then_(d.facts.all.size()),
+        extension_(d.sessions.size(), kNone),
+        acknowledged_(d.sessions.size()) {
+    for (const auto& line : d.truth) {
+      locks_.push_back({line});
+      for (Version v = 1; v <= line.size(); ++v) by_then_[line[v - 1].event] = v;
+    }
+  }
+
+  /// `known` has all events before this one.
+  void see(Index i, const Fact& e) {
+    if (e.name != kNoText && locks_[e.name].too_many) {
+      return found_.leave_open(Open::other, "lock '" + d_.name(e.name) + "': more than " +
+                                                std::to_string(kMost) +
+                                                " states are possible at once");
+    }
+    switch (e.kind) {
+      case Kind::send: return sent(i, e);
+      case Kind::reply: return replied(i, e);
+      case Kind::granted: return granted(i, e);
+      case Kind::extended: return extended(i, e);
+      case Kind::lost: return lost(i, e);
+      case Kind::released: return released(i, e);
+      case Kind::put:
+      case Kind::gone: ++found_.checked; return need(i, e, locks_[e.name], by_then_[i]);
+      default: return;
+    }
+  }
+
+  /// Counts: `hidden_steps`, `old_primaries` (replies that show what was over before their command
+  /// was sent), and `largest_set`.
+  [[nodiscard]] Finding result() {
+    found_.counts["hidden_steps"] = hidden_steps_;
+    found_.counts["largest_set"] = largest_set_;
+    found_.counts["old_primaries"] = old_primaries_;
+    found_.excused[static_cast<std::size_t>(Excuse::disturbance)] = old_primaries_ + rolled_back_;
+    return std::move(found_);
+  }
+
+ private:
+  static constexpr std::size_t kMost = 512;  ///< states that are kept at once
+  static constexpr const char* kItsOwners = "the document was its owner's all the time";
+
+  /// The states that a lock's document may be in: its oplog says which versions of it there will
+  /// be, but not when each was written.
+  struct Lock {
+    Versions line;
+    Version lowest = 0;
+    /// One state for each version from the lowest on, with as few executed removals without an
+    /// answer as explain it. INVARIANT: not empty.
+    std::vector<Removals> spent = std::vector<Removals>(1);
+    /// More are possible than are kept: the state of this lock is unknown from then on.
+    bool too_many = false;
+
+    [[nodiscard]] Version highest() const {
+      return lowest + static_cast<Version>(spent.size()) - 1;
+    }
+    /// Keeps the states in which this version was written. REQUIRES: there is one.
+    void keep_from(Version v) {
+      if (v <= lowest) return;
+      spent.erase(spent.begin(), spent.begin() + (v - lowest));
+      lowest = v;
+    }
+  };
+
+  /// Takes the hidden steps that are possible by now, from every state.
+  void grow(Lock& lock, Index now) {
+    auto& spent = lock.spent;
+    for (std::size_t k = 0; k < spent.size() && lock.lowest + k < lock.line.size(); ++k) {
+      const auto next = lock.lowest + static_cast<Version>(k) + 1;
+      const Way way = rules_.way(lock.line, next, now, spent[k]);
+      if (way.why_not != nullptr) continue;
+      auto by = spent[k];
+      if (way.spends != kNone) by.push_back(way.spends);
+      if (k + 1 < spent.size()) {
+        if (by.size() < spent[k + 1].size()) spent[k + 1] = std::move(by);
+        continue;
+      }
+      lock.too_many |= spent.size() == kMost;
+      if (lock.too_many) break;
+      ++hidden_steps_;
+      spent.push_back(std::move(by));
+    }
+    largest_set_ = std::max(largest_set_, static_cast<std::int64_t>(spent.size()));
+  }
+
+  // Clients
+
+  void sent(Index i, const Fact& e) {
+    if (e.name == kNoText) return;
+    ++found_.checked;
+    by_then_[i] = locks_[e.name].lowest;
+    if (leaves_lock(e)) return;
+    if (e.verb == Verb::extend) extension_[e.session] = i;
+    stays(i, e);
+    if (known_.sending(e.lock_id) != kNone) {
+      accuse(i, e, "an earlier command writes the same lockId");
+    }
+  }
+
+  void stays(Index i, const Fact& e) {
+    if (known_.farewell(e.owner).send == kNone) return;
+    accuse(i, e, "its owner has left the lock before");
+  }
+
+  void replied(Index i, const Fact& e) {
+    const Index send = known_.sent(e.command);
+    if (send == kNone || e.outcome != Outcome::done) return;
+    const Fact& asked = d_.fact(send);
+    Lock& lock = locks_[asked.name];
+    if (asked.name == kNoText || asked.verb == Verb::extend || lock.too_many) return;
+    ++found_.checked;
+    if (leaves_lock(asked)) {
+      if (e->matched > 0) return removed(i, asked, lock, send);
+    } else if (e->matched > 0) {
+      return need(i, asked, lock, known_.written_by(asked.name, asked.lock_id));
+    }
+    if (is_of_an_old_primary(e, lock, send)) return;
+    if (e.lock_id != kNoText) return saw(i, asked, lock, send);
+    const bool none = asked.verb == Verb::hand_over || asked.verb == Verb::pass_on;
+    if (none) see_without(i, asked, lock, {send, asked.owner, asked.other_owner});
+  }
+
+  void granted(Index i, const Fact& e) {
+    stays(i, e);
+    const Version v = known_.written_by(e.name, e.lock_id);
+    if (v != 0 && d_.at(locks_[e.name].line[v - 1].event).order != e->token) {
+      accuse(i, e, "its token is not the time of its write");
+    }
+    if (e.verb != Verb::pass_on && !known_.acknowledged(d_.writers[e.lock_id].send, i)) {
+      accuse(i, e, "no reply says that it won");
+    }
+    written(i, e, v);
+  }
+
+  void extended(Index i, const Fact& e) {
+    if (!known_.acknowledged(d_.writers[e.lock_id].send, i)) {
+      accuse(i, e, "no reply says that it was executed");
+    }
+    written(i, e, known_.written_by(e.name, e.lock_id));
+  }
+
+  /// A grant or an extension: its own write was executed.
+  void written(Index i, const Fact& e, Version v) {
+    ++found_.checked;
+    acknowledged_[e.session] = e->sent_ns;
+    need(i, e, locks_[e.name], v);
+  }
+
+  /// A server said that the document has another owner or is gone, after the last extension was
+  /// sent.
+  void lost(Index i, const Fact& e) {
+    const Id owner = known_.owner_of(e);
+    const Index asked = extension_[e.session];
+    if (e.outcome != Outcome::not_owner || owner == kNoText || asked == kNone) return;
+    ++found_.checked;
+    if (stood_without(i, locks_[e.name], {asked, owner, owner})) return;
+    if (!was_taken_for_a_while(e)) return accuse(i, e, kItsOwners);
+    ++rolled_back_;
+  }
+
+  /// An administrator took the lock by a write that was rolled back. Until then a read shows it,
+  /// and a loss is final. An own write that was sent later and acknowledged refutes that.
+  [[nodiscard]] bool was_taken_for_a_while(const Fact& e) const {
+    return std::ranges::any_of(d_.faults, [&](Index fault) {
+      const Event& force = d_.at(fault);
+      const auto began = d_.fact(fault).at_ns;
+      return force.fault == "force-release" && force.victim == d_.name(e.name) &&
+             acknowledged_[e.session] < began && began <= e.at_ns &&
+             known_.written_by(e.name, d_.fact(fault).lock_id) == 0 &&
+             d_.servers.meet({began, e.at_ns});
+    });
+  }
+
+  void released(Index i, const Fact& e) {
+    const Id owner = known_.owner_of(e);
+    if (owner == kNoText || e.outcome == Outcome::unknown) return;
+    const bool left = e.outcome == Outcome::released;
+    ++found_.checked;
+    for (const auto* by_owner : {&d_.deletes, &d_.hand_overs}) {
+      for (const SendDigest& one : by_owner->of(owner)) {
+        if (one.reply == kNone || d_.fact(one.reply).outcome != Outcome::done) continue;
+        if ((d_.at(one.reply).matched > 0) != left) continue;
+        if (left) return;
+        return see_without(i, e, locks_[e.name], {one.send, owner, owner});
+      }
+    }
+    accuse(i, e, left ? "no reply says that a release found its document"
+                      : "no reply says that a release found nothing");
+  }
+
+  // States
+
+  /// A removal says that it found the document of its owner. A repeated removal is answered with a
+  /// later time than its write. Or its owner was offered a free lock, and no other call waits: then
+  /// the lock stays free.
+  void removed(Index i, const Fact& asked, Lock& lock, Index send) {
+    const Version claimed = rules_.claimed_by(asked.command);
+    if (claimed != 0) return need(i, asked, lock, claimed);
+    grow(lock, i);
+    for (Version v = by_then_[send] + 1; v <= lock.highest(); ++v) {
+      const Id holder = holder_at(lock.line, v - 1);
+      const bool own = holder != kNoText && (holder == asked.owner || holder == asked.other_owner);
+      if (own && holder_at(lock.line, v) != holder) return lock.keep_from(v);
+    }
+    if (asked.verb == Verb::pass_on) return see_without(i, asked, lock, {send});
+    accuse(i, asked, "no document of its owner can have gone by then");
+  }
+
+  /// This version was written by now. If that is impossible, it goes on from there.
+  void need(Index i, const Fact& e, Lock& lock, Version v) {
+    if (v == 0) return accuse(i, e, "its write is in no oplog");
+    if (v > lock.highest()) grow(lock, i);
+    if (v <= lock.highest()) return lock.keep_from(v);
+    const Way way = rules_.way(lock.line, lock.highest() + 1, i, {});
+    accuse(i, e, way.why_not == nullptr ? "a removal is executed once" : way.why_not);
+    lock.lowest = v;
+    lock.spent.assign(1, {});
+  }
+
+  /// A reply shows this lockId in the document: between the sending and now it stood there. A
+  /// release that gives up may find the document of a free lock, which names the offered owner.
+  void saw(Index i, const Fact& asked, Lock& lock, Index send) {
+    const Id shown = d_.fact(i).lock_id;
+    const Version v = known_.written_by(asked.name, shown), low = by_then_[send];
+    if (v != 0 && v >= low) {
+      grow(lock, i);
+      if (v <= lock.highest()) return lock.keep_from(v);
+    }
+    if (asked.verb == Verb::pass_on) return see_without(i, asked, lock, {send});
+    if (v != 0 && v < low) return accuse(i, asked, "it shows what was over when it was sent");
+    if (v != 0) return need(i, asked, lock, v);
+    const bool ours = d_.writers[shown].send != kNone;
+    if (ours) accuse(i, asked, "it shows what is in no oplog");
+  }
+
+  /// Whether the reply comes from a primary that was cut off: its newest write is older than the
+  /// document by the sending. Such a primary exists only while something is disturbed.
+  bool is_of_an_old_primary(const Fact& reply, const Lock& lock, Index send) {
+    const Version known = by_then_[send];
+    if (known == 0) return false;
+    const Fact& missing = d_.fact(lock.line[known - 1].event);
+    if (reply->order >= missing->order) return false;
+    const Span since{missing.at_ns - d_.allowed.truth_lag_ns, reply.at_ns};
+    if (!d_.servers.meet(since)) return false;
+    ++old_primaries_;
+    return true;
+  }
+
+  struct Sight {
+    Index since;  ///< the sending
+    Id owner = kNoText, other = kNoText;  ///< did not have the document; none: it was free
+  };
+
+  /// Whether at some time between the sending and now the document belonged to neither of these
+  /// owners; then what is known begins there.
+  bool stood_without(Index i, Lock& lock, const Sight& sight) {
+    grow(lock, i);
+    for (Version v = by_then_[sight.since]; v <= lock.highest(); ++v) {
+      const Id holder = holder_at(lock.line, v);
+      const bool other = sight.owner != kNoText && holder != sight.owner && holder != sight.other;
+      if (holder != kNoText && !other) continue;
+      lock.keep_from(v);
+      return true;
+    }
+    return false;
+  }
+
+  void see_without(Index i, const Fact& e, Lock& lock, const Sight& sight) {
+    if (stood_without(i, lock, sight)) return;
+    accuse(i, e, sight.owner == kNoText ? "it shows what was not there at any time" : kItsOwners);
+  }
+
+  /// `of` has the name of the lock, which a reply lacks.
+  void accuse(Index i, const Fact& of, const char* why) {
+    violate(found_, "lock '" + d_.name(of.name) + "': " + described(i) + ": " + why, {i});
+  }
+
+  /// "acquire 7 of p1 is sent".
+  [[nodiscard]] std::string described(Index i) const {
+    const Event& e = d_.at(i);
+    if (e.kind == Kind::put || e.kind == Kind::gone) {
+      return "version " + std::to_string(by_then_[i]) + " of its document cannot have been written";
+    }
+    if (e.kind == Kind::send || e.kind == Kind::reply) {
+      const Index first = known_.sent(d_.fact(i).command);
+      const Event& send = d_.at(first == kNone ? i : first);
+      return send.verb + ' ' + std::to_string(send.command) + " of " + send.process +
+             (e.kind == Kind::send ? " is sent" : " is answered");
+    }
+    return "session " + std::to_string(e.session) + " of " + e.process + " is " +
+           to_string(e.kind) + (e.outcome.empty() ? "" : " as " + e.outcome);
+  }
+
+  const Digest& d_;
+  const Known& known_;
+  const VersionRules rules_;
+  Finding found_ = finding(Check::refinement);
+  std::vector<Lock> locks_;  ///< by name
+  /// By event: of a sending, the lowest version by then; of a change, its version.
+  std::vector<Version> by_then_;
+  std::vector<Index> extension_;            ///< by session: the last that was sent
+  std::vector<std::int64_t> acknowledged_;  ///< by session: when its last own write was sent
+  std::int64_t hidden_steps_ = 0, largest_set_ = 0, old_primaries_ = 0, rolled_back_ = 0;
+};
+
+}  // namespace leasehold::model
