@@ -1,7 +1,5 @@
 #include "sim/live/proxy/wire_message.hpp"
 
-#include <bson/bson.h>
-
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -55,12 +53,14 @@ std::optional<std::string_view> document_at(std::string_view message, std::size_
   }
   const auto found = message.substr(begin, static_cast<std::size_t>(size));
   bson_t document;
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(found.data());
-  if (!bson_init_static(&document, bytes, found.size()) ||
-      !bson_validate(&document, BSON_VALIDATE_NONE, nullptr)) {
-    return std::nullopt;
-  }
-  return found;
+  const bool whole = read_in_place(found, document) &&
+                     bson_validate(&document, BSON_VALIDATE_NONE, nullptr);
+  return whole ? std::optional(found) : std::nullopt;
+}
+
+bool read_in_place(std::string_view document, bson_t& out) {
+  return bson_init_static(&out, reinterpret_cast<const std::uint8_t*>(document.data()),
+                          document.size());
 }
 
 std::optional<std::string_view> command_in(std::string_view message) {
@@ -85,12 +85,8 @@ std::string text_at(const bson_t& document, const char* path) {
 
 std::string peer_of(std::string_view message, const std::map<int, int>& member_by_port) {
   const auto found = command_in(message);
-  if (!found) return "";
   bson_t document;
-  if (!bson_init_static(&document, reinterpret_cast<const std::uint8_t*>(found->data()),
-                        found->size())) {
-    return "";
-  }
+  if (!found || !read_in_place(*found, document)) return "";
   const auto host = text_at(document, "hostInfo");
   const auto colon = host.rfind(':');
   if (colon == std::string::npos) return text_at(document, "client.application.name");
