@@ -27,6 +27,17 @@ std::optional<std::size_t> command_at(std::string_view message) {
   }
 }
 
+std::string text_at(const bson_t& document, const char* path) {
+  bson_iter_t root, found;
+  if (!bson_iter_init(&root, &document) || !bson_iter_find_descendant(&root, path, &found) ||
+      !BSON_ITER_HOLDS_UTF8(&found)) {
+    return "";
+  }
+  std::uint32_t size = 0;
+  const char* text = bson_iter_utf8(&found, &size);
+  return {text, size};
+}
+
 }  // namespace
 
 std::int32_t int32_at(std::string_view bytes, std::size_t at) {
@@ -67,21 +78,6 @@ std::optional<std::string_view> command_in(std::string_view message) {
   const auto begin = command_at(message);
   return begin ? document_at(message, *begin) : std::nullopt;
 }
-
-namespace {
-
-std::string text_at(const bson_t& document, const char* path) {
-  bson_iter_t root, found;
-  if (!bson_iter_init(&root, &document) || !bson_iter_find_descendant(&root, path, &found) ||
-      !BSON_ITER_HOLDS_UTF8(&found)) {
-    return "";
-  }
-  std::uint32_t size = 0;
-  const char* text = bson_iter_utf8(&found, &size);
-  return {text, size};
-}
-
-}  // namespace
 
 std::string peer_of(std::string_view message, const std::map<int, int>& member_by_port) {
   const auto found = command_in(message);

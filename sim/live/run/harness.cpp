@@ -325,9 +325,6 @@ std::int64_t clock_margin_ms(const Plan& plan, const LiveRun& run) {
 
 RunResult run_live(const Plan& plan, const LiveRun& run) { return Harness(plan, run).go(); }
 
-using model::Event;
-using model::Kind;
-
 bool documents_left(const model::History& history) {
   std::map<std::string, std::int64_t> last;  // by name: the order of the last change
   std::map<std::string, bool> there;
