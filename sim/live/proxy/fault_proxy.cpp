@@ -502,8 +502,8 @@ Traffic FaultProxy::traffic() const {
   });
 }
 
-std::set<int> FaultProxy::portsused() const {
-  return inside_->on_thread([&] { return inside_->rules.portsused; });
+std::set<int> FaultProxy::ports_used() const {
+  return inside_->on_thread([&] { return inside_->rules.ports_used; });
 }
 
 }  // namespace leasehold::sim::live
