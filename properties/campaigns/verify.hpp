@@ -11,7 +11,7 @@
 
 #include "properties/campaigns/judgement.hpp"
 #include "properties/generation/plan_generator.hpp"
-#include "sim/live/own_set/run_site.hpp"
+#include "sim/live/run/live_world.hpp"
 
 namespace leasehold::properties {
 

@@ -121,8 +121,7 @@ int step_up(const Cluster& cluster, int index) {
 
 int skew(const Cluster& cluster, int index, std::int64_t ms, std::int64_t ppm) {
   MemberClock clock(member_of(cluster, index).clock);
-  clock.set(std::chrono::milliseconds(ms));
-  if (ppm != 0) clock.drift(ppm);
+  clock.set(std::chrono::milliseconds(ms), ppm);
   fmt::print("member {}'s clock is {:+} ms off, running {:+} ppm\n", index, ms, ppm);
   return kHolds;
 }

@@ -97,9 +97,7 @@ TEST(LiveCollection, OneThatCannotHoldLocksEndsWaitingCallsAtOnce) {
 
 TEST(LiveWarning, GoesToStandardErrorIfNoFunctionTakesIt) {
   const auto database = fresh_database();
-  MongoClient(shared_set().uri())
-      .must(database, {{"insert", kLockCollection},
-                       {"documents", Json::array({{{"_id", "one"}, {"lockId", 7}}})}});
+  Documents(database).insert({{"_id", "one"}, {"lockId", 7}});
   testing::internal::CaptureStderr();
   {
     const auto provider = LockProvider::connect(shared_set().uri(), {.database = database});
@@ -285,10 +283,7 @@ class Fenced : public testing::Test {
     bson_destroy(&change);
     return written;
   }
-  Json stored() {
-    MongoClient reader(shared_set().uri());
-    return reader.must(database_, {{"find", "orders"}})["cursor"]["firstBatch"];
-  }
+  Json stored() { return Documents(database_, "orders").find(); }
 
   const std::string database_ = fresh_database();
   const std::shared_ptr<mongoc_client_pool_t> pool_ = pool_of("appName=fenced");
@@ -353,22 +348,16 @@ TEST_F(Fenced, IsOneCommandForAMajorityAndARefusalAReadMore) {
 }
 
 TEST_F(Fenced, ATokenThatIsNullCountsAsNone) {
-  MongoClient writer(shared_set().uri());
-  writer.must(database_,
-              {{"insert", "orders"},
-               {"documents", Json::array({{{"_id", "order"}, {"fencingToken", nullptr}}})}});
+  Documents(database_, "orders").insert({{"_id", "order"}, {"fencingToken", nullptr}});
   EXPECT_TRUE(*update(R"({"$inc": {"n": 1}})", 5));
   EXPECT_EQ(integer(stored()[0]["fencingToken"]), 5);
 }
 
 TEST_F(Fenced, ATokenThatIsNoNumberIsSaidToBeNone) {
-  MongoClient writer(shared_set().uri());
+  Documents orders(database_, "orders");
   for (const Json& token : {Json("7"), Json::object({{"t", 7}}), Json(true), Json::array({7})}) {
-    writer.must(database_, {{"delete", "orders"},
-                            {"deletes", Json::array({{{"q", Json::object()}, {"limit", 0}}})}});
-    writer.must(database_, {{"insert", "orders"},
-                            {"documents",
-                             Json::array({{{"_id", "order"}, {"fencingToken", token}}})}});
+    orders.remove(Json::object());
+    orders.insert({{"_id", "order"}, {"fencingToken", token}});
     for (const bool upsert : {false, true}) {
       const auto written = update(R"({"$inc": {"n": 1}})", 8, upsert);
       ASSERT_FALSE(written) << token;
@@ -466,9 +455,7 @@ TEST_F(Fenced, TheCurrentHolderIsNeverRefused) {
       EXPECT_TRUE(*done || token < kHolders) << "round " << round << ": nobody is later";
     }
   }
-  MongoClient reader(shared_set().uri());
-  const auto documents =
-      reader.must(database_, {{"find", "raced"}})["cursor"]["firstBatch"];
+  const auto documents = Documents(database_, "raced").find();
   ASSERT_EQ(documents.size(), static_cast<std::size_t>(kRounds));
   for (const auto& document : documents) {
     EXPECT_EQ(integer(document["fencingToken"]), kHolders);

@@ -95,11 +95,6 @@ class IoThread {
   int calls_ = 0, too_long_ = 0;
 };
 
-std::int64_t documents_in(const std::string& database) {
-  MongoClient reader(shared_set().uri());
-  return integer(reader.must(database, {{"count", kLockCollection}})["n"]);
-}
-
 /// Acquires that are cancelled at a random moment each, so many at a time.
 class Cancelled {
  public:
@@ -189,7 +184,8 @@ TEST(LiveIoThread, AThousandAcquiresCancelledAtAnyMomentNeverBlockIt) {
   EXPECT_GT(calls.held, kCalls / 10);
   EXPECT_EQ(calls.released, calls.held / 2);
   thread.expect_never_blocked();
-  EXPECT_TRUE(eventually([&] { return documents_in(database) == 0; })) << "what is left is held";
+  EXPECT_TRUE(eventually([&] { return Documents(database).count() == 0; }))
+      << "what is left is held";
 }
 
 /// A primary that does not answer holds up whoever waits for the answer of a release.
@@ -224,7 +220,7 @@ TEST(LiveIoThread, HandlesThatItDestroysWhileThePrimaryHangsNeverBlockIt) {
   thread.run();
   shared_set().resume({primary});
   thread.expect_never_blocked();
-  EXPECT_TRUE(eventually([&] { return documents_in(database) == 0; }, seconds(30)));
+  EXPECT_TRUE(eventually([&] { return Documents(database).count() == 0; }, seconds(30)));
   EXPECT_FALSE(p.provider.inspect("n7").value().has_value());
 }
 

@@ -59,6 +59,42 @@ inline std::string fresh_database() {
   return "live_test_" + std::to_string(++last);
 }
 
+/// What the server has in one collection.
+class Documents {
+ public:
+  explicit Documents(std::string database, std::string collection = kLockCollection)
+      : database_(std::move(database)),
+        collection_(std::move(collection)),
+        client_(shared_set().uri()) {}
+
+  Json find(const Json& filter = Json::object()) {
+    return client_.must(database_,
+                        {{"find", collection_}, {"filter", filter}})["cursor"]["firstBatch"];
+  }
+  /// Null: there is none.
+  Json one(const Json& filter) {
+    const Json found = find(filter);
+    return found.empty() ? Json() : found[0];
+  }
+  std::int64_t count() {
+    return integer(client_.must(database_, {{"count", collection_}})["n"]);
+  }
+  void insert(const Json& document) {
+    client_.must(database_, {{"insert", collection_},
+                             {"documents", Json::array({document})},
+                             {"writeConcern", {{"w", "majority"}}}});
+  }
+  void remove(const Json& filter) {
+    client_.must(database_, {{"delete", collection_},
+                             {"deletes", Json::array({{{"q", filter}, {"limit", 0}}})},
+                             {"writeConcern", {{"w", "majority"}}}});
+  }
+
+ protected:
+  const std::string database_, collection_;
+  MongoClient client_;
+};
+
 /// A provider that counts its commands on the wire, and keeps its warnings.
 class CountedProvider {
  public:

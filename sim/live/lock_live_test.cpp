@@ -6,50 +6,22 @@
 namespace leasehold::sim::live {
 namespace {
 
-/// What the server has on one lock.
-class Truth {
+/// What the server has on the locks, with how it came about.
+class Truth : public Documents {
  public:
-  explicit Truth(std::string database)
-      : database_(std::move(database)), client_(shared_set().uri()) {}
+  using Documents::Documents;
 
-  Json find(const Json& filter) {
-    return client_.must(database_,
-                        {{"find", kLockCollection},
-                         {"filter", filter},
-                         {"readConcern", {{"level", "majority"}}}})["cursor"]["firstBatch"];
-  }
-  Json document(const std::string& name) {
-    const Json found = find({{"_id", name}});
-    return found.empty() ? Json() : found[0];
-  }
-  int documents() {
-    return static_cast<int>(integer(client_.must(database_, {{"count", kLockCollection}})["n"]));
-  }
-  /// Writes of `op` (i, u or d) to the lock collection that are in the oplog.
+  /// Writes of `op` (i, u or d) to the collection that are in the oplog.
   int writes(const std::string& op) {
     return static_cast<int>(
         client_
             .must("local", {{"find", "oplog.rs"},
-                            {"filter", {{"ns", database_ + "." + kLockCollection}, {"op", op}}},
+                            {"filter", {{"ns", database_ + "." + collection_}, {"op", op}}},
                             {"batchSize", 100'000},
                             {"singleBatch", true}})["cursor"]["firstBatch"]
             .size());
   }
   int writes() { return writes("i") + writes("u") + writes("d"); }
-  void insert(const Json& document) {
-    client_.must(database_, {{"insert", kLockCollection},
-                             {"documents", Json::array({document})},
-                             {"writeConcern", {{"w", "majority"}}}});
-  }
-  void remove(const std::string& name) {
-    client_.must(database_, {{"delete", kLockCollection},
-                             {"deletes", Json::array({{{"q", {{"_id", name}}}, {"limit", 1}}})},
-                             {"writeConcern", {{"w", "majority"}}}});
-  }
-
- private:
-  const std::string database_;
-  MongoClient client_;
 };
 
 /// A fail point on every member, off again at the end.
@@ -129,7 +101,7 @@ TEST(LiveLock, TheDocumentHasThePublishedFiveFieldsAndNoOther) {
   const CountedProvider p(database);
   const auto handle = p.lock("n", milliseconds(3'000), milliseconds(700)).try_acquire();
   ASSERT_TRUE(handle);
-  const Json d = Truth(database).document("n");
+  const Json d = Documents(database).one({{"_id", "n"}});
   std::string fields;
   for (const auto& [key, value] : d.items()) fields += key + ' ';
   EXPECT_EQ(fields, "_id lockId acquiredAt expiresAt fencingToken ");
@@ -197,7 +169,7 @@ TEST(LiveReplyLost, AWriteConcernErrorIsUnknownAndTheRetryRecognisesItsOwnWin) {
   const CountedProvider other(database);
   EXPECT_EQ(other.lock("n", milliseconds(6'000)).try_acquire().error().kind, ErrorKind::refused);
   EXPECT_EQ(handle->release(), ReleaseResult::released);
-  EXPECT_EQ(truth.documents(), 0);
+  EXPECT_EQ(truth.count(), 0);
 }
 
 TEST(LiveReplyLost, ASocketCutAfterTheWriteLeavesNoOrphan) {
@@ -216,14 +188,14 @@ TEST(LiveReplyLost, ASocketCutAfterTheWriteLeavesNoOrphan) {
     EXPECT_TRUE(eventually([&] { return truth.writes("i") == 2; })) << "applied all the same";
   }
   const Stopwatch watch;
-  EXPECT_TRUE(eventually([&] { return truth.documents() == 0; }, seconds(6)));
+  EXPECT_TRUE(eventually([&] { return truth.count() == 0; }, seconds(6)));
   EXPECT_LE(watch.elapsed(), seconds(3));
   auto again = lock.try_acquire(seconds(5));
   ASSERT_TRUE(again);
   // The clean-up's second delete is for its own owner: the new holder is safe from it.
   std::this_thread::sleep_for(milliseconds(1'500));
   EXPECT_TRUE(again->held());
-  EXPECT_FALSE(truth.document("n").is_null());
+  EXPECT_FALSE(truth.one({{"_id", "n"}}).is_null());
 }
 
 TEST(LiveMany, TwoThousandLocksAreExtendedInFourCommandsARound) {
@@ -273,7 +245,7 @@ TEST(LiveMany, TwoThousandLocksAreExtendedInFourCommandsARound) {
     name = d["_id"].get<std::string>();
   }
   ASSERT_FALSE(name.empty()) << "the extension stored the exact token";
-  truth.remove(name);
+  truth.remove({{"_id", name}});
   EXPECT_TRUE(eventually([&] { return victim.lost().stop_requested(); }, seconds(9)));
   EXPECT_GE(p.sent("find"), 1);
   int lost = 0;
@@ -331,7 +303,7 @@ TEST(LiveBadInput, ACorruptDocumentIsHeldReportedAndLeftAlone) {
     }
   }
   EXPECT_EQ(truth.writes(), before);
-  EXPECT_EQ(truth.documents(), 6);
+  EXPECT_EQ(truth.count(), 6);
 }
 
 TEST(LiveBadInput, AnOddFencingTokenIsHealedByTheNextHolder) {

@@ -19,27 +19,6 @@ LockProvider connect(const char* lock, const std::string& database,
   return std::move(published::connect(lock, shared_set().uri(), hardening, options)).value();
 }
 
-class Server {
- public:
-  explicit Server(std::string database)
-      : database_(std::move(database)), client_(shared_set().uri()) {}
-  Json one(const std::string& collection, const Json& filter) {
-    const Json found = client_.must(database_, {{"find", collection}, {"filter", filter}});
-    return found["cursor"]["firstBatch"].empty() ? Json() : found["cursor"]["firstBatch"][0];
-  }
-  void insert(const std::string& collection, const Json& document) {
-    client_.must(database_, {{"insert", collection},
-                             {"documents", Json::array({document})},
-                             {"writeConcern", {{"w", "majority"}}}});
-  }
-
- private:
-  const std::string database_;
-  MongoClient client_;
-};
-
-constexpr const char* kLocks = "distributed.locks";
-
 class Example : public testing::TestWithParam<const char*> {};
 
 TEST_P(Example, RunsAsItsTextSaysTwiceInARow) {
@@ -62,7 +41,6 @@ INSTANTIATE_TEST_SUITE_P(All, Example,
 TEST(DistributedLockText, AcquiresReleasesAndLeavesNothing) {
   const auto database = fresh_database();
   auto provider = connect("distributed-lock", database);
-  Server server(database);
   const auto lock =
       std::move(provider.create_lock("myLockName", published::default_options("distributed-lock")))
           .value();
@@ -71,14 +49,14 @@ TEST(DistributedLockText, AcquiresReleasesAndLeavesNothing) {
     ASSERT_TRUE(handle) << handle.error().message;
     EXPECT_TRUE(handle->held());
     EXPECT_EQ(handle->fencing_token().value(), 1);
-    const Json document = server.one(kLocks, {{"_id", "myLockName"}});
+    const Json document = Documents(database).one({{"_id", "myLockName"}});
     EXPECT_EQ(document["lockId"].get<std::string>().size(), 32u);
     EXPECT_EQ(document.size(), 5u) << document;
     const auto second = lock.try_acquire(milliseconds(0));
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().kind, ErrorKind::refused);
   }
-  EXPECT_TRUE(eventually([&] { return server.one(kLocks, {{"_id", "myLockName"}}).is_null(); }));
+  EXPECT_TRUE(eventually([&] { return Documents(database).count() == 0; }));
   // Its sequence diagram says token 1, then 2 after a release. The document is deleted, so it is 1.
   const auto again = lock.try_acquire(seconds(5));
   ASSERT_TRUE(again) << again.error().message;
@@ -106,9 +84,7 @@ TEST(DistributedLockText, ADeletedDocumentSignalsTheHandleAtTheNextExtension) {
   const auto lock = std::move(provider.create_lock("l", options)).value();
   auto handle = lock.try_acquire(seconds(5));
   ASSERT_TRUE(handle);
-  MongoClient client(shared_set().uri());
-  client.must(database, {{"delete", kLocks},
-                         {"deletes", Json::array({{{"q", {{"_id", "l"}}}, {"limit", 1}}})}});
+  Documents(database).remove({{"_id", "l"}});
   EXPECT_TRUE(eventually([&] { return handle->lost().stop_requested(); }, milliseconds(2'000)));
   EXPECT_FALSE(handle->held());
 }
@@ -129,7 +105,7 @@ TEST(DistributedLockText, LeaseholdSharesACollectionWithIt) {
     auto handle = ours.lock("l", milliseconds(1'000)).try_acquire(seconds(5));
     ASSERT_TRUE(handle);
     EXPECT_FALSE(their_lock.try_acquire(milliseconds(1'500)));
-    const Json document = Server(database).one(kLocks, {{"_id", "l"}});
+    const Json document = Documents(database).one({{"_id", "l"}});
     EXPECT_EQ(document.size(), 5u) << "its class refuses unknown fields: " << document;
   }
   EXPECT_TRUE(their_lock.try_acquire(seconds(5)));
@@ -147,7 +123,7 @@ TEST(DocumentLevelText, LocksTheEntityAndReleasesWithItsNewValue) {
   EXPECT_EQ(again.error().message, "item 'dummy' is already locked");
   entity->value = "dolor";
   EXPECT_EQ(entities.release(*entity), std::nullopt);
-  const Json stored = Server(database).one("dummies", {{"_id", "dummy"}});
+  const Json stored = Documents(database, "dummies").one({{"_id", "dummy"}});
   EXPECT_EQ(stored["Value"], "dolor");
   EXPECT_TRUE(stored["LockId"].is_null());
   const auto twice = entities.release(*entity);
@@ -175,7 +151,7 @@ TEST(DocumentLevelText, AnExpiredHoldersReleaseIsRefusedAndTheValueIntact) {
   EXPECT_EQ(refused->message, "unable to release lock on item 'e'");
   second->value = "from the second";
   EXPECT_EQ(entities.release(*second), std::nullopt);
-  EXPECT_EQ(Server(database).one("dummies", {{"_id", "e"}})["Value"], "from the second");
+  EXPECT_EQ(Documents(database, "dummies").one({{"_id", "e"}})["Value"], "from the second");
   EXPECT_EQ(outside, (std::vector<std::string>{"first", "second", "first"}));
 }
 
@@ -202,7 +178,7 @@ TEST(DocumentLevelText, IncrementsOfSixteenAreNotLost) {
     std::vector<std::jthread> workers;
     for (int i = 0; i < 16; ++i) workers.emplace_back(work);
   }
-  EXPECT_EQ(Server(database).one("dummies", {{"_id", "n"}})["Value"], std::to_string(all));
+  EXPECT_EQ(Documents(database, "dummies").one({{"_id", "n"}})["Value"], std::to_string(all));
   EXPECT_GT(refused, all / 10) << "nobody contended";
 }
 
@@ -265,7 +241,7 @@ TEST(InsertUniqueText, ALateReleaseFreesTheNextHoldersLockUnlessHardened) {
     Result<LockHandle> second = Error{};
     ASSERT_TRUE(eventually([&] { return bool(second = lock.try_acquire(seconds(2))); }));
     first->release();
-    EXPECT_EQ(Server(database).one("locks", {{"resourceId", "r"}}).is_null(), !owner_check);
+    EXPECT_EQ(Documents(database, "locks").one({{"resourceId", "r"}}).is_null(), !owner_check);
   }
 }
 
@@ -276,7 +252,7 @@ TEST(SetOnInsertText, TheDocumentBeforeTellsAndTheNextThreadWaits) {
   const auto lock = std::move(provider.create_lock("report", options)).value();
   auto handle = lock.try_acquire(seconds(10));
   ASSERT_TRUE(handle) << handle.error().message;
-  EXPECT_TRUE(Server(database).one("locks", {{"_id", "report"}}).contains("ExpireAt"));
+  EXPECT_TRUE(Documents(database, "locks").one({{"_id", "report"}}).contains("ExpireAt"));
   auto next = std::async(std::launch::async, [&] { return bool(lock.try_acquire(seconds(10))); });
   std::this_thread::sleep_for(milliseconds(300));
   EXPECT_EQ(handle->release(), ReleaseResult::released);

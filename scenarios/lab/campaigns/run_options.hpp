@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "scenarios/lab/lab.hpp"
-#include "sim/live/own_set/run_site.hpp"
-#include "sim/live/run/harness.hpp"
+#include "sim/live/run/live_world.hpp"
 
 namespace leasehold::lab {
 

@@ -16,6 +16,11 @@ OpTime op_time(const Json& value) {
   return {integer(value.at("t")), packed_timestamp(value.at("ts"))};
 }
 
+// Members are asked ten times a second. The asking thread may not run for a while and hear one of
+// them first, so one answer shows nothing.
+constexpr int kShown = 3;
+constexpr int kWithoutPrimary = 6;
+
 }  // namespace
 
 MemberAnswer answer_in(const Json& hello) {
@@ -73,15 +78,6 @@ void MajorityWatch::watch(const std::stop_token& stop, MongoClient& client) {
     std::this_thread::sleep_for(kEvery);
   }
 }
-
-namespace {
-
-// Members are asked ten times a second. The asking thread may not run for a while and hear one of
-// them first, so one answer shows nothing.
-constexpr int kShown = 3;
-constexpr int kWithoutPrimary = 6;
-
-}  // namespace
 
 bool CommitPoint::proven() const { return shown_ >= kShown || without_primary_ >= kWithoutPrimary; }
 

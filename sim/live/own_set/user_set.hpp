@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/live/servers/member_set.hpp"
+#include "sim/live/servers/replica_set.hpp"
 
 namespace leasehold::sim::live {
 

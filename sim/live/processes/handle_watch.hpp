@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "sim/live/processes/worker_clock.hpp"
 #include "sim/record/held_answers.hpp"
@@ -21,10 +22,11 @@ class HandleWatch {
  public:
   using Emit = HeldAnswers::Emit;
 
-  HandleWatch(std::shared_ptr<const WorkerClock> clock, std::string process, Emit emit);
-  ~HandleWatch();
-  HandleWatch(const HandleWatch&) = delete;
-  HandleWatch& operator=(const HandleWatch&) = delete;
+  HandleWatch(std::shared_ptr<const WorkerClock> clock, std::string process, Emit emit)
+      : clock_(std::move(clock)),
+        process_(std::move(process)),
+        emit_(std::move(emit)),
+        thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
   /// What a user has of a lock: a handle, or a term that it leads.
   struct Handle {
@@ -40,17 +42,54 @@ class HandleWatch {
   /// at the deadline would do what a timer has to do.
   class Watched {
    public:
-    Watched(HandleWatch& watch, Handle handle, bool silent = false);
-    ~Watched();
+    Watched(HandleWatch& watch, Handle handle, bool silent = false)
+        : watch_(watch),
+          handle_(std::move(handle)),
+          answers_(watch.process_, handle_.session, handle_.name),
+          on_lost_(handle_.lost, [this] {
+            watch_.emit_({.at_ns = watch_.clock_->true_ns(),
+                          .kind = model::Kind::notified,
+                          .process = watch_.process_,
+                          .session = handle_.session,
+                          .name = handle_.name});
+          }) {
+      const std::lock_guard lock(watch_.mutex_);
+      ask_once();
+      // At once, because a kill must not hide that the handle got to its user.
+      answers_.flush(watch_.clock_->true_ns(), watch_.emit_);
+      if (silent) return;
+      watch_.watched_.push_back(this);
+      watch_.changed_.notify_all();
+    }
+    ~Watched() {
+      const std::lock_guard lock(watch_.mutex_);
+      watch_.watched_.remove(this);
+      answers_.flush(watch_.clock_->true_ns(), watch_.emit_);
+    }
     Watched(const Watched&) = delete;
     Watched& operator=(const Watched&) = delete;
 
     /// Asks now as well: before and after writes, at the beginning and at the end.
-    void ask();
+    void ask() {
+      const std::lock_guard lock(watch_.mutex_);
+      ask_once();
+    }
 
    private:
     friend class HandleWatch;
-    void ask_once();  ///< REQUIRES: the watch's mutex is held
+
+    /// REQUIRES: the watch's mutex is held.
+    void ask_once() {
+      const auto& clock = *watch_.clock_;
+      const auto before = clock.true_ns();
+      const bool held = handle_.held();
+      const auto asked = clock.now().time_since_epoch().count();
+      const auto left = handle_.remaining().count();
+      const auto after = clock.true_ns();
+      const auto until = left > 0 ? clock.true_ns_of(asked + left) : 0;
+      answers_.add(held, before, after, watch_.emit_, until);
+      if (answers_.count() >= kFlushEvery) answers_.flush(after, watch_.emit_);
+    }
 
     HandleWatch& watch_;
     const Handle handle_;
@@ -59,8 +98,19 @@ class HandleWatch {
   };
 
  private:
-  void run(const std::stop_token& stop);
-  void notified(std::int64_t session, const std::string& name) const;
+  static constexpr std::chrono::milliseconds kPeriod{3};
+  /// A killed process loses the answers that it has not written down: this many at most.
+  static constexpr std::int64_t kFlushEvery = 16;
+
+  /// Sleeps without a limit while no handle is held.
+  void run(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      if (!changed_.wait(lock, stop, [this] { return !watched_.empty(); })) return;
+      for (Watched* one : watched_) one->ask_once();
+      changed_.wait_for(lock, stop, kPeriod, [] { return false; });
+    }
+  }
 
   const std::shared_ptr<const WorkerClock> clock_;
   const std::string process_;

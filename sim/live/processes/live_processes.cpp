@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <regex>
+#include <set>
 #include <sstream>
-#include <utility>
 
+#include "sim/live/foreign/foreign_process.hpp"
+#include "sim/live/processes/worker.hpp"
 #include "sim/live/processes/worker_clock.hpp"
 #include "sim/live/run/stall_watch.hpp"
 #include "sim/live/servers/mongod.hpp"
@@ -20,7 +23,6 @@ namespace {
 using model::Event;
 using model::Kind;
 
-constexpr const char* kDoomed = "grave";
 constexpr int kReapLimit_ms = 5'000;  ///< from the end of its output to that of a process
 /// malloc's caches of each thread are twenty times the memory in use and fill up for hours, which
 /// would hide whether a process grows.
@@ -59,6 +61,142 @@ bool is_of_its_own(int signal) {
   return std::set{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP}.contains(signal);
 }
 
+/// A process of the worker around our lock. One that ends unasked is an `exit` event.
+class OwnProcess final : public LiveProcess {
+ public:
+  /// `file`: its order, beside which stand its standard error and what its clock leaves out.
+  OwnProcess(WorkerConfig order, const std::string& file,
+             const std::function<void(pid_t)>& on_start, Now now_ns, Emit emit)
+      : LiveProcess(order.name),
+        now_(std::move(now_ns)),
+        emit_(std::move(emit)),
+        doomed_(order.doomed),
+        errors_(file + ".errors"),
+        suspended_file_(file + ".suspended") {
+    order.suspended_file = suspended_file_;
+    std::ofstream(file) << to_json(order);
+    child_ = ChildProcess({"env", kNoThreadCaches, beside_this_program("leasehold-worker"), file},
+                          ChildProcess::Io::pipes, false, errors_);
+    on_start(child_.pid());
+  }
+
+  [[nodiscard]] bool running() override { return started_ && !done_ && !stopped_; }
+  [[nodiscard]] bool holds() override { return !holding_.empty(); }
+  [[nodiscard]] bool over() override { return done_; }
+  [[nodiscard]] bool failed() override { return failed_; }
+
+  [[nodiscard]] int out() override { return done_ ? -1 : child_.out(); }
+  /// Reads once and not until nothing is left, because on a busy machine one process may write as
+  /// fast as this one reads, and the others would wait for it.
+  void attend() override {
+    if (!done_) listen();
+  }
+  void heal() override {
+    healed_ = true;
+    child_.say("heal\n");
+  }
+
+  /// A machine on which that takes long stands still.
+  std::optional<std::int64_t> kill() override {
+    constexpr std::int64_t kSlowDeath_ns = 500'000'000;
+    killed_ = child_.running();  // else the harness did not kill it
+    const auto from_ns = now_();
+    child_.kill();
+    const auto to_ns = now_();
+    if (to_ns - from_ns > kSlowDeath_ns) emit_(stall_of(model::kMachine, {from_ns, to_ns}));
+    read_rest();
+    if (!killed_) return std::nullopt;
+    done_ = true;
+    holding_.clear();
+    child_ = {};  // closes its pipes, because a run may have many successors
+    return now_();
+  }
+  /// It was stopped and did not end.
+  void end_by_force() override {
+    killed_ = true;
+    child_.kill();
+    read_rest();
+    Event e{.at_ns = now_(), .kind = Kind::exit, .process = name()};
+    e.outcome = "did not end";
+    e.message = last_words(errors_);
+    emit_(std::move(e));
+    failed_ = true;
+  }
+
+  void pause(bool suspends) override {
+    stopped_ = true;
+    child_.send_signal(SIGSTOP);
+    if (!suspends) return;
+    until_true("stopping a process", [this] { return is_stopped(child_.pid()); });
+    suspended_at_ = now_();
+  }
+  std::optional<bool> resume() override {
+    if (!std::exchange(stopped_, false)) return std::nullopt;
+    const auto from = std::exchange(suspended_at_, 0);
+    if (from != 0) SuspendedTimes(suspended_file_).add({from, now_() - from});
+    child_.send_signal(SIGCONT);
+    return from != 0;
+  }
+  void set_wall_clock(std::int64_t offset_ms) override {
+    child_.say("wall " + std::to_string(offset_ms) + "\n");
+  }
+
+ private:
+  /// Returns whether there was anything.
+  bool listen() {
+    const bool any = lines_.read_from(child_.out());
+    while (const auto line = lines_.next()) hear(model::event_from_json(*line));
+    if (lines_.ended()) output_ended();
+    return any;
+  }
+
+  /// REQUIRES: it is dead.
+  void read_rest() {
+    while (listen()) {
+    }
+  }
+
+  void hear(Event e) {
+    if (e.kind == Kind::start) started_ = true;
+    if (e.kind == Kind::granted) holding_.insert(e.session);
+    if (e.kind == Kind::lost || e.kind == Kind::release) holding_.erase(e.session);
+    emit_(std::move(e));
+  }
+
+  /// A process that ended by itself is in the history, with its last words.
+  void output_ended() {
+    done_ = true;
+    holding_.clear();
+    if (killed_) return;
+    child_.wait_ms(kReapLimit_ms);
+    child_.kill();
+    const int status = child_.exit_status();
+    const bool may_end = healed_ || doomed_;  // a doomed may have found no lock to take
+    if (may_end && WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    Event e{.at_ns = now_(), .kind = Kind::exit, .process = name()};
+    tell_ending(e, status, errors_);
+    if (!started_) e.outcome = "ended at its start";
+    emit_(std::move(e));
+    failed_ = true;
+  }
+
+  const Now now_;
+  const Emit emit_;
+  const bool doomed_;
+  const std::string errors_;  ///< the file of its standard error
+  const std::string suspended_file_;
+  ChildProcess child_;
+  LineReader lines_;
+  std::set<std::int64_t> holding_;  ///< sessions granted and not over
+  std::int64_t suspended_at_ = 0;   ///< while its machine is
+  bool started_ = false;            ///< it said that it started
+  bool stopped_ = false;
+  bool healed_ = false;
+  bool killed_ = false;  ///< by us
+  bool done_ = false;    ///< its output ended
+  bool failed_ = false;
+};
+
 }  // namespace
 
 std::string last_words(const std::string& file) {
@@ -71,7 +209,7 @@ std::string last_words(const std::string& file) {
   return text.substr(line == std::string::npos ? 0 : line + 1, kMost);
 }
 
-std::string doomed_name(int number) { return kDoomed + std::to_string(number); }
+std::string doomed_name(int number) { return "grave" + std::to_string(number); }
 
 void tell_ending(Event& e, int status, const std::string& words_file) {
   const bool by_signal = WIFSIGNALED(status);
@@ -86,219 +224,177 @@ Event exit_of_member(std::int64_t at_ns, int member, int status, const std::stri
   return e;
 }
 
+void LiveProcesses::take(Event e) {
+  const std::lock_guard guard(mutex_);
+  taken_.push_back(std::move(e));
+}
+
+void LiveProcesses::hand_over() {
+  std::vector<Event> taken;
+  {
+    const std::lock_guard guard(mutex_);
+    taken.swap(taken_);
+  }
+  for (Event& e : taken) emit_(std::move(e));
+}
+
 void LiveProcesses::start_all(std::int64_t began_ns, int doomed) {
   began_ns_ = began_ns;
-  actors_.resize(plan_.processes.size());
-  for (std::size_t i = 0; i < actors_.size(); ++i) start(i);
-  for (int i = 0; i < doomed; ++i) start_doomed(i);
-}
-
-void LiveProcesses::listen_ms(int limit_ms) {
-  std::vector<pollfd> waits;
-  std::vector<Actor*> speakers;
-  for (auto* group : {&actors_, &doomed_}) {
-    for (Actor& actor : *group) {
-      if (actor.done || actor.child.out() < 0) continue;
-      waits.push_back({actor.child.out(), POLLIN, 0});
-      speakers.push_back(&actor);
-    }
-  }
-  poll(waits.data(), waits.size(), limit_ms);
-  for (std::size_t i = 0; i < waits.size(); ++i) {
-    if (waits[i].revents != 0) listen(*speakers[i]);
+  processes_.resize(plan_.processes.size());
+  for (std::size_t i = 0; i < processes_.size(); ++i) start(i);
+  for (int i = 0; i < doomed && !run_.foreign; ++i) {
+    doomed_.push_back(begin(doomed_name(i), 0, true));
   }
 }
 
-int LiveProcesses::kill_doomed() {
-  return static_cast<int>(std::count_if(doomed_.begin(), doomed_.end(), [this](Actor& one) {
-    return !one.holding.empty() && crash(one);
-  }));
+void LiveProcesses::start(std::size_t place) {
+  const auto name = "p" + std::to_string(place) + "." + std::to_string(++lives_[place]);
+  if (processes_[place]) replaced_.push_back(std::move(processes_[place]));
+  processes_[place] = begin(name, place, false);
 }
 
-void LiveProcesses::heal() {
-  healed_ = true;
-  for (Actor& actor : actors_) actor.child.say("heal\n");
-}
-
-bool LiveProcesses::all_done() const {
-  return std::all_of(actors_.begin(), actors_.end(), [](const Actor& a) { return a.done; });
-}
-
-void LiveProcesses::end_by_force() {
-  for (Actor& actor : actors_) {
-    if (!actor.done) end_by_force(actor);
-  }
-}
-
-LiveProcesses::Actor LiveProcesses::spawn(WorkerConfig order) {
-  const std::string file = run_.folder + "/" + order.name + ".order";
-  order.suspended_file = file + ".suspended";
-  std::ofstream(file) << to_json(order);
-  Actor actor;
-  actor.name = order.name;
-  actor.errors = file + ".errors";
-  actor.suspended_file = order.suspended_file;
-  actor.child =
-      ChildProcess({"env", kNoThreadCaches, beside_this_program("leasehold-worker"), file},
-                   ChildProcess::Io::pipes, false, actor.errors);
-  run_.janitor->watch(actor.child.pid());
-  if (run_.on_start) run_.on_start(actor.child.pid());
-  return actor;
-}
-
-WorkerConfig LiveProcesses::order_for(const std::string& name, const ProcessPlan& plan) {
+std::unique_ptr<LiveProcess> LiveProcesses::begin(const std::string& name, std::size_t place,
+                                                  bool doomed) {
   WorkerConfig order;
   order.name = name;
-  order.uri = run_.store.uri;
+  order.uri = store_.uri_for(name);
   order.database = run_.database;
   order.lock = plan_.lock;
   order.locks = plan_.locks;
   order.clock_margin_ms = plan_.clock_margin_ms;
-  order.seed = next_seed();
-  order.plan = plan;
-  return order;
-}
-
-void LiveProcesses::start(std::size_t i) {
-  auto order = order_for(next_name(i), plan_.processes[i]);
-  order.steps = steps_of(i);
+  order.seed = plan_.seed * 1'000'003 + ++seeds_;
+  order.doomed = doomed;
+  order.plan = plan_.processes[place];
+  std::copy_if(plan_.steps.begin(), plan_.steps.end(), std::back_inserter(order.steps),
+               [&](const StepPlan& s) { return s.process == static_cast<std::int64_t>(place); });
   order.began_ns = began_ns_;
-  actors_[i] = spawn(order);
-}
-
-/// A process that takes a lock that no other process wants, and dies with it: its document is for
-/// the TTL monitor.
-void LiveProcesses::start_doomed(int i) {
-  auto order = order_for(doomed_name(i), plan_.processes[0]);
-  order.doomed = true;
-  doomed_.push_back(spawn(order));
-}
-
-/// Reads once and not until nothing is left, because on a busy machine one process may write as
-/// fast as this one reads, and the others would wait for it. Returns whether there was anything.
-bool LiveProcesses::listen(Actor& actor) {
-  const bool any = actor.lines.read_from(actor.child.out());
-  while (const auto line = actor.lines.next()) hear(actor, model::event_from_json(*line));
-  if (actor.lines.ended()) output_ended(actor);
-  return any;
-}
-
-/// REQUIRES: it is dead.
-void LiveProcesses::read_rest(Actor& actor) {
-  while (listen(actor)) {
+  const auto began = [&](pid_t pid) {
+    run_.janitor->watch(pid);
+    store_.began(name, pid);
+    if (run_.on_start) run_.on_start(pid);
+  };
+  const auto emit = [this](Event e) { take(std::move(e)); };
+  if (!run_.foreign) {
+    const auto file = run_.folder + "/" + name + ".order";
+    return std::make_unique<OwnProcess>(std::move(order), file, began, now_, emit);
   }
+  const bool named = std::any_of(plan_.faults.begin(), plan_.faults.end(),
+                                 [](const FaultPlan& fault) { return fault.member >= 0; });
+  order.clock_margin_ms = named ? 0 : clock_margin_ms(plan_, run_);
+  const auto resource = [this, uri = order.uri] { return store_.resource(uri); };
+  return start_foreign({std::move(order), *run_.foreign, run_.folder, resource}, began, now_, emit);
 }
 
-/// Its output ended. A process that ended by itself is in the history, with its last words.
-void LiveProcesses::output_ended(Actor& actor) {
-  actor.done = true;
-  actor.holding.clear();
-  if (actor.killed) return;
-  actor.child.wait_ms(kReapLimit_ms);
-  actor.child.kill();
-  const int status = actor.child.exit_status();
-  const bool may_end = healed_ || actor.is_doomed();  // a doomed may have found no lock to take
-  if (may_end && WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-  Event e = event(Kind::exit, actor.name);
-  tell_ending(e, status, actor.errors);
-  if (!actor.started) e.outcome = "ended at its start";
-  emit_(std::move(e));
-  somebody_died_ = true;
-}
-
-void LiveProcesses::hear(Actor& actor, Event e) {
-  switch (e.kind) {
-    case Kind::start: actor.started = true; break;
-    case Kind::granted: actor.holding.insert(e.session); break;
-    case Kind::lost:
-    case Kind::release: actor.holding.erase(e.session); break;
-    default: break;
+void LiveProcesses::listen_ms(int limit_ms) {
+  std::vector<pollfd> waits;
+  std::vector<LiveProcess*> all;
+  for (const auto* group : {&processes_, &doomed_}) {
+    for (const auto& process : *group) {
+      waits.push_back({process->out(), POLLIN, 0});  // if it is negative, nothing is waited for
+      all.push_back(process.get());
+    }
   }
-  emit_(std::move(e));
+  poll(waits.data(), waits.size(), limit_ms);
+  for (std::size_t i = 0; i < waits.size(); ++i) {
+    if (waits[i].fd < 0 || waits[i].revents != 0) all[i]->attend();
+  }
+  hand_over();
+}
+
+int LiveProcesses::kill_doomed() {
+  return static_cast<int>(std::count_if(doomed_.begin(), doomed_.end(), [this](const auto& one) {
+    return one->holds() && end(*one);
+  }));
+}
+
+void LiveProcesses::heal() {
+  for (const auto& process : processes_) process->heal();
+}
+
+bool LiveProcesses::all_done() const {
+  return std::all_of(processes_.begin(), processes_.end(), [](const auto& p) { return p->over(); });
+}
+
+/// Waiters of a lock without hand-overs may be late without end.
+void LiveProcesses::end_by_force() {
+  for (const auto& process : processes_) {
+    if (!process->over()) process->end_by_force();
+  }
+  for (const auto* all : {&processes_, &replaced_}) {
+    for (const auto& process : *all) process->join();
+  }
+  hand_over();
+}
+
+bool LiveProcesses::somebody_died() const {
+  const auto failed = [](const auto& process) { return process->failed(); };
+  return std::any_of(processes_.begin(), processes_.end(), failed) ||
+         std::any_of(doomed_.begin(), doomed_.end(), failed);
 }
 
 std::vector<ProcessView> LiveProcesses::running() {
   std::vector<ProcessView> views;
-  for (std::size_t i = 0; i < actors_.size(); ++i) {
-    const Actor& actor = actors_[i];
-    if (!actor.started || actor.done || actor.stopped) continue;
-    views.push_back({.name = actor.name,
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (!processes_[i]->running()) continue;
+    views.push_back({.name = processes_[i]->name(),
                      .place = static_cast<std::int64_t>(i),
-                     .holds = !actor.holding.empty(),
+                     .holds = processes_[i]->holds(),
                      .scripted = plan_.processes[i].scripted});
   }
   return views;
 }
 
+LiveProcesses::Processes::iterator LiveProcesses::find(const std::string& name) {
+  return std::find_if(processes_.begin(), processes_.end(),
+                      [&](const auto& process) { return process->name() == name; });
+}
+
 /// Null: it has a successor by now.
-LiveProcesses::Actor* LiveProcesses::named(const std::string& name) {
-  const auto found =
-      std::find_if(actors_.begin(), actors_.end(), [&](const Actor& a) { return a.name == name; });
-  return found == actors_.end() ? nullptr : &*found;
+LiveProcess* LiveProcesses::named(const std::string& name) {
+  const auto found = find(name);
+  return found == processes_.end() ? nullptr : found->get();
 }
 
-bool LiveProcesses::kill(const std::string& name) { return crash(*named(name)); }
-
-void LiveProcesses::start_successor(const std::string& name) {
-  start(static_cast<std::size_t>(named(name) - actors_.data()));
-}
-
-void LiveProcesses::set_wall_clock(const std::string& name, std::int64_t offset_ms) {
-  if (Actor* actor = named(name)) actor->child.say("wall " + std::to_string(offset_ms) + "\n");
-}
-
-/// Kills the process; it is certainly dead when the event is written. A machine on which that takes
-/// long stands still.
-bool LiveProcesses::crash(Actor& actor) {
-  constexpr std::int64_t kSlowDeath_ns = 500'000'000;
-  actor.killed = actor.child.running();  // else the harness did not kill it
-  const auto from_ns = now_();
-  actor.child.kill();
-  const auto to_ns = now_();
-  if (to_ns - from_ns > kSlowDeath_ns) emit_(stall_of(model::kMachine, {from_ns, to_ns}));
-  read_rest(actor);
-  if (!actor.killed) return false;
-  emit_(event(Kind::crash, actor.name));
-  actor.done = true;
-  actor.holding.clear();
+/// Returns whether it was alive until then; it is certainly dead when the event is written.
+bool LiveProcesses::end(LiveProcess& process) {
+  const auto killed = process.kill();
+  if (!killed) return false;
+  Event e = event(Kind::crash, process.name());
+  e.at_ns = *killed;
+  take(std::move(e));
   return true;
 }
 
+bool LiveProcesses::kill(const std::string& name) { return end(*named(name)); }
+
+void LiveProcesses::start_successor(const std::string& name) {
+  start(static_cast<std::size_t>(find(name) - processes_.begin()));
+}
+
+void LiveProcesses::set_wall_clock(const std::string& name, std::int64_t offset_ms) {
+  if (auto* process = named(name)) process->set_wall_clock(offset_ms);
+}
+
+bool LiveProcesses::saw_its_wall_clock(const std::string& name) {
+  auto* process = named(name);
+  return process == nullptr ? !run_.foreign : process->saw_its_wall_clock();
+}
+
+/// A suspension cannot be hidden from the clocks of a worker that is not ours: it is a pause.
 void LiveProcesses::pause(const std::string& name, bool suspends) {
-  Actor& actor = *named(name);
   Event e = event(Kind::pause, name);
-  e.suspended = suspends;
-  emit_(std::move(e));
-  actor.stopped = true;
-  actor.child.send_signal(SIGSTOP);
-  if (!suspends) return;
-  until_true("stopping a process", [&] { return is_stopped(actor.child.pid()); });
-  actor.suspended_at = now_();
+  e.suspended = suspends && !run_.foreign;
+  take(e);
+  named(name)->pause(e.suspended);
 }
 
 void LiveProcesses::resume(const std::string& name) {
-  Actor* actor = named(name);
-  if (actor == nullptr || !std::exchange(actor->stopped, false)) return;
+  auto* process = named(name);
+  const auto suspended = process == nullptr ? std::nullopt : process->resume();
+  if (!suspended) return;
   Event e = event(Kind::resume, name);
-  if (const auto from = std::exchange(actor->suspended_at, 0); from != 0) {
-    SuspendedTimes(actor->suspended_file).add({from, now_() - from});
-    e.suspended = true;
-  }
-  actor->child.send_signal(SIGCONT);
-  e.at_ns = now_();
-  emit_(std::move(e));
-}
-
-/// It was stopped and did not end.
-void LiveProcesses::end_by_force(Actor& actor) {
-  actor.killed = true;
-  actor.child.kill();
-  read_rest(actor);
-  Event e = event(Kind::exit, actor.name);
-  e.outcome = "did not end";
-  e.message = last_words(actor.errors);
-  emit_(std::move(e));
-  somebody_died_ = true;
+  e.suspended = *suspended;
+  take(std::move(e));
 }
 
 }  // namespace leasehold::sim::live

@@ -1,14 +1,18 @@
 #pragma once
 
-#include <set>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/history/history.hpp"
-#include "sim/live/processes/run_processes.hpp"
-#include "sim/live/processes/worker.hpp"
+#include "sim/faults/cluster_control.hpp"
 #include "sim/live/run/harness.hpp"
-#include "sim/live/system/child_process.hpp"
 
 namespace leasehold::sim::live {
 
@@ -23,60 +27,113 @@ void tell_ending(model::Event& e, int status, const std::string& words_file);
 [[nodiscard]] model::Event exit_of_member(std::int64_t at_ns, int member, int status,
                                           const std::string& log_file);
 
-/// The processes of a live run: starts them, reads what they say into the history, and does to them
-/// what faults ask for. A process that ends unasked is an `exit` event.
-class LiveProcesses final : public RunProcesses {
+/// One process of a live run. It emits what it says, and its own end; what is done to it is for its
+/// supervisor to say. One thread calls all of it.
+class LiveProcess {
  public:
-  using RunProcesses::RunProcesses;
+  using Now = std::function<std::int64_t()>;
+  using Emit = std::function<void(model::Event)>;
 
-  void start_all(std::int64_t began_ns, int doomed) override;
-  void listen_ms(int limit_ms) override;
-  int kill_doomed() override;
-  void heal() override;
-  [[nodiscard]] bool all_done() const override;
-  void end_by_force() override;
-  [[nodiscard]] bool somebody_died() const override { return somebody_died_; }
+  explicit LiveProcess(std::string name) : name_(std::move(name)) {}
+  virtual ~LiveProcess() = default;
+  LiveProcess(const LiveProcess&) = delete;
+  LiveProcess& operator=(const LiveProcess&) = delete;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  /// It said that it is ready, and neither ended nor stopped.
+  [[nodiscard]] virtual bool running() = 0;
+  [[nodiscard]] virtual bool holds() = 0;  ///< a lock, by its own account
+  [[nodiscard]] virtual bool over() = 0;   ///< it ended, or was ended; it says nothing more
+  /// It ended in such a way that the run says nothing of the lock.
+  [[nodiscard]] virtual bool failed() { return false; }
+
+  /// Where it is to be heard; -1: something else listens.
+  [[nodiscard]] virtual int out() { return -1; }
+  /// To be called when there is something at `out`, or else often: it may have to be ended.
+  virtual void attend() = 0;
+  /// Faults are over: it may end from now on.
+  virtual void heal() = 0;
+  /// Kills it and what it started. Returns when, if it was alive until then.
+  virtual std::optional<std::int64_t> kill() = 0;
+  virtual void end_by_force() = 0;  ///< it did not end
+  virtual void join() {}            ///< waits for what it may still do once it is dead
+
+  virtual void pause(bool suspends) = 0;
+  /// Nothing: it was not stopped. Else whether it was suspended.
+  virtual std::optional<bool> resume() = 0;
+  virtual void set_wall_clock(std::int64_t offset_ms) = 0;
+  [[nodiscard]] virtual bool saw_its_wall_clock() { return true; }
+
+ private:
+  const std::string name_;
+};
+
+/// The processes of a live run, as the harness drives them: starts them, takes what they say into
+/// the history, and does to them what faults ask for. They are our own workers, or workers around a
+/// lock that is not ours (live/foreign/foreign_process.hpp). One thread calls all of it.
+class LiveProcesses final : public ProcessControl {
+ public:
+  using Now = LiveProcess::Now;
+  using Emit = LiveProcess::Emit;
+
+  /// REQUIRES: plan, run and store outlive it.
+  LiveProcesses(const Plan& plan, const LiveRun& run, Store& store, Now now_ns, Emit emit)
+      : plan_(plan),
+        run_(run),
+        store_(store),
+        now_(std::move(now_ns)),
+        emit_(std::move(emit)) {}
+
+  /// Starts the plan's processes, with steps from `began_ns` on, and `doomed` more to be killed:
+  /// each takes a lock that no other process wants, and dies with it, so that its document is for
+  /// the TTL monitor. Workers that are not ours need not leave such documents: none is doomed.
+  void start_all(std::int64_t began_ns, int doomed);
+  /// Waits up to `limit_ms` for output of the processes, and takes what there is into the history.
+  void listen_ms(int limit_ms);
+  /// Kills the doomed processes that hold their lock by now; returns how many.
+  int kill_doomed();
+  /// Faults are over: they may end from now on.
+  void heal();
+  /// Whether the plan's processes are done; the doomed have nothing to do.
+  [[nodiscard]] bool all_done() const;
+  void end_by_force();  ///< kills those that did not end
+  /// If true, the run says nothing of the lock.
+  [[nodiscard]] bool somebody_died() const;
 
   std::vector<ProcessView> running() override;
   bool kill(const std::string& name) override;
   void start_successor(const std::string& name) override;
   void set_wall_clock(const std::string& name, std::int64_t offset_ms) override;
+  [[nodiscard]] bool saw_its_wall_clock(const std::string& name) override;
   void pause(const std::string& name, bool suspends) override;
   void resume(const std::string& name) override;
 
  private:
-  /// A simulated process as the harness sees it.
-  struct Actor {
-    std::string name;
-    ChildProcess child;
-    LineReader lines = {};
-    std::set<std::int64_t> holding;  ///< sessions granted and not over
-    bool stopped = false;
-    std::int64_t suspended_at = 0;  ///< while its machine is
-    std::string errors;             ///< the file of its standard error
-    std::string suspended_file;     ///< what its clock leaves out
-    bool started = false;           ///< it said that it started
-    bool killed = false;            ///< by us
-    bool done = false;              ///< its output ended
-    [[nodiscard]] bool is_doomed() const { return name.starts_with("grave"); }
-  };
+  using Processes = std::vector<std::unique_ptr<LiveProcess>>;
 
-  Actor spawn(WorkerConfig order);
-  WorkerConfig order_for(const std::string& name, const ProcessPlan& plan);
-  void start(std::size_t i);
-  void start_doomed(int i);
-  bool listen(Actor& actor);
-  void read_rest(Actor& actor);
-  void hear(Actor& actor, model::Event e);
-  void output_ended(Actor& actor);
-  Actor* named(const std::string& name);
-  bool crash(Actor& actor);
-  void end_by_force(Actor& actor);
+  void start(std::size_t place);
+  std::unique_ptr<LiveProcess> begin(const std::string& name, std::size_t place, bool doomed);
+  [[nodiscard]] Processes::iterator find(const std::string& name);
+  [[nodiscard]] LiveProcess* named(const std::string& name);
+  bool end(LiveProcess& process);
+  [[nodiscard]] model::Event event(model::Kind kind, const std::string& process) const {
+    return {.at_ns = now_(), .kind = kind, .process = process};
+  }
+  void take(model::Event e);
+  void hand_over();
 
-  std::vector<Actor> actors_;  ///< by their places in the plan
-  std::vector<Actor> doomed_;
-  bool healed_ = false;
-  bool somebody_died_ = false;
+  const Plan& plan_;
+  const LiveRun& run_;
+  Store& store_;
+  const Now now_;
+  const Emit emit_;
+  std::int64_t began_ns_ = 0;
+  std::uint64_t seeds_ = 0;
+  std::map<std::size_t, int> lives_;  ///< of each place in the plan
+  std::mutex mutex_;
+  std::vector<model::Event> taken_;  ///< from any thread, protected by mutex_
+  Processes processes_;              ///< by their places in the plan
+  Processes doomed_, replaced_;      ///< the latter by another
 };
 
 }  // namespace leasehold::sim::live

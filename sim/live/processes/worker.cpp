@@ -1,9 +1,12 @@
 #include "sim/live/processes/worker.hpp"
 
+#include <malloc.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
+#include <cstring>
 #include <latch>
 #include <leasehold/leasehold.hpp>
 #include <nlohmann/json.hpp>
@@ -17,9 +20,9 @@
 #include "sim/live/processes/handle_watch.hpp"
 #include "sim/live/processes/sabotage.hpp"
 #include "sim/live/processes/worker_clock.hpp"
-#include "sim/live/run/harness_orders.hpp"
 #include "sim/live/run/resource.hpp"
 #include "sim/live/run/stall_watch.hpp"
+#include "sim/live/system/child_process.hpp"
 #include "sim/live/system/mongo_client.hpp"
 #include "sim/plan/lock_registry.hpp"
 #include "sim/plan/plan_json.hpp"
@@ -41,13 +44,15 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLookAtThreadsEvery{50};
 constexpr int kLooksUntilDisks = 4;
 constexpr std::chrono::hours kForEver{24};
+constexpr int kLookForEndEvery_ms = 50;
+constexpr int kTrimEvery = 100;  ///< of these looks
+constexpr const char* kWallWord = "wall ";
 
 /// A driver forgets a primary after an injected error that says it shuts down, and hears from it
 /// again only by the next heartbeat, because the primary did not really end. So it asks often.
 std::string uri_of(const WorkerConfig& order) {
-  auto uri = with_option(order.uri, "appName=" + order.name);
-  if (uri.find("heartbeatFrequencyMS=") != std::string::npos) return uri;
-  return with_option(uri, "heartbeatFrequencyMS=1000");
+  if (order.uri.find("heartbeatFrequencyMS=") != std::string::npos) return order.uri;
+  return with_option(order.uri, "heartbeatFrequencyMS=1000");
 }
 
 Workload::Setting workload_for(const WorkerConfig& order, const LockOptions& options) {
@@ -67,6 +72,54 @@ std::jthread cancel_after(std::stop_source stop, const std::optional<millisecond
         }
       });
 }
+
+/// What the harness says by standard input, one order a line: that faults are over, or by how much
+/// the wall clock is off. A worker ends when its standard input ends, because then the harness is
+/// gone. Thread safety: all but `listen` from any thread.
+class HarnessOrders {
+ public:
+  explicit HarnessOrders(WorkerClock& clock) : clock_(clock) {}
+
+  /// Listens from now on, until this ends. To be called once.
+  void listen() {
+    listener_ = std::jthread([this](const std::stop_token& stop) { read_orders(stop); });
+  }
+  /// Waits for this time, but at most until faults are over.
+  void wait(std::chrono::nanoseconds time) {
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, time, [this] { return healed_.load(); });
+  }
+  [[nodiscard]] bool healed() const { return healed_; }
+
+ private:
+  void read_orders(const std::stop_token& stop) {
+    LineReader lines;
+    for (int turn = 0; !stop.stop_requested(); ++turn) {
+      // Then resident memory is memory in use, because the soak looks for growth. Not in the
+      // watchdog, which would take the time for a stall.
+      if (turn % kTrimEvery == 0) malloc_trim(0);
+      pollfd input{STDIN_FILENO, POLLIN, 0};
+      if (poll(&input, 1, kLookForEndEvery_ms) <= 0) continue;
+      if (!lines.read_from(STDIN_FILENO)) _exit(1);
+      while (const auto line = lines.next()) obey(*line);
+    }
+  }
+
+  void obey(const std::string& line) {
+    if (line.starts_with(kWallWord)) {
+      return clock_.set_wall_offset(std::stoll(line.substr(std::strlen(kWallWord))));
+    }
+    const std::lock_guard lock(mutex_);
+    healed_ = true;
+    wake_.notify_all();
+  }
+
+  WorkerClock& clock_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::atomic<bool> healed_ = false;
+  std::jthread listener_;  ///< last: it ends before what it uses
+};
 
 class Worker {
  public:

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 
 #include "runtime/threads/clock.hpp"
@@ -20,8 +21,18 @@ class SuspendedTimes {
   explicit SuspendedTimes(const std::string& file) : block_("file", file) {}
 
   /// REQUIRES: the process is stopped. Throws std::runtime_error when there is no room for more.
-  void add(const Suspension& one);
-  [[nodiscard]] std::span<const Suspension> all() const;
+  void add(const Suspension& one) {
+    const std::size_t count = block_->count;
+    if (count == block_->spans.size()) {
+      throw std::runtime_error("suspend: a process can be suspended " + std::to_string(count) +
+                               " times and no more");
+    }
+    block_->spans[count] = one;
+    block_->count = count + 1;
+  }
+  [[nodiscard]] std::span<const Suspension> all() const {
+    return {block_->spans.data(), block_->count.load()};
+  }
 
  private:
   struct Block {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/faults/cluster_control.hpp"
 #include "sim/faults/link_rules.hpp"
 
 namespace leasehold::sim::live {
@@ -41,7 +42,8 @@ class FaultProxy {
 
   FaultProxy();
   /// Asks `sender`, on a thread of its own, once for each connection. As over a network, the end of
-  /// one side reaches the other side once the rules let it, and all bytes before it.
+  /// one side reaches the other side once the rules let it, and all bytes before it. All that one
+  /// member says to another is one link then, whether it is named "/beat" or "/sync".
   explicit FaultProxy(Sender sender);
   ~FaultProxy();
   FaultProxy(const FaultProxy&) = delete;
@@ -78,6 +80,21 @@ class FaultProxy {
  private:
   class Inside;
   std::unique_ptr<Inside> inside_;
+};
+
+/// Links on which a proxy acts.
+class ProxiedLinks : public LinkControl {
+ public:
+  /// REQUIRES: there is one.
+  [[nodiscard]] virtual FaultProxy& proxy() = 0;
+
+  void set_link_rule(const Link& link, const LinkRule& rule) override {
+    proxy().set(link.peer, link.member, rule);
+  }
+  void reset_link(const Link& link) override { proxy().reset(link.peer, link.member); }
+  [[nodiscard]] std::int64_t touched(const Link& link) override {
+    return proxy().touched(link.peer, link.member);
+  }
 };
 
 }  // namespace leasehold::sim::live

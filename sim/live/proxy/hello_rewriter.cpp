@@ -1,7 +1,5 @@
 #include "sim/live/proxy/hello_rewriter.hpp"
 
-#include <bson/bson.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -15,63 +13,23 @@ namespace {
 /// A set has at most 50 members, and a host's name 255 letters: with the rest a third of this.
 constexpr std::size_t kLargestHello = 1 << 16;
 constexpr std::uint32_t kHasChecksum = 1;
-constexpr std::size_t kFlags = kMessageHeader, kChecksum = 4, kLength = 4;
+constexpr std::size_t kFlags = kMessageHeader, kChecksum = 4;
 
-/// A document's elements, one after the other, with their bytes.
-class Elements {
- public:
-  explicit Elements(std::string_view document) : document_(document) {
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(document.data());
-    more_ = bson_iter_init_from_data(&next_, bytes, document.size()) && bson_iter_next(&next_);
-  }
-  /// False: there is none left.
-  bool take() {
-    if (!more_) return false;
-    now_ = next_;
-    more_ = bson_iter_next(&next_);
-    return true;
-  }
-  [[nodiscard]] std::string_view key() { return bson_iter_key(&now_); }
-  [[nodiscard]] bson_type_t type() { return bson_iter_type(&now_); }
-  [[nodiscard]] std::string_view text() {
-    std::uint32_t size = 0;
-    const char* begin = bson_iter_utf8(&now_, &size);
-    return {begin, size};
-  }
-  /// REQUIRES: it is an array.
-  [[nodiscard]] std::string_view array() {
-    std::uint32_t size = 0;
-    const std::uint8_t* bytes = nullptr;
-    bson_iter_array(&now_, &size, &bytes);
-    return {reinterpret_cast<const char*>(bytes), size};
-  }
-  [[nodiscard]] std::string_view bytes() {
-    const auto begin = bson_iter_offset(&now_);
-    const auto end = more_ ? bson_iter_offset(&next_)
-                           : static_cast<std::uint32_t>(document_.size() - 1);  // a zero ends it
-    return document_.substr(begin, end - begin);
-  }
-
- private:
-  std::string_view document_;
-  bson_iter_t next_, now_;
-  bool more_ = false;
-};
-
-/// What is between the length and the zero at the end.
-std::string elements_of(const mongo::Bson& document) {
-  const auto all = document.bytes();
-  return std::string(all.substr(kLength, all.size() - kLength - 1));
+bool has(const bson_t& document, const char* key, bson_type_t type) {
+  bson_iter_t at;
+  return bson_iter_init_find(&at, &document, key) && bson_iter_type(&at) == type;
 }
 
-bool is_hello(std::string_view document) {
-  bool knows_versions = false, knows_office = false;
-  for (Elements e(document); e.take();) {
-    knows_versions |= e.key() == "maxWireVersion" && e.type() == BSON_TYPE_INT32;
-    knows_office |= (e.key() == "isWritablePrimary" || e.key() == "ismaster") &&
-                    e.type() == BSON_TYPE_BOOL;
-  }
-  return knows_versions && knows_office;
+bool is_hello(const bson_t& document) {
+  return has(document, "maxWireVersion", BSON_TYPE_INT32) &&
+         (has(document, "isWritablePrimary", BSON_TYPE_BOOL) ||
+          has(document, "ismaster", BSON_TYPE_BOOL));
+}
+
+std::string text_of(const bson_iter_t& at) {
+  std::uint32_t size = 0;
+  const char* begin = bson_iter_utf8(&at, &size);
+  return {begin, size};
 }
 
 bool lists_members(std::string_view key) {
@@ -104,10 +62,6 @@ void set_int32(std::string& bytes, std::size_t at, std::uint32_t value) {
   for (std::size_t i = 0; i < sizeof value; ++i) {
     bytes[at + i] = static_cast<char>(value >> (8 * i) & 0xFF);
   }
-}
-
-void set_length(std::string& bytes) {
-  set_int32(bytes, 0, static_cast<std::uint32_t>(bytes.size()));
 }
 
 }  // namespace
@@ -156,48 +110,46 @@ bool HelloRewriter::begins_a_candidate() const {
 
 std::string HelloRewriter::rewritten(std::string message) const {
   const auto body = body_of(message);
-  if (!body || !is_hello(body->document)) return message;
-  std::string out = message.substr(0, body->begin) + with_proxies(body->document);
+  bson_t hello;
+  if (!body || !read_in_place(body->document, hello) || !is_hello(hello)) return message;
+  std::string out = message.substr(0, body->begin) + with_proxies(hello);
   // A checksum may be left out.
   if (op_code_of(out) == op_code::msg) set_int32(out, kFlags, flags_of(out) & ~kHasChecksum);
-  set_length(out);
+  set_int32(out, 0, static_cast<std::uint32_t>(out.size()));
   return out;
 }
 
-std::string HelloRewriter::with_proxies(std::string_view document) const {
-  std::string out(kLength, '\0');
-  for (Elements e(document); e.take();) {
-    const auto key = e.key();
-    const bool is_text = e.type() == BSON_TYPE_UTF8;
+std::string HelloRewriter::with_proxies(const bson_t& hello) const {
+  bson_t* written = bson_new();
+  mongo::Bson out(written);
+  bson_iter_t at;
+  for (bson_iter_init(&at, &hello); bson_iter_next(&at);) {
+    const std::string_view key = bson_iter_key(&at);
+    const bool is_text = BSON_ITER_HOLDS_UTF8(&at);
     if (key == "me" && is_text) {
-      out += elements_of(mongo::Bson().text(key, me_));
+      out.text(key, me_);
     } else if (key == "primary" && is_text) {
-      const auto* proxy = proxy_of(e.text());
-      if (proxy != nullptr) out += elements_of(mongo::Bson().text(key, *proxy));
-    } else if (lists_members(key) && e.type() == BSON_TYPE_ARRAY) {
-      out += list_of_proxies(key, e.array());
+      const auto* proxy = proxy_of(at);
+      if (proxy != nullptr) out.text(key, *proxy);
+    } else if (lists_members(key) && BSON_ITER_HOLDS_ARRAY(&at)) {
+      out.array(key, [&](mongo::Bson& list) {
+        int count = 0;
+        bson_iter_t member;
+        for (bson_iter_recurse(&at, &member); bson_iter_next(&member);) {
+          const auto* proxy = BSON_ITER_HOLDS_UTF8(&member) ? proxy_of(member) : nullptr;
+          if (proxy != nullptr) list.text(std::to_string(count++), *proxy);
+        }
+      });
     } else if (key != "compression") {
-      out += e.bytes();
+      bson_append_iter(written, nullptr, 0, &at);
     }
   }
-  out += '\0';
-  set_length(out);
-  return out;
-}
-
-std::string HelloRewriter::list_of_proxies(std::string_view key, std::string_view members) const {
-  return elements_of(mongo::Bson().array(key, [&](mongo::Bson& list) {
-    int count = 0;
-    for (Elements e(members); e.take();) {
-      const auto* proxy = e.type() == BSON_TYPE_UTF8 ? proxy_of(e.text()) : nullptr;
-      if (proxy != nullptr) list.text(std::to_string(count++), *proxy);
-    }
-  }));
+  return std::string(out.bytes());
 }
 
 /// Null: it has none.
-const std::string* HelloRewriter::proxy_of(std::string_view member) const {
-  const auto found = proxies_.find(std::string(member));
+const std::string* HelloRewriter::proxy_of(const bson_iter_t& member) const {
+  const auto found = proxies_.find(text_of(member));
   return found == proxies_.end() ? nullptr : &found->second;
 }
 

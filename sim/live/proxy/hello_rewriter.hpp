@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bson/bson.h>
+
 #include <cstddef>
 #include <map>
 #include <string>
@@ -36,9 +38,8 @@ class HelloRewriter {
   [[nodiscard]] bool begins_a_candidate() const;
   void collect(std::string_view& bytes, std::size_t size);
   [[nodiscard]] std::string rewritten(std::string message) const;
-  [[nodiscard]] std::string with_proxies(std::string_view document) const;
-  [[nodiscard]] std::string list_of_proxies(std::string_view key, std::string_view members) const;
-  [[nodiscard]] const std::string* proxy_of(std::string_view member) const;
+  [[nodiscard]] std::string with_proxies(const bson_t& hello) const;
+  [[nodiscard]] const std::string* proxy_of(const bson_iter_t& member) const;
 
   const ProxyOf& proxies_;
   const std::string me_;

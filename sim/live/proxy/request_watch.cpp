@@ -1,7 +1,5 @@
 #include "sim/live/proxy/request_watch.hpp"
 
-#include <bson/bson.h>
-
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -21,11 +19,9 @@ std::chrono::milliseconds waits_by_design(std::string_view request) {
   const auto command = command_in(request);
   bson_t document;
   bson_iter_t at;
-  const auto* bytes = command ? reinterpret_cast<const std::uint8_t*>(command->data()) : nullptr;
-  if (!command || !bson_init_static(&document, bytes, command->size()) ||
-      !bson_iter_init(&at, &document) || !bson_iter_next(&at)) {
-    return {};
-  }
+  const bool has_name = command && read_in_place(*command, document) &&
+                        bson_iter_init(&at, &document) && bson_iter_next(&at);
+  if (!has_name) return {};
   const std::string_view name = bson_iter_key(&at);
   const bool reads_on = name == "getMore";
   if (!reads_on && name != "hello" && name != "isMaster" && name != "ismaster") return {};

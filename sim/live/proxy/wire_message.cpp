@@ -1,7 +1,5 @@
 #include "sim/live/proxy/wire_message.hpp"
 
-#include <bson/bson.h>
-
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +25,17 @@ std::optional<std::size_t> command_at(std::string_view message) {
     }
     default: return std::nullopt;
   }
+}
+
+std::string text_at(const bson_t& document, const char* path) {
+  bson_iter_t root, found;
+  if (!bson_iter_init(&root, &document) || !bson_iter_find_descendant(&root, path, &found) ||
+      !BSON_ITER_HOLDS_UTF8(&found)) {
+    return "";
+  }
+  std::uint32_t size = 0;
+  const char* text = bson_iter_utf8(&found, &size);
+  return {text, size};
 }
 
 }  // namespace
@@ -55,12 +64,14 @@ std::optional<std::string_view> document_at(std::string_view message, std::size_
   }
   const auto found = message.substr(begin, static_cast<std::size_t>(size));
   bson_t document;
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(found.data());
-  if (!bson_init_static(&document, bytes, found.size()) ||
-      !bson_validate(&document, BSON_VALIDATE_NONE, nullptr)) {
-    return std::nullopt;
-  }
-  return found;
+  const bool whole = read_in_place(found, document) &&
+                     bson_validate(&document, BSON_VALIDATE_NONE, nullptr);
+  return whole ? std::optional(found) : std::nullopt;
+}
+
+bool read_in_place(std::string_view document, bson_t& out) {
+  return bson_init_static(&out, reinterpret_cast<const std::uint8_t*>(document.data()),
+                          document.size());
 }
 
 std::optional<std::string_view> command_in(std::string_view message) {
@@ -68,29 +79,10 @@ std::optional<std::string_view> command_in(std::string_view message) {
   return begin ? document_at(message, *begin) : std::nullopt;
 }
 
-namespace {
-
-std::string text_at(const bson_t& document, const char* path) {
-  bson_iter_t root, found;
-  if (!bson_iter_init(&root, &document) || !bson_iter_find_descendant(&root, path, &found) ||
-      !BSON_ITER_HOLDS_UTF8(&found)) {
-    return "";
-  }
-  std::uint32_t size = 0;
-  const char* text = bson_iter_utf8(&found, &size);
-  return {text, size};
-}
-
-}  // namespace
-
 std::string peer_of(std::string_view message, const std::map<int, int>& member_by_port) {
   const auto found = command_in(message);
-  if (!found) return "";
   bson_t document;
-  if (!bson_init_static(&document, reinterpret_cast<const std::uint8_t*>(found->data()),
-                        found->size())) {
-    return "";
-  }
+  if (!found || !read_in_place(*found, document)) return "";
   const auto host = text_at(document, "hostInfo");
   const auto colon = host.rfind(':');
   if (colon == std::string::npos) return text_at(document, "client.application.name");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bson/bson.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -32,6 +34,9 @@ inline constexpr std::int32_t msg = 2013;
 /// The BSON document that begins there; nothing if none does, or it is not whole.
 [[nodiscard]] std::optional<std::string_view> document_at(std::string_view message,
                                                           std::size_t begin);
+
+/// Reads a whole document where it stands, for as long as its bytes do. False: it is none.
+[[nodiscard]] bool read_in_place(std::string_view document, bson_t& out);
 
 /// The document of the command in a request (OP_MSG, OP_QUERY).
 [[nodiscard]] std::optional<std::string_view> command_in(std::string_view message);

@@ -7,7 +7,6 @@
 #include "model/history/from_outside.hpp"
 #include "runtime/threads/clock.hpp"
 #include "sim/faults/fault_injector.hpp"
-#include "sim/live/foreign/foreign_processes.hpp"
 #include "sim/live/oplog/oplog.hpp"
 #include "sim/live/processes/live_processes.hpp"
 #include "sim/live/run/stall_watch.hpp"
@@ -77,10 +76,11 @@ class Harness {
         clock_(runtime::boottime_clock()),
         store_(run.store.open(use_of(plan, run, [this] { return now(); }))),
         began_(now()),
-        processes_(make_processes()) {
+        processes_(plan, run, *store_, [this] { return now(); },
+                   [this](Event e) { keep(std::move(e)); }) {
     faults_.emplace(
         ClusterControl{
-            .processes = *processes_,
+            .processes = processes_,
             .servers = store_->control(),
             .now_ns = [this] { return now(); },
             .call_at = [this](std::int64_t at, auto call) { calls_.emplace(at, std::move(call)); },
@@ -102,7 +102,7 @@ class Harness {
     header.fault_echo_ms = store_->fault_echo_ms();
     keep(header);
     began_ = now();
-    processes_->start_all(began_ + start_up_ns_, is_scripted(plan_) ? 0 : kGraves);
+    processes_.start_all(began_ + start_up_ns_, is_scripted(plan_) ? 0 : kGraves);
     phase_ = "faults";
     inject_until(began_ + start_up_ns_ + plan_.faulty_ms * kMs);
     heal();
@@ -119,13 +119,6 @@ class Harness {
   }
 
  private:
-  std::unique_ptr<RunProcesses> make_processes() {
-    const auto clock = [this] { return now(); };
-    const auto emit = [this](Event e) { keep(std::move(e)); };
-    if (run_.foreign) return std::make_unique<ForeignProcesses>(plan_, run_, *store_, clock, emit);
-    return std::make_unique<LiveProcesses>(plan_, run_, clock, emit);
-  }
-
   std::int64_t now() const { return clock_->now().time_since_epoch().count(); }
 
   Event event(Kind kind, const std::string& process = "") const {
@@ -159,13 +152,13 @@ class Harness {
     }
   }
 
-  bool somebody_died() const { return member_died_ || processes_->somebody_died(); }
+  bool somebody_died() const { return member_died_ || processes_.somebody_died(); }
   bool stopping() const { return run_.stop && run_.stop(); }
 
   /// Reads what the processes say, makes the calls that are due, reports progress.
   void turn() {
-    processes_->listen_ms(10);
-    for (int killed = processes_->kill_doomed(); killed > 0; --killed) ++progress_.faults[kGrave];
+    processes_.listen_ms(10);
+    for (int killed = processes_.kill_doomed(); killed > 0; --killed) ++progress_.faults[kGrave];
     look_at_members();
     make_calls();
     take(store_->truth());
@@ -251,10 +244,10 @@ class Harness {
     // Members that lacked data were restarted.
     keep({.at_ns = healing_to_, .kind = Kind::no_majority, .from_ns = healing_from_});
     keep(event(Kind::heal));
-    processes_->heal();
+    processes_.heal();
     const auto limit = now() + kHealLimit;
-    while (!processes_->all_done() && now() < limit) turn();
-    processes_->end_by_force();
+    while (!processes_.all_done() && now() < limit) turn();
+    processes_.end_by_force();
   }
 
   /// A member that failed to fetch asks its source again only after ten seconds.
@@ -270,7 +263,7 @@ class Harness {
   /// While the processes are still connected.
   void look_past_proxies() {
     std::vector<std::string> names;
-    for (const auto& process : processes_->running()) names.push_back(process.name);
+    for (const auto& process : processes_.running()) names.push_back(process.name);
     progress_.past_proxies = store_->past_proxies(names);
   }
 
@@ -293,7 +286,7 @@ class Harness {
   const std::unique_ptr<Store> store_;
   const std::int64_t start_up_ns_ = run_.foreign && is_scripted(plan_) ? kForeignStartUp : kStartUp;
   std::int64_t began_;
-  std::unique_ptr<RunProcesses> processes_;
+  LiveProcesses processes_;
   StallWatch stalls_{store_->watched_members(), [this] { return now(); }};
   std::optional<FaultInjector> faults_;
   std::multimap<std::int64_t, std::function<void()>> calls_;  ///< by when they are due
@@ -331,9 +324,6 @@ std::int64_t clock_margin_ms(const Plan& plan, const LiveRun& run) {
 }
 
 RunResult run_live(const Plan& plan, const LiveRun& run) { return Harness(plan, run).go(); }
-
-using model::Event;
-using model::Kind;
 
 bool documents_left(const model::History& history) {
   std::map<std::string, std::int64_t> last;  // by name: the order of the last change

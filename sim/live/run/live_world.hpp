@@ -1,14 +1,66 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "sim/live/own_set/run_site.hpp"
+#include "sim/live/own_set/user_set.hpp"
+#include "sim/live/run/harness.hpp"
+#include "sim/live/servers/replica_set.hpp"
+#include "sim/live/stores/scripted_servers.hpp"
 #include "sim/world.hpp"
 
 namespace leasehold::sim::live {
+
+/// Where runs are, if not on a replica set of ours: a user's replica set, with what may be done to
+/// it, or another store.
+struct TheirSet {
+  std::string uri;                     ///< empty: there is none, we start servers of our own
+  Power power = Power::servers;        ///< over that set; generated faults need no more
+  std::int64_t ttl_period_ms = 1'000;  ///< of its TTL monitor
+  bool keep_databases = false;         ///< else those of the runs are dropped
+  std::shared_ptr<StoreScript> script = {};  ///< of that other store
+
+  /// Whether faults of this kind can happen there.
+  [[nodiscard]] bool can_have(FaultPlan::Kind kind) const;
+  /// The plan without faults that cannot happen there.
+  [[nodiscard]] Plan possible(Plan plan) const;
+};
+
+/// The servers of any number of runs: a replica set of our own, or another store, or a user's set,
+/// on which nothing of ours is left at the end.
+///
+/// Not thread-safe.
+class RunSite {
+ public:
+  /// Throws NoServers, or std::runtime_error if their set does not answer.
+  RunSite(TheirSet theirs, ReplicaSetOptions ours);
+  ~RunSite() { (void)leave(); }
+  RunSite(const RunSite&) = delete;
+  RunSite& operator=(const RunSite&) = delete;
+
+  /// A run there, in a database that no other run has.
+  [[nodiscard]] LiveRun run_in(const std::string& database, Janitor& janitor,
+                               const std::string& folder = "");
+  /// Whether servers of ours suit one plan more than another.
+  [[nodiscard]] bool has_set_of_ours() const { return ours_ != nullptr; }
+  [[nodiscard]] std::vector<std::string> log_files() const;  ///< of servers of ours
+  /// Through the proxies before their members, if there are any.
+  [[nodiscard]] Traffic traffic() const;
+  /// Drops the databases. Returns what could not be done, and why.
+  std::vector<std::string> leave();
+
+ private:
+  const TheirSet theirs_;
+  std::unique_ptr<ReplicaSet> ours_;
+  std::unique_ptr<ScriptedServers> scripted_;
+  std::unique_ptr<UserSet> user_set_;   ///< if faults of links are wanted
+  std::vector<std::string> databases_;  ///< that were written to
+};
 
 /// A replica set with faults for any number of runs, each in a database of its own. A set of ours
 /// is started with the first run, and again for a run that it does not suit.

@@ -22,6 +22,18 @@ constexpr std::int64_t kShortFrom_ns = 10'000'000;
 constexpr std::int64_t kWindow_ns = 1'000'000'000, kMuch_ns = kWindow_ns / 5;
 constexpr int kWatchers = 2;
 
+std::string first_line(const std::filesystem::path& file) {
+  std::string line;
+  std::getline(std::ifstream(file), line);
+  return line;
+}
+
+/// The state stands after the name, which is in parentheses and may contain some itself.
+bool waits_for_a_disk(const std::string& stat) {
+  const auto name_ends = stat.rfind(')');
+  return name_ends != std::string::npos && stat.compare(name_ends, 3, ") D") == 0;
+}
+
 }  // namespace
 
 std::vector<Standstills::Span> Standstills::add(const Span& span) {
@@ -104,22 +116,6 @@ void StallWatch::note(const std::string& victim, const Standstills::Span& span) 
   const std::lock_guard lock(mutex_);
   stalls_.push_back(stall_of(victim, span));
 }
-
-namespace {
-
-std::string first_line(const std::filesystem::path& file) {
-  std::string line;
-  std::getline(std::ifstream(file), line);
-  return line;
-}
-
-/// The state stands after the name, which is in parentheses and may contain some itself.
-bool waits_for_a_disk(const std::string& stat) {
-  const auto name_ends = stat.rfind(')');
-  return name_ends != std::string::npos && stat.compare(name_ends, 3, ") D") == 0;
-}
-
-}  // namespace
 
 std::optional<Standstills::Span> ThreadWaits::look(std::int64_t now_ns, bool disks) {
   std::optional<Standstills::Span> longest;

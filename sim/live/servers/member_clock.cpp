@@ -25,33 +25,27 @@ std::chrono::milliseconds real_time() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(real_ns()));
 }
 
-void MemberClock::set(std::chrono::nanoseconds ahead) {
+void MemberClock::set(std::chrono::nanoseconds ahead, std::int64_t fast_ppm) {
   const auto now = real_ns();
-  write(now, now + ahead.count(), kMillion);
-}
-
-void MemberClock::drift(std::int64_t ppm) {
-  const auto now = real_ns();
-  write(now, shown_at(now), kMillion + ppm);
+  shown_before_ = block_->shown;
+  ++block_->turn;
+  block_->real_base_ns = now;
+  block_->shown_base_ns = now + ahead.count();
+  block_->rate_ppm = kMillion + fast_ppm;
+  ++block_->turn;
 }
 
 std::chrono::nanoseconds MemberClock::ahead() const {
+  if (block_->rate_ppm == 0) return {};
   const auto now = real_ns();
-  return std::chrono::nanoseconds(shown_at(now) - now);
+  const auto passed = static_cast<__int128>(now - block_->real_base_ns);
+  const auto shown =
+      block_->shown_base_ns + static_cast<std::int64_t>(passed * block_->rate_ppm / kMillion);
+  return std::chrono::nanoseconds(shown - now);
 }
 
-std::int64_t MemberClock::shown_at(std::int64_t real) const {
-  if (block_->rate_ppm == 0) return real;
-  const auto passed = static_cast<__int128>(real - block_->real_base_ns);
-  return block_->shown_base_ns + static_cast<std::int64_t>(passed * block_->rate_ppm / kMillion);
-}
-
-void MemberClock::write(std::int64_t real, std::int64_t shown, std::int64_t rate_ppm) {
-  ++block_->turn;
-  block_->real_base_ns = real;
-  block_->shown_base_ns = shown;
-  block_->rate_ppm = rate_ppm;
-  ++block_->turn;
+std::int64_t MemberClock::ahead_ms() const {
+  return std::chrono::round<std::chrono::milliseconds>(ahead()).count();
 }
 
 /// ld.so divides LD_PRELOAD at spaces and colons: from such a folder the shim is loaded by a link

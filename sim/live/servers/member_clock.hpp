@@ -15,21 +15,21 @@ namespace leasehold::sim::live {
 /// while it runs. A change acts at once. Not thread-safe.
 ///
 ///     MemberClock clock(folder + "/27017.clock");  // before the mongod starts, with environment()
-///     clock.set(30s);                              // 30 s ahead of real time
-///     clock.drift(4'000);                          // and 0.4 % fast from now on
+///     clock.set(30s, 4'000);                       // 30 s ahead of real time, and 0.4 % fast
 class MemberClock {
  public:
   /// Opens the file, or makes it, with a clock that shows real time. Throws std::runtime_error.
   explicit MemberClock(const std::string& file) : file_(file), block_("clock file", file) {}
 
-  /// From now on it is this far ahead of real time, and runs at its speed.
-  void set(std::chrono::nanoseconds ahead);
-  /// From where it is now, this much too fast.
-  void drift(std::int64_t ppm);
+  /// From now on it is this far ahead of real time, and runs fast by this rate.
+  void set(std::chrono::nanoseconds ahead, std::int64_t fast_ppm = 0);
   /// How far ahead of real time it is.
   [[nodiscard]] std::chrono::nanoseconds ahead() const;
+  [[nodiscard]] std::int64_t ahead_ms() const;  ///< rounded
   /// How often its process asked and was shown a time that was not the real one.
   [[nodiscard]] std::uint64_t times_shown() const { return block_->shown; }
+  /// Whether it did since the clock was last set from here.
+  [[nodiscard]] bool was_shown() const { return times_shown() > shown_before_; }
 
   /// The environment, as NAME=VALUE, of a process that is to have this clock. Throws
   /// std::runtime_error if the shim is not where the build put it, or cannot be preloaded.
@@ -44,10 +44,8 @@ class MemberClock {
     std::atomic<std::int64_t> real_base_ns, shown_base_ns, rate_ppm;
     std::atomic<std::uint64_t> shown;
   };
-  void write(std::int64_t real_ns, std::int64_t shown_ns, std::int64_t rate_ppm);
-  [[nodiscard]] std::int64_t shown_at(std::int64_t real_ns) const;
-
   std::string file_;
+  std::uint64_t shown_before_ = 0;
   MappedFile<Block> block_;  ///< zeros: real time
 };
 

@@ -38,52 +38,31 @@ int first_ephemeral_port() {
   return first;
 }
 
-constexpr const char* kMemberOptions[] = {"--replSet", "rs", "--oplogSize", "64"};
+constexpr const char* kParameters[] = {
+    "enableTestCommands=1", "diagnosticDataCollectionEnabled=false", "ttlMonitorSleepSecs=1"};
 // Without them a paused or restarted member holds up majority writes for many seconds.
-constexpr const char* kPromptOptions[] = {
-    "--setParameter",
+constexpr const char* kPromptParameters[] = {
     "shutdownTimeoutMillisForSignaledShutdown=0",
-    "--setParameter",
     "oplogNetworkTimeoutBufferSeconds=1",
-    "--setParameter",
     "oplogFetcherSteadyStateMaxFetcherRestarts=0",
-    "--setParameter",
     "oplogRetriedFindMaxSeconds=1",
-    "--setParameter",
     "oplogInitialFindMaxSeconds=2",
-    "--setParameter",
     "failpoint.forceBgSyncSyncSourceRetryWaitMS={mode:\"alwaysOn\",data:{sleepMS:50}}",
-    "--setParameter",
     "failpoint.forceSyncSourceRetryWaitForInitialSync={mode:\"alwaysOn\",data:{retryMS:50}}"};
 
 std::vector<std::string> command_line(const MongodOptions& options) {
-  std::vector<std::string> words{options.program,
-                                 "--port",
-                                 std::to_string(options.port),
-                                 "--bind_ip",
-                                 "127.0.0.1",
-                                 "--dbpath",
-                                 options.data,
-                                 "--logpath",
-                                 options.data + ".log",
-                                 "--logappend",
-                                 "--nounixsocket",
-                                 "--wiredTigerCacheSizeGB",
-                                 "0.25",
-                                 "--wiredTigerEngineConfigString",
-                                 "log=(file_max=1MB,prealloc=false)",
-                                 "--setParameter",
-                                 "enableTestCommands=1",
-                                 "--setParameter",
-                                 "diagnosticDataCollectionEnabled=false",
-                                 "--setParameter",
-                                 "ttlMonitorSleepSecs=1"};
-  if (!options.standalone) {
-    words.insert(words.end(), std::begin(kMemberOptions), std::end(kMemberOptions));
-    if (!options.own_settings) {
-      words.insert(words.end(), std::begin(kPromptOptions), std::end(kPromptOptions));
-    }
-  }
+  std::vector<std::string> words{
+      options.program, "--port", std::to_string(options.port), "--bind_ip", "127.0.0.1",
+      "--dbpath", options.data, "--logpath", options.data + ".log", "--logappend",
+      "--nounixsocket", "--wiredTigerCacheSizeGB", "0.25",
+      "--wiredTigerEngineConfigString", "log=(file_max=1MB,prealloc=false)"};
+  const auto set = [&words](const auto& parameters) {
+    for (const char* one : parameters) words.insert(words.end(), {"--setParameter", one});
+  };
+  set(kParameters);
+  if (options.standalone) return words;
+  words.insert(words.end(), {"--replSet", "rs", "--oplogSize", "64"});
+  if (!options.own_settings) set(kPromptParameters);
   return words;
 }
 
@@ -280,53 +259,6 @@ double Mongod::cpu_seconds() const {
   if (stat.size() <= kSystem) return 0;
   const auto ticks = std::stoll(stat[kUser]) + std::stoll(stat[kSystem]);
   return static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
-}
-
-namespace {
-
-namespace fs = std::filesystem;
-
-/// Another program, or another version of it, gets another folder.
-std::string name_for(const std::string& mongod) {
-  const auto size = fs::file_size(mongod);
-  const auto changed = fs::last_write_time(mongod).time_since_epoch().count();
-  return "prepared-" + std::to_string(size) + "-" + std::to_string(changed);
-}
-
-/// A set of one, which is primary at once, shut down so that nothing is left to recover.
-void make(const std::string& mongod, const std::string& data, Janitor& janitor) {
-  const int port = free_ports(1).front();
-  Mongod member({.program = mongod, .data = data, .port = port}, janitor);
-  member.wait_until_ready();
-  member.client().must(
-      "admin", {{"replSetInitiate",
-                 {{"_id", "rs"}, {"members", {{{"_id", 0}, {"host", address_of(port)}}}}}}});
-  until_true("the first write", [&] {
-    return integer(member.client().run("leasehold_start",
-                                       {{"insert", "start"},
-                                        {"documents", {{{"x", 1}}}},
-                                        {"writeConcern", {{"w", "majority"}}}})["ok"]) == 1;
-  });
-  member.shut_down();
-}
-
-}  // namespace
-
-std::optional<std::string> data_snapshot(const std::string& mongod) {
-  std::error_code error;
-  const fs::path kept = fs::path(cache_folder()) / name_for(mongod);
-  if (fs::exists(kept, error)) return kept;
-  fs::create_directories(cache_folder(), error);
-  if (access(cache_folder().c_str(), W_OK) != 0) return std::nullopt;
-  Janitor janitor;
-  const auto made = janitor.folder() + "/prepared";
-  make(mongod, made, janitor);
-  // Renamed as a whole, so that a folder is complete even if two processes make it at once.
-  const fs::path fresh = kept.string() + "." + std::to_string(getpid());
-  fs::copy(made, fresh, fs::copy_options::recursive, error);
-  if (!error) fs::rename(fresh, kept, error);
-  if (error) fs::remove_all(fresh, error);
-  return fs::exists(kept, error) ? std::optional(kept.string()) : std::nullopt;
 }
 
 }  // namespace leasehold::sim::live

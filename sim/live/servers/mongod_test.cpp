@@ -1,4 +1,4 @@
-#include "sim/live/servers/mongod.hpp"
+#include "sim/live/servers/replica_set.hpp"
 
 #include <gtest/gtest.h>
 

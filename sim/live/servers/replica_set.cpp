@@ -1,14 +1,13 @@
 #include "sim/live/servers/replica_set.hpp"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <stdexcept>
 #include <thread>
 #include <utility>
-
-#include "sim/live/servers/mongod.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -37,7 +36,41 @@ void require_room(const std::string& folder, int members) {
                            "; TMPDIR names another folder");
 }
 
+/// Rises with every election.
+std::string election_of(const Json& hello) {
+  return hello.contains("electionId") ? hello["electionId"].value("$oid", "") : "";
+}
+
 }  // namespace
+
+int MemberSet::primary_now() {
+  int found = -1;
+  std::string latest;
+  for (int i = 0; i < size(); ++i) {
+    if (!reachable(i)) continue;
+    Json hello;
+    try {
+      hello = member(i).run("admin", {{"hello", 1}});
+    } catch (const std::exception&) {
+      continue;  // it does not answer
+    }
+    if (!hello.value("isWritablePrimary", false)) continue;
+    if (found >= 0 && election_of(hello) <= latest) continue;
+    found = i;
+    latest = election_of(hello);
+  }
+  return found;
+}
+
+int MemberSet::primary() {
+  int found = -1;
+  until_true(
+      "finding the primary", [&] { return (found = primary_now()) >= 0; },
+      std::chrono::seconds(30));
+  return found;
+}
+
+int MemberSet::sent_to() { return std::max(primary_now(), 0); }
 
 ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(std::move(options)) {
   init_driver();
@@ -217,13 +250,7 @@ void ReplicaSet::resume(const std::vector<int>& members) {
 bool ReplicaSet::all_have_all_data() { return confirms(size(), kCatchUp); }
 
 void ReplicaSet::set_clock(int index, std::int64_t ahead_ms, std::int64_t rate_ppm) {
-  auto& clock = mongod(index).clock();
-  clock.set(milliseconds(ahead_ms));
-  if (rate_ppm != 0) clock.drift(rate_ppm);
-}
-
-std::int64_t ReplicaSet::clock_ahead_ms(int index) {
-  return std::chrono::round<milliseconds>(mongod(index).clock().ahead()).count();
+  mongod(index).clock().set(milliseconds(ahead_ms), rate_ppm);
 }
 
 /// True time lies between question and answer. A quick answer shows a small difference.
@@ -260,6 +287,28 @@ void ReplicaSet::renew_secondaries() {
     wait_for_writes("majority");
   }
   wait_for_writes(size());
+}
+
+/// That of a set of one, which is primary at once, shut down so that nothing is left to recover.
+std::optional<std::string> data_snapshot(const std::string& mongod) {
+  std::error_code error;
+  // Another program, or another version of it, gets another folder.
+  const auto changed = fs::last_write_time(mongod).time_since_epoch().count();
+  const fs::path kept = fs::path(cache_folder()) / ("prepared-" +
+                                                    std::to_string(fs::file_size(mongod)) + "-" +
+                                                    std::to_string(changed));
+  if (fs::exists(kept, error)) return kept;
+  fs::create_directories(cache_folder(), error);
+  if (access(cache_folder().c_str(), W_OK) != 0) return std::nullopt;
+  ReplicaSet one({.members = 1, .fields = {Json::object()}});  // made without a snapshot
+  one.mongod(0).shut_down();
+  // Renamed as a whole, so that a folder is complete even if two processes make it at once.
+  const fs::path fresh = kept.string() + "." + std::to_string(getpid());
+  const auto made = one.folder() + "/" + std::to_string(one.mongod(0).port());
+  fs::copy(made, fresh, fs::copy_options::recursive, error);
+  if (!error) fs::rename(fresh, kept, error);
+  if (error) fs::remove_all(fresh, error);
+  return fs::exists(kept, error) ? std::optional(kept.string()) : std::nullopt;
 }
 
 }  // namespace leasehold::sim::live

@@ -7,10 +7,34 @@
 #include <string>
 #include <vector>
 
-#include "sim/live/servers/member_set.hpp"
+#include "sim/live/proxy/fault_proxy.hpp"
 #include "sim/live/servers/mongod.hpp"
 
 namespace leasehold::sim::live {
+
+/// A replica set's members, numbered from 0. Each is asked itself, past its proxy; on links acts
+/// the proxy before them. REQUIRES for links: there is one.
+///
+/// Not thread-safe. A call throws when a member that it needs has no answer.
+class MemberSet : public ProxiedLinks {
+ public:
+  MemberSet() = default;
+  MemberSet(const MemberSet&) = delete;
+  MemberSet& operator=(const MemberSet&) = delete;
+
+  /// A client of this member alone.
+  [[nodiscard]] virtual MongoClient& member(int index) = 0;
+  /// Whether an answer to commands can be expected.
+  [[nodiscard]] virtual bool reachable(int index) = 0;
+
+  /// The member that answers and says that it is primary, of the latest election if two do; -1:
+  /// none does.
+  int primary_now();
+  /// Waits for a primary; throws if there is none within 30 s.
+  int primary();
+
+  [[nodiscard]] int sent_to() override;
+};
 
 struct ReplicaSetOptions {
   int members = 3;
@@ -70,7 +94,9 @@ class ReplicaSet final : public MemberSet, public MemberControl {
   void resume(const std::vector<int>& members) override;
   [[nodiscard]] bool all_have_all_data() override;
   void set_clock(int index, std::int64_t ahead_ms, std::int64_t rate_ppm) override;
-  [[nodiscard]] std::int64_t clock_ahead_ms(int index) override;
+  [[nodiscard]] std::int64_t clock_ahead_ms(int index) override {
+    return mongod(index).clock().ahead_ms();
+  }
   [[nodiscard]] bool shows_its_clock(int index) override;
   void settle() override;
 
@@ -92,5 +118,10 @@ class ReplicaSet final : public MemberSet, public MemberControl {
   std::vector<int> advertised_;  ///< ports, as the configuration has them
   std::string uri_;
 };
+
+/// A data folder of a member of a set "rs", stopped cleanly, made with this program on the first
+/// use and kept in the cache: copies of it start a set without an initial sync. Its configuration
+/// names an address of the past. Nothing if the cache cannot be written.
+[[nodiscard]] std::optional<std::string> data_snapshot(const std::string& mongod);
 
 }  // namespace leasehold::sim::live

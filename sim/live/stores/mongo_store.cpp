@@ -31,9 +31,11 @@ OplogReader::Source source_of(const std::string& uri, const StoreUse& use) {
 /// A replica set, whose oplog has the truth. Without more it is left alone.
 class MongoStore : public Store {
  public:
-  /// `members`: a URI of each, or of the whole set.
-  MongoStore(const std::string& uri, const std::vector<std::string>& members, const StoreUse& use)
+  /// `members`: a URI of each, or of the whole set. `proxy`: before its members, if there is one.
+  MongoStore(const std::string& uri, const std::vector<std::string>& members, const StoreUse& use,
+             FaultProxy* proxy = nullptr)
       : now_ns_(use.now_ns),
+        proxy_(proxy),
         uri_(uri),
         database_(use.database),
         oplog_(source_of(uri, use), use.now_ns),
@@ -68,29 +70,29 @@ class MongoStore : public Store {
   }
 
   bool has_majority() override { return majority_.follows(); }
-  History take_spans() override { return majority_.events(); }
+  History take_spans() override {
+    auto spans = majority_.events();
+    const auto slow = proxy_ == nullptr ? std::vector<SlowAnswer>() : proxy_->take_slow();
+    for (const auto& one : slow) {
+      spans.push_back({.at_ns = one.to_ns,
+                       .kind = Kind::slow,
+                       .process = one.link.peer,
+                       .victim = member_name(one.link.member),
+                       .from_ns = one.from_ns});
+    }
+    return spans;
+  }
 
  protected:
   [[nodiscard]] std::int64_t now_ns() const { return now_ns_(); }
 
  private:
   const std::function<std::int64_t()> now_ns_;
+  FaultProxy* const proxy_;
   const std::string uri_, database_;
   OplogReader oplog_;
   MajorityWatch majority_;
 };
-
-/// With those of a set's proxy.
-History with_those_of(FaultProxy& proxy, History spans) {
-  for (const auto& one : proxy.take_slow()) {
-    spans.push_back({.at_ns = one.to_ns,
-                     .kind = Kind::slow,
-                     .process = one.link.peer,
-                     .victim = member_name(one.link.member),
-                     .from_ns = one.from_ns});
-  }
-  return spans;
-}
 
 std::vector<std::string> uris_of(ReplicaSet& servers) {
   std::vector<std::string> uris;
@@ -101,7 +103,7 @@ std::vector<std::string> uris_of(ReplicaSet& servers) {
 class OwnStore final : public MongoStore {
  public:
   OwnStore(ReplicaSet& servers, const StoreUse& use)
-      : MongoStore(servers.uri(), uris_of(servers), use),
+      : MongoStore(servers.uri(), uris_of(servers), use, &servers.proxy()),
         servers_(servers),
         data_(servers, hit_by_faults(use)) {
     if (use.first_leads) servers.step_up(0);
@@ -131,10 +133,6 @@ class OwnStore final : public MongoStore {
     return all;
   }
 
-  History take_spans() override {
-    return with_those_of(servers_.proxy(), MongoStore::take_spans());
-  }
-
   void restart_members() override {
     for (int i = 0; i < servers_.size(); ++i) servers_.restart({i});
   }
@@ -153,13 +151,10 @@ std::vector<std::string> uris_of(UserSet& servers) {
 class UsersStore final : public MongoStore {
  public:
   UsersStore(UserSet& servers, const StoreUse& use)
-      : MongoStore(servers.uri(), uris_of(servers), use), servers_(servers) {}
+      : MongoStore(servers.uri(), uris_of(servers), use, &servers.proxy()), servers_(servers) {}
 
   std::optional<ServerControl> control() override {
     return ServerControl{servers_, nullptr, nullptr};
-  }
-  History take_spans() override {
-    return with_those_of(servers_.proxy(), MongoStore::take_spans());
   }
   std::set<std::string> past_proxies(const std::vector<std::string>& processes) override {
     return servers_.past_proxies(processes, OplogReader::kClientName);

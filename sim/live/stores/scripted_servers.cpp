@@ -25,8 +25,6 @@ constexpr milliseconds kClockIsRead{1'500};
 /// group, for servers change their own command lines.
 constexpr const char* kServe = "\"$@\" >>\"$0.log\" 2>&1; exit $?";
 
-std::string own_link(const std::string& peer) { return peer.substr(0, peer.find('/')); }
-
 void replace_all(std::string& text, const std::string& what, const std::string& with) {
   for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
     text.replace(at, what.size(), with);
@@ -211,21 +209,14 @@ void ScriptedServers::resume(const std::vector<int>& members) {
 }
 
 void ScriptedServers::set_clock(int number, std::int64_t ahead_ms, std::int64_t rate_ppm) {
-  Member& member = at(number);
-  member.shown_before = member.clock.times_shown();
-  member.clock.set(milliseconds(ahead_ms));
-  if (rate_ppm != 0) member.clock.drift(rate_ppm);
-}
-
-std::int64_t ScriptedServers::clock_ahead_ms(int member) {
-  return std::chrono::round<milliseconds>(at(member).clock.ahead()).count();
+  at(number).clock.set(milliseconds(ahead_ms), rate_ppm);
 }
 
 bool ScriptedServers::shows_its_clock(int number) {
-  const Member& member = at(number);
-  if (clock_ahead_ms(number) == 0) return false;
+  const MemberClock& clock = at(number).clock;
+  if (clock.ahead_ms() == 0) return false;
   const auto end = std::chrono::steady_clock::now() + kClockIsRead;
-  while (member.clock.times_shown() == member.shown_before) {
+  while (!clock.was_shown()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(milliseconds(5));
   }
@@ -235,18 +226,6 @@ bool ScriptedServers::shows_its_clock(int number) {
 void ScriptedServers::settle() {
   for (int i = 0; i < size(); ++i) set_clock(i, 0, 0);
   wait_until_ready("a write after the faults");
-}
-
-void ScriptedServers::set_link_rule(const Link& link, const LinkRule& rule) {
-  proxy_->set(own_link(link.peer), link.member, rule);
-}
-
-void ScriptedServers::reset_link(const Link& link) {
-  proxy_->reset(own_link(link.peer), link.member);
-}
-
-std::int64_t ScriptedServers::touched(const Link& link) {
-  return proxy_->touched(own_link(link.peer), link.member);
 }
 
 namespace {

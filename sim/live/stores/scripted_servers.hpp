@@ -25,7 +25,7 @@ namespace leasehold::sim::live {
 ///
 ///     ScriptedServers servers(std::make_shared<StoreScript>("scenarios/stores/etcd"));
 ///     auto run = LiveRun::on(servers, "fresh", janitor);
-class ScriptedServers final : public MemberControl, public LinkControl {
+class ScriptedServers final : public MemberControl, public ProxiedLinks {
  public:
   /// Starts them and waits until they take writes. Throws NoServers, or std::runtime_error.
   explicit ScriptedServers(std::shared_ptr<StoreScript> script);
@@ -34,7 +34,7 @@ class ScriptedServers final : public MemberControl, public LinkControl {
   [[nodiscard]] const StoreAbout& about() const { return script_->about(); }
   /// For workers; it leads through the proxies.
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  [[nodiscard]] FaultProxy& proxy() { return *proxy_; }
+  [[nodiscard]] FaultProxy& proxy() override { return *proxy_; }
   [[nodiscard]] std::vector<std::string> log_files() const;
   /// From now on faults of links reach this process.
   void began(const std::string& name, pid_t process) { owners_.add(name, process); }
@@ -67,22 +67,20 @@ class ScriptedServers final : public MemberControl, public LinkControl {
   void resume(const std::vector<int>& members) override;
   [[nodiscard]] bool all_have_all_data() override { return script_->ready(layout_); }
   void set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) override;
-  [[nodiscard]] std::int64_t clock_ahead_ms(int member) override;
+  [[nodiscard]] std::int64_t clock_ahead_ms(int member) override {
+    return at(member).clock.ahead_ms();
+  }
   [[nodiscard]] bool shows_its_clock(int member) override;
   void settle() override;
 
   /// Clients of such stores may speak to any member.
   [[nodiscard]] int sent_to() override { return -1; }
-  void set_link_rule(const Link& link, const LinkRule& rule) override;
-  void reset_link(const Link& link) override;
-  [[nodiscard]] std::int64_t touched(const Link& link) override;
 
  private:
   struct Member {
     std::string folder;
     StoreCommand command;
     MemberClock clock;
-    std::uint64_t shown_before = 0;  ///< times of its clock, as of the last move
     ChildProcess process = {};
     bool alive = false, stopped = false;
   };

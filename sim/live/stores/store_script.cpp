@@ -113,20 +113,16 @@ StoreScript::Ended StoreScript::run(const std::vector<std::string>& verb, const 
   if (janitor_ != nullptr && limit > kLook) janitor_->watch(child.pid());
   child.say(input.dump());
   child.close_input();
-  Ended ended;
+  LineReader said;
   const auto end = SteadyClock::now() + limit + kSpare;
-  char buffer[4096];
-  for (;;) {
+  while (!said.ended()) {
     pollfd output{child.out(), POLLIN, 0};
-    if (poll(&output, 1, 50) > 0) {
-      const auto n = read(child.out(), buffer, sizeof buffer);
-      if (n == 0) break;
-      if (n > 0) ended.out.append(buffer, static_cast<std::size_t>(n));
-    }
+    if (poll(&output, 1, 50) > 0) said.read_from(child.out());
     if (SteadyClock::now() < end) continue;
     ::kill(-child.pid(), SIGKILL);
     break;
   }
+  Ended ended{.out = said.rest(std::string::npos)};
   const bool over = child.wait_ms(static_cast<int>(kSpare.count() * 1'000));
   if (over && WIFEXITED(child.exit_status())) ended.code = WEXITSTATUS(child.exit_status());
   return ended;
