@@ -84,7 +84,7 @@ class Figures(Made):
         self.assertEqual(f["server_cpu_ms_per_acq"], 5)
         self.assertEqual((f["censored"], f["unserved"], f["overlaps"]), (0, 0, 0))
 
-    def test_who_waits_at_the_end_counts_and_is_no_grant_in_time(self):
+    def test_a_wait_that_outlasts_the_measured_time_counts_as_no_grant(self):
         rows = turns() + [(1, 1, 0, 1_900 * MS, 2_500 * MS, 2_504 * MS), (1, 0, 0, 1_950 * MS, "", "")]
         f = self.figures(rows)
         self.assertEqual(f["acq_per_s"], 200)
@@ -107,7 +107,7 @@ class Figures(Made):
         self.assertEqual(f["acq_per_s"], 199.5)
         self.assertAlmostEqual(f["wait_max_ms"], 2_495)
 
-    def test_nobody_waited_for_a_lock_that_was_free(self):
+    def test_a_free_lock_has_no_hand_over(self):
         f = self.figures([(1, 0, 0, 0, 0, MS), (1, 1, 0, 3 * MS, 4 * MS, 5 * MS)])
         self.assertTrue(numpy.isnan(f["hand_over_p50_ms"]))
 
@@ -151,7 +151,7 @@ class Estimate(unittest.TestCase):
         numpy.testing.assert_allclose(waits.longer, [5 / 6, 4 / 6, 4 / 9, 0], atol=1e-12)
         self.assertEqual(waits.quantile(0.5), (4, False))
 
-    def test_who_comes_late_is_at_risk_only_from_then_on(self):
+    def test_a_late_entry_is_at_risk_only_from_then_on(self):
         # The third is seen from age 3 on, so that it says nothing of ages 1 and 2.
         waits = stats.Waits(numpy.array([-1.0, -1, 3]), numpy.array([1.0, 4, 5]), numpy.array([True] * 3))
         numpy.testing.assert_allclose(waits.longer, [1 / 2, 1 / 4, 0])
@@ -161,7 +161,7 @@ class Estimate(unittest.TestCase):
         waits = stats.Waits(numpy.full(500, -1.0), ages, numpy.full(500, True))
         numpy.testing.assert_allclose(waits.longer, 1 - numpy.arange(1, 501) / 500, atol=1e-12)
 
-    def test_of_a_cut_run_it_finds_the_quantile_that_cutting_hides(self):
+    def test_finds_the_quantile_that_a_cut_run_hides(self):
         ages = scipy_stats.expon.rvs(scale=100, size=200_000, random_state=2)
         cut = scipy_stats.uniform.rvs(scale=600, size=200_000, random_state=3)
         waits = stats.Waits(numpy.full(200_000, -1.0), numpy.minimum(ages, cut), ages < cut)

@@ -41,14 +41,14 @@ TEST(Figures, AreThoseOfTheMeasuredTime) {
   EXPECT_DOUBLE_EQ(f.seconds_per_acquisition, 0.25);
 }
 
-TEST(Figures, OfARequestThatIsNeverGrantedAreAsLongAsItWasWaitedFor) {
+TEST(Figures, CountTheWholeWaitOfARequestThatIsNeverGranted) {
   RunResult run;
   run.write_ms = 5;
   run.samples = {waited(0, 100, 10), {.client = 1, .asked_ns = 0}};
   EXPECT_DOUBLE_EQ(figures_of(run, two_clients()).wait_p99_ms, 11'000);
 }
 
-TEST(Figures, OfNothingAreAnError) {
+TEST(Figures, ThrowWithoutSamples) {
   RunResult run;
   run.write_ms = 5;
   EXPECT_THROW((void)figures_of(run, two_clients()), std::runtime_error);

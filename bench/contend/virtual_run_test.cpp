@@ -51,7 +51,7 @@ TEST(VirtualRun, EverybodyIsServedAlsoWhoWaitedAtTheEnd) {
   EXPECT_GT(censored, 0) << "64 clients: somebody always waits";
 }
 
-TEST(VirtualRun, WhoIsNotServedEvenAfterwardsIsThereToo) {
+TEST(VirtualRun, KeepsSamplesOfClientsThatAreNeverServed) {
   Load load;
   load.clients = 4;
   load.hold = "constant:20s";

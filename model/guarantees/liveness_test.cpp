@@ -184,7 +184,7 @@ TEST(CheckCleanup, ADocumentThatIsTakenOverLongAfterIsViolated) {
 }
 
 /// What made room for others may stand in what was not read.
-TEST(CheckCleanup, WhatAnOplogThatWasNotReadToItsEndDoesNotShowIsExcused) {
+TEST(CheckCleanup, ADeleteThatAnUnreadOplogMayHoldIsExcused) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
   auto history = s.end(9'000);
@@ -221,7 +221,7 @@ TEST(CheckCleanup, AGhostLeftAfterAReleaseHasToGoToo) {
 }
 
 /// A delete that is due waits for a worker, and is sent at the end of that.
-TEST(CheckCongestion, WhatWaitedForAWorkerIsExcusedForSoLong) {
+TEST(CheckCongestion, WaitingForAWorkerIsExcusedForThatTime) {
   const auto given_back = [](int from, int to, int deleted) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).lose(900, "a", 1, "max_holding");
@@ -270,7 +270,7 @@ TEST(CheckCongestion, AnAttemptThatWaitedForAWorkerIsExcusedAndCounted) {
   EXPECT_EQ(excused(taken(2'500, 500, "b")), 0) << "it was in time all the same";
 }
 
-TEST(CheckLiveness, WhatARecordThatWasCutDoesNotShowDidNotFailToHappen) {
+TEST(CheckLiveness, ACutRecordDoesNotShowThatSomethingNeverHappened) {
   HistoryBuilder s;
   s.start(1, "a").start(1, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.ask(30, "b", 1).refused(30, 40, "b", 1).release(50, 60, "a", 1, 105);

@@ -104,7 +104,7 @@ TEST(PresumedDeadRule, OnlyAWholeLeaseAfterTheFirstSight) {
   EXPECT_EQ(with(500, 1'021).events.size(), 3u) << "its write, the sight, the attempt";
 }
 
-TEST(PresumedDeadRule, OfAnotherLockIdOrWithoutTheDriftIsTooEarly) {
+TEST(PresumedDeadRule, PresumingAnUnseenLockIdOrIgnoringTheDriftIsTooEarly) {
   auto s = two_attempts();
   s.extend(300, 310, "a", 1, 110).crash(320, "a");
   s.presuming("a", 1).win(1'400, 1'410, "b", 1, 120);

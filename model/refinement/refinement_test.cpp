@@ -66,7 +66,7 @@ TEST(Refinement, ALockIsTakenFromAnotherOnlyWhenALeaseHasRunAndTheDatesSaySo) {
             "another that is neither given, observed nor expired");
 }
 
-TEST(Refinement, WhoIsObservedHasHadAWholeLease) {
+TEST(Refinement, AnObservedHolderHasHadAWholeLease) {
   const auto with = [](int at) {
     auto s = held_by_a();
     s.refused(12, 22, "b", 1).seeing("a", 1).presuming("a", 1);
@@ -214,7 +214,7 @@ TEST(Refinement, ALockIsLostByAForcedReleaseThatIsRolledBack) {
   EXPECT_EQ(verdict("another", 620), Verdict::violated);
 }
 
-TEST(Refinement, WhoHasLeftAsksForNothingAndNoLockIdIsWrittenTwice) {
+TEST(Refinement, ALeftOwnerSendsNothingAndNoLockIdIsWrittenTwice) {
   auto s = held_by_a();
   s.release(100, 110, "a", 1, 110).refused(200, 210, "a", 1);
   EXPECT_EQ(refined(s).why,

@@ -65,7 +65,7 @@ TEST(AbstractClient, AnExtensionNeverRevivesALostHandle) {
   EXPECT_EQ(s.broken(), "G5: held() of a lost handle was true again");
 }
 
-TEST(AbstractClient, WhatItSawBeforeItGoesOnSeeing) {
+TEST(AbstractClient, KeepsTheAgeOfAnUnchangedSight) {
   Played s;
   const Message refusal{.slot = kRefused, .seen_owner = kB, .seen_beat = 3};
   s.take(LockAct::attempt);
@@ -81,7 +81,7 @@ TEST(AbstractClient, WhatItSawBeforeItGoesOnSeeing) {
   EXPECT_EQ(s.a().sight_age, 0);
 }
 
-TEST(AbstractClient, WhoGivesUpWithoutAnAnswerHasToCleanUp) {
+TEST(AbstractClient, GivingUpWithoutAnAnswerLeavesADeleteToSend) {
   Played s;
   s.take(LockAct::attempt);
   const Byte owner = s.a().owner;

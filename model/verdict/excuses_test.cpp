@@ -80,7 +80,7 @@ TEST(Excuses, AnAttemptThatHangsIsTheLocksErrorUnlessServersOrLinksKeptIt) {
   }
 }
 
-TEST(Excuses, WhatHangsInAnotherProcessExcusesNobody) {
+TEST(Excuses, ACallHangingInAnotherProcessIsNoExcuse) {
   auto s = hangs(true, 59'000).slow(100, 59'900, "c");
   s.start(3, "c").ask(100, "c", 1, 60'000).refused(110, 120, "c", 1);
   s.ended(60'000, "c", 1, "timed_out").ended(60'000, "b", 1, "timed_out");

@@ -146,7 +146,7 @@ TEST(Incidents, BytesOfALogThatAreNoUtf8AreReplacedInTheHistory) {
   EXPECT_EQ(granted->process, "gr\uFFFDn");
 }
 
-TEST(Incidents, WhatNoLogHasIsNotChecked) {
+TEST(Incidents, GuaranteesWithoutLogEntriesAreNotChecked) {
   std::istringstream in("2026-11-24T20:00:00Z a x granted\n2026-11-24T20:00:01Z a x released\n");
   const auto incident = read_incident({}, read_log(in), exact());
   EXPECT_EQ(incident.left_out,
@@ -277,7 +277,7 @@ TEST(Incidents, CallsThatAreNamedAreToldApart) {
             "1: ask granted release released; 2: ask ended; ");
 }
 
-TEST(Incidents, OfWhichNothingCanBeCheckedAreUnknown) {
+TEST(Incidents, AnIncidentWithoutChecksIsUnknown) {
   std::istringstream in("2026-11-24T20:00:00Z p1 other asked timeout_ms=5\n");
   const auto findings = judge_incident(read_incident({}, read_log(in), exact()));
   EXPECT_EQ(model::overall_tested(findings), model::Verdict::unknown);

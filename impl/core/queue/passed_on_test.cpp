@@ -343,7 +343,7 @@ TEST(LockQueues, ACallThatPollsJoinsTheQueueThatItFinds) {
   EXPECT_EQ(w.find<Granted>()->by, Granted::By::pass_on);
 }
 
-TEST(LockQueues, NobodyJoinsWithASingleAttemptOrWhileItsOwnerMayHaveTheLock) {
+TEST(LockQueues, NoCallJoinsWithASingleAttemptOrWhileItsOwnerMayHaveTheLock) {
   World single;
   single.acquire(1, "lock", World::options(), std::nullopt, true);
   single.answer_queued(true);

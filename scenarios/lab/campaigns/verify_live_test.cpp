@@ -271,7 +271,7 @@ TEST(LabScenarioUri, InterruptedItLeavesNoDatabase) {
   EXPECT_EQ(ordinary_set().databases().find("leasehold_lab"), std::string::npos);
 }
 
-TEST(LabVerifyUri, WhatASetLacksIsSaidBeforeAnythingRuns) {
+TEST(LabVerifyUri, NamesWhatTheSetLacksBeforeAnythingRuns) {
   sim::live::ReplicaSet standalone({.members = 1, .standalone = true});
   auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", standalone.uri()});
   EXPECT_EQ(ran.exit_code, 64) << ran.out;

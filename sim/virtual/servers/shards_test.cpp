@@ -88,7 +88,7 @@ TEST(Shards, ATokenIsThePlaceOfItsWriteAndRisesOverMoves) {
 
 /// The old shard goes on writing what stayed there, and its answer that the locks have moved has a
 /// later time than the new shard has heard of.
-TEST(Shards, WhatARouterHeardOfTheOldShardIsPastForTheNewOne) {
+TEST(Shards, TheNewShardContinuesAfterTheClusterTimeOfTheOld) {
   for (int i = 0; i < 20; ++i) {
     Cluster cluster;
     cluster.run_ms(300);
@@ -121,7 +121,7 @@ TEST(Shards, NowIsTheClockOfAnyRouter) {
 }
 
 /// With $$NOW of its arrival at a router.
-TEST(Shards, WhatComesDuringAMoveIsExecutedOnceByTheOtherShard) {
+TEST(Shards, ACommandDuringAMoveIsExecutedOnceByTheReceivingShard) {
   Cluster cluster;
   cluster.run_ms(300);
   cluster.write();
