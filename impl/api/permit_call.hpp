@@ -43,7 +43,7 @@ class PermitCall : public std::enable_shared_from_this<PermitCall> {
   static std::shared_ptr<PermitCall> start(std::shared_ptr<Driver> driver, Order order, Done done);
   PermitCall(std::shared_ptr<Driver> driver, Order order, Done done);
 
-  /// From any thread; after the answer it is not heard.
+  /// From any thread; no effect after the answer.
   void cancel();
 
  private:

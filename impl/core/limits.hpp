@@ -38,7 +38,7 @@ inline constexpr int kMaxHandOvers = 1'000;
 /// For how long a provider assumes that a rival which held a lock wants it again.
 inline constexpr std::chrono::seconds kRivalMemory{10};
 
-/// How long a step of the change stream may take. It waits for news at the server for a third of
+/// How long a step of the change stream may take. It waits for events at the server for a third of
 /// this, so a dead stream is noticed within this time.
 inline constexpr std::chrono::milliseconds kStreamTimeout{3'000};
 

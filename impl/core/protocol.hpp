@@ -14,8 +14,8 @@
 #include "core/limits.hpp"
 #include "core/time.hpp"
 
-/// The whole I/O surface of the core: what it asks of a server (Command), what it may hear (Reply),
-/// what happens to it (Event), and what it wants done (Effect). Values only.
+/// The whole I/O surface of the core: what it asks of a server (Command), what it may receive
+/// (Reply), what happens to it (Event), and what it wants done (Effect). Values only.
 namespace leasehold::core {
 
 using SessionId = std::uint64_t;  ///< one acquire call and what became of it; chosen by the caller
@@ -100,7 +100,7 @@ struct EnsureIndexCommand {};
 struct StreamCommand {
   enum class Step {
     open,
-    next,  ///< waits for news, at the server, for a third of its time-out
+    next,  ///< waits for events, at the server, for a third of its time-out
     close
   };
   Step step = Step::open;

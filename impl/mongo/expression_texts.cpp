@@ -29,7 +29,7 @@ void append(bson_t& to, const char* key, int length, const Hole& hole) {
   }
 }
 
-/// A part without one is copied as it is, because this runs for each command.
+/// A part without one is copied unchanged, because this runs for each command.
 bool has_hole(const bson_iter_t& at) {
   std::uint32_t size = 0;
   const std::uint8_t* bytes = nullptr;

@@ -252,7 +252,7 @@ class HistoryBuilder {
     return heard < 0 ? *this : granted_by_news(heard, to, receiver, order);
   }
 
-  /// A release from `at` to `back` that leaves the lock free, and its queue as it is. The lock is
+  /// A release from `at` to `back` that leaves the lock free, and its queue unchanged. The lock is
   /// offered to the first entry or, without a queue, to any call.
   HistoryBuilder& offer(int at, int back, const std::string& process, int session,
                         std::int64_t order) {

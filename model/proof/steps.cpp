@@ -186,7 +186,7 @@ std::vector<Step> by_clients() {
         {"ended", "{ended_when_used_on}"}},
        {},
        {}},
-      // The reply, or the news of a grant. It may know another command of its own, m, and a time q
+      // The reply, or the event of a grant. It may know another command of its own, m, and a time q
       // at which it read the change stream; neither matters.
       {"acknowledge",
        {{"l", "Id"}, {"k", "Int"}, {"m", "Id"}, {"q", "Real"}},

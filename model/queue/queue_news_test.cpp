@@ -59,7 +59,7 @@ TEST(CheckQueueNews, WhoseCallHasEndedGivesBackWhatItIsGranted) {
   const auto f = with(110, 321);
   EXPECT_EQ(f.violations, 1);
   EXPECT_NE(f.why.find("had given the lock to a call that had ended"), std::string::npos) << f.why;
-  EXPECT_EQ(with(109, 321).violations, 0) << "it may not have heard of it";
+  EXPECT_EQ(with(109, 321).violations, 0) << "it may not have been notified";
 }
 
 TEST(CheckQueueNews, ADeleteThatWaitsForAWorkerIsGivenUpTwoLeasesAfterTheCall) {
@@ -98,7 +98,7 @@ TEST(CheckQueueNews, ADeleteUnderWayCountsAsLeavingTheQueue) {
   EXPECT_EQ(f.counts.at("queue_left"), 1);
 }
 
-/// As a call does that hears of a change under which its owner may no longer be used.
+/// As a call does that is notified of a change under which its owner may no longer be used.
 TEST(CheckQueueNews, AWaiterThatIsLeavingMayStopReading) {
   const auto with = [](int leaves) {
     auto s = reads_news();

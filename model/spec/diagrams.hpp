@@ -46,7 +46,7 @@ class TransitionTable {
   [[nodiscard]] std::optional<std::size_t> find(std::string_view state,
                                                 std::string_view input) const;
 
-  /// States in the order of their first arrow; inputs likewise.
+  /// States and inputs in the order of their first arrow.
   [[nodiscard]] std::vector<std::string_view> states() const;
   [[nodiscard]] std::vector<std::string_view> inputs() const;
 
@@ -85,7 +85,7 @@ enum class LifecycleStep : std::uint8_t {
   nothing_to_hand_over,  ///< the hand-over found no document
   won_too_late,          ///< an attempt won, and nothing is made of it
   granted,
-  passed_on,  ///< likewise, by a release of another process
+  passed_on,  ///< the same, by a release of another process
   extension_sent,
   extension_unanswered,  ///< while the lease still runs
   extended,
@@ -93,7 +93,7 @@ enum class LifecycleStep : std::uint8_t {
   signalled,  ///< the handle's `lost()` fired
   release_asked,
   deleted,      ///< the release is answered
-  handed_over,  ///< likewise, and another call of the process has the lock
+  handed_over,  ///< the same, and another call of the process has the lock
   ended,        ///< the call returns without the lock
   cleaned_up    ///< the TTL monitor deletes what a dead holder left; no client sees it
 };

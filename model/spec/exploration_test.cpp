@@ -76,7 +76,7 @@ TEST_P(WrongVariant, BreaksAGuaranteeNamedBeforehandInAStandardScope) {
 INSTANTIATE_TEST_SUITE_P(All, WrongVariant, testing::ValuesIn(variants_of_what_always_holds()),
                          [](const auto& tested) { return test_name(tested.param.name); });
 
-/// Who awaits a message cannot tell whether it is lost: so it need not be, until nobody does.
+/// A waiting client cannot tell lost from slow, so messages are lost only once no client waits.
 TEST_P(WrongVariant, IsRefutedAsShortlyWithoutTheLossesThatNobodyCanTell) {
   Scope scope = scope_named(GetParam().name.starts_with("hand-over") ? "hand-over"
                             : GetParam().name.find("foreign") != std::string_view::npos ? "mixed"

@@ -113,7 +113,7 @@ TEST(AbstractServer, AFailoverTakesBackWhatNoMajorityHas) {
   EXPECT_EQ(kept.a().message[0].committed, 1);
   s.take(LockAct::failover);
   EXPECT_EQ(s.world.document.owner, 0);
-  EXPECT_EQ(s.a().message[0].slot, kEmpty);  // nobody hears of it
+  EXPECT_EQ(s.a().message[0].slot, kEmpty);  // no client learns of it
   kept.take(LockAct::failover);
   EXPECT_EQ(kept.world.document.owner, kA);
   EXPECT_EQ(kept.a().message[0].slot, kWon);

@@ -23,7 +23,7 @@ struct LockOrder {
   std::chrono::milliseconds wait = kLongestDuration;  ///< for all together; the default: no limit
   int conflict_code = kNotAcquired;                   ///< when they are not free in time
   bool quiet = false;       ///< nothing of other holders, of waiting, and no warnings
-  bool is_service = false;  ///< the service manager hears of the wait, and that we live
+  bool is_service = false;  ///< report status and watchdog to systemd
   std::string note;         ///< goes into the holder, for people
 
   /// "lock 'a'", "locks 'a', 'b'".

@@ -63,7 +63,7 @@ struct AcquireCall {
 
   /// Whether its attempts leave an entry in the lock's queue if they are refused.
   [[nodiscard]] bool queues() const { return !single_attempt && core::queues(options); }
-  /// Whether it acts on news of a change stream. Calls that wait behind others of this process do
+  /// Whether it acts on events of a change stream. Calls that wait behind others of this process do
   /// not, nor do single attempts, which are in no queue.
   [[nodiscard]] bool listens() const;
   /// Whether it may receive the lock from a handle of this process: it waits for its turn. A call

@@ -11,7 +11,7 @@
 
 /// The queue of a lock, between processes: it stands in the `lockId` of the lock's document, behind
 /// the holder's own. So the document has no other fields than that of the .NET package, which
-/// refuses unknown ones, and software that knows nothing of queues sees one long name.
+/// refuses unknown ones, and software without queues sees one long lockId.
 ///
 ///     <lockId of the holder>~<entry>~<entry>...~<tickets>
 ///     <entry> = <until, 13 digits>.<stands, 9 digits>.<lasts, 9 digits>.<lockId of the waiter>

@@ -30,13 +30,13 @@ class ChangeStream {
   /// idle, and stays wanted for a while.
   void listen(std::uint64_t provider, FencingToken since, SendingStep step);
 
-  /// What a reply was: nothing to act on, news, or a gap: a grant may be missing in what was
-  /// reported. `listened`: whether a call waits that acts on news.
+  /// What a reply was: nothing to act on, events, or a gap: a grant may be missing in what was
+  /// reported. `listened`: whether a call waits that acts on events.
   enum class Heard { nothing, gap, news };
   Heard answered(CommandId command, const Reply& reply, bool listened, SendingStep step);
   /// After such a reply: closes the stream if no call has listened for a while; reads on at once if
-  /// a call awaits news, after a while if one listens, and else not before the next one does. Does
-  /// nothing if it is not open.
+  /// a call awaits events, after a while if one listens, and else not before the next one does.
+  /// Does nothing if it is not open.
   void read_on(bool listened, bool awaited, SendingStep step);
 
   /// Its timer fired.

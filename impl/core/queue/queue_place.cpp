@@ -11,7 +11,7 @@ namespace {
 /// take minutes; and a grant that names an older one is no more than a hint to ask.
 constexpr std::size_t kAttemptsRemembered = 8;
 
-/// A turn has a majority write and the news of it. As long as it is not known how long turns are,
+/// A turn has a majority write and the event of it. As long as it is not known how long turns are,
 /// that is the least: asking too early costs a look, too late leaves the lock free.
 constexpr Duration kShortestTurn = std::chrono::milliseconds(3);
 /// Bounds of an estimate, whatever the document says. Strategies' own are far below.

@@ -53,7 +53,7 @@ class QueuePlace {
   /// Its number among the calls that found no room; none: it has to take one.
   [[nodiscard]] std::optional<std::int64_t> ticket() const { return ticket_; }
 
-  /// It hears when its turn has come: its attempts only renew its entry.
+  /// It is notified of its turn: its attempts only renew its entry.
   bool awaits_news = false;
   /// News of the stream that came during an attempt; they count once it is answered.
   std::optional<NamedOwner> news;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-/// Connection strings, as text: what the user wrote into one stays as it is.
+/// Connection strings, as text: what the user wrote into one is not changed.
 namespace leasehold::mongo {
 
 /// A URI in four: scheme and login end in "://" and "@", or are empty.

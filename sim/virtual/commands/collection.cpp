@@ -55,7 +55,7 @@ bool matches(const Object& query, const Object& document) {
     if (const auto* regex = wanted.as<Regex>()) {
       const auto* text = found == nullptr ? nullptr : found->as<std::string>();
       if (text == nullptr || !matches_pattern(*text, regex->pattern)) return false;
-    // One branch is enough; the fields beside it have to match all the same.
+    // One branch is enough; the fields beside it have to match, too.
     } else if (key == "$or"_key) {
       const auto& branches = wanted.as<Array>()->items;
       const bool any = std::any_of(branches.begin(), branches.end(), [&](const Value& branch) {

@@ -83,11 +83,11 @@ TEST(Shards, ATokenIsThePlaceOfItsWriteAndRisesOverMoves) {
     }
     ahead += cluster.cluster_time(i) > cluster.time(i) ? 1 : 0;
   }
-  EXPECT_GT(ahead, 40u) << "a router has heard of other writes";
+  EXPECT_GT(ahead, 40u) << "a router knows of other writes";
 }
 
 /// The old shard goes on writing what stayed there, and its answer that the locks have moved has a
-/// later time than the new shard has heard of.
+/// later time than the new shard knows of.
 TEST(Shards, TheNewShardContinuesAfterTheClusterTimeOfTheOld) {
   for (int i = 0; i < 20; ++i) {
     Cluster cluster;
