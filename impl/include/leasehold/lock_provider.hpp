@@ -140,10 +140,11 @@ struct ProviderOptions {
 class LockProvider {
  public:
   /// Checks the URI and the options; contacts no server, but looks up the name of a `mongodb+srv`
-  /// URI: no answer is `unavailable`. The first call of a process initialises libmongoc and has it
-  /// log errors only, unless the application has set a log handler (with libmongoc 2: it sets one
-  /// after this call). If it is the first user of OpenSSL, OpenSSL does not tear itself down in
-  /// exit(), because a thread that hangs could still use it.
+  /// URI: no answer is `unavailable`. The first call of a process initialises libmongoc and from
+  /// then on has it log errors only, unless the application has set a log handler (with libmongoc
+  /// 2: it sets one after this call). libmongoc may warn while it is loaded. If it is the first
+  /// user of OpenSSL, OpenSSL does not tear itself down in exit(), because a thread that hangs
+  /// could still use it.
   static Result<LockProvider> connect(const std::string& uri, ProviderOptions options = {});
 
   LockProvider(LockProvider&&) noexcept = default;
