@@ -50,7 +50,7 @@ class PermitCall : public std::enable_shared_from_this<PermitCall> {
   [[nodiscard]] bool single() const { return order_.timeout && order_.timeout->count() <= 0; }
   /// Where it waits, as an acquire call of its own.
   struct Place {
-    int slot = -1;                ///< -1: it has not stood there
+    int slot = -1;                ///< -1: it has not been queued there
     core::SessionId session = 0;  ///< 0: none is under way
   };
   [[nodiscard]] bool stands() const { return places_[0].slot >= 0; }

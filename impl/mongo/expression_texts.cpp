@@ -10,7 +10,7 @@ namespace {
 
 using Holes = std::span<const Hole>;
 
-/// Null: what stands there is no hole, or one that is filled later.
+/// Null: what is there is no hole, or one that is filled later.
 const Hole* hole_at(const bson_iter_t& at, Holes holes) {
   if (!BSON_ITER_HOLDS_UTF8(&at)) return nullptr;
   const std::string_view name(bson_iter_utf8(&at, nullptr));

@@ -4,7 +4,7 @@
 #include "mongo/bson.hpp"
 
 /// The stage of each command's update pipeline: the rules of the lock, as the server computes them.
-/// The queue stands in the document (`core/document/lock_queue.hpp`), and each write drops the
+/// The queue is in the document (`core/document/lock_queue.hpp`), and each write drops the
 /// entries that are over.
 namespace leasehold::mongo {
 

@@ -183,7 +183,7 @@ TEST(CheckCleanup, ADocumentThatIsTakenOverLongAfterIsViolated) {
   EXPECT_NE(f.why.find("was still there after"), std::string::npos) << f.why;
 }
 
-/// What made room for others may stand in what was not read.
+/// What made room for others may be in what was not read.
 TEST(CheckCleanup, ADeleteThatAnUnreadOplogMayHoldIsExcused) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");

@@ -29,7 +29,7 @@ void check_unclaimed(const Digest& d, Finding& f, const Tenure& t) {
           {t.last_put, foreign, t.next});
 }
 
-/// The write that stands before a change.
+/// The write before a change.
 struct StandingWrite {
   Index last_put = kNone;
   Id holder = kNoText;

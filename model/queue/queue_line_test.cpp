@@ -28,7 +28,7 @@ TEST(CheckQueueLine, AReleaseThatLeavesOutAGoodEntryIsViolated) {
   EXPECT_EQ(with(299, false).verdict, Verdict::holds) << "its entry was over";
 }
 
-/// `b` has the lock, given by the queue, and `c` stands there.
+/// `b` has the lock, given by the queue, and `c` is queued.
 HistoryBuilder one_waits(int good_until = 3'000) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").start(3, "c").ask(10, "a", 1).win(10, 20, "a", 1, 100);

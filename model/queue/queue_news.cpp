@@ -15,7 +15,7 @@ namespace {
 struct Reader {
   std::vector<SendDigest> steps;  ///< in their order
   std::vector<Span> waits;
-  MergedSpans listens;  ///< when a call of it stood in a queue and knew that
+  MergedSpans listens;  ///< when a call of it was queued and knew that
   std::int64_t round_trip_ns = 0;  ///< the longest undisturbed one; 0: none
 };
 
@@ -64,7 +64,7 @@ std::int64_t useless_from(const Digest& d, Index place) {
   return d.fact(sent.send).at_ns + lease - rules::drift_ns(lease / kMs, s.asked->max_drift_ppm);
 }
 
-/// When calls stood in this queue, knew of it and had not asked to leave, by id of the process.
+/// When calls were in this queue, knew of it and had not asked to leave, by id of the process.
 void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Reader>& all) {
   std::unordered_map<Id, Span*> open;  // by owner
   for (auto& reader : all) reader.waits.reserve(reader.waits.size() + places.size());

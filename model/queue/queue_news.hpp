@@ -19,7 +19,7 @@ namespace leasehold::model {
 /// one before it were sent.
 void check_queue_news(const Digest& d, Finding& f);
 
-/// A call that ends while it stands in the queue asks to leave, at once.
+/// A call that ends while it is queued asks to leave, at once.
 void check_left(const Digest& d, Finding& f, const Stand& stand);
 
 }  // namespace leasehold::model

@@ -3,7 +3,7 @@
 namespace leasehold::model {
 namespace {
 
-/// `a` holds. `b` stands in the queue, and reads its stream from 50 on; a command of it takes 10.
+/// `a` holds. `b` is queued, and reads its stream from 50 on; a command of it takes 10.
 HistoryBuilder reads_news() {
   HistoryBuilder s;
   s.exact().start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);

@@ -54,7 +54,7 @@ TEST(CheckQueueTurns, AQueueOfWhichAnEntryIsMissingIsNoHistory) {
   const auto whole = s.release(500, 510, "c", 1, 130).end(9'000);
   int places = 0;
   for (Index i = 0; i < whole.size(); ++i) {
-    constexpr int kLast = 4;  // after it nothing tells how many stand there, nor is anybody served
+    constexpr int kLast = 4;  // after it nothing shows how many are queued, nor is anybody served
     if (whole[i].kind != Kind::place || ++places == kLast) continue;
     auto history = whole;
     history.erase(history.begin() + static_cast<std::ptrdiff_t>(i));

@@ -35,11 +35,11 @@ struct LockOrder {
 
 /// Their options, without the replica set's.
 [[nodiscard]] po::options_description lock_options();
-/// Lets a name stand without --lock.
+/// Lets a name be given without --lock.
 [[nodiscard]] po::positional_options_description lock_names();
 [[nodiscard]] LockOrder lock_order_of(const po::variables_map& values);
 
-/// What stands in the way of a wait. Thread-safe.
+/// Why a wait goes on. Thread-safe.
 class Obstacles {
  public:
   explicit Obstacles(const LockOrder& order) : order_(order) {}

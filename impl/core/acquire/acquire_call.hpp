@@ -17,7 +17,7 @@ struct AcquireCall {
   struct Queued {
   };
   /// Between two attempts, or before its first, which waits for a free slot.
-  /// INVARIANT: its attempt timer is set for `attempt_at`; or it stands in the line for a slot, due
+  /// INVARIANT: its attempt timer is set for `attempt_at`; or it is in the line for a slot, due
   /// since `attempt_at`; or its time is over, and its give_up timer late.
   struct Waiting {
     LocalInstant attempt_at;  ///< when the next attempt is due

@@ -87,7 +87,7 @@ void Contenders::call_off(SessionId id, const AcquireCall& call, SendingStep ste
 
 /// Another holds the lock. The call keeps what that teaches, and its next attempt is planned: at
 /// once if that holder came to be presumed dead while this attempt was under way. The first call
-/// that stands in a queue opens the stream; a call that finds the lock free needs none.
+/// that is queued opens the stream; a call that finds the lock free needs none.
 void Contenders::refused(SessionId id, const PendingCommand& attempt, const Reply& reply,
                          SendingStep step) {
   AcquireCall& call = at(id);

@@ -14,7 +14,7 @@ struct UriParts {
 };
 [[nodiscard]] UriParts parts_of(std::string_view uri);
 
-/// What stands in the URI that others must not read: "a password", or the option that is secret.
+/// What the URI has that others must not read: "a password", or the option that is secret.
 /// Empty: nothing. A URI that is badly written counts as one with a password where it may be one.
 [[nodiscard]] std::string secret_in(std::string_view uri);
 
