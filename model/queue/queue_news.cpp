@@ -264,8 +264,8 @@ void check_given_back(const Digest& d, Finding& f, const Passed& p, std::int64_t
               {news, latest, happened, sends_until(d, p.receiver.asked, due),
                d.delays(process, Needs::worker)},
               [&] {
-                return whose(d, p.put) + " heard that the queue had given the lock to a call that "
-                       "had ended, and did not give it back";
+                return whose(d, p.put) + " learned that the queue had given the lock to a call "
+                       "that had ended, and did not give it back";
               },
               {p.receiver.ended, p.put});
 }
