@@ -160,7 +160,9 @@ def answer(live):
         times = [r.mean("adaptive", key)[0] / r.mean("uniform", key)[0] for _, r in both]
         said.append(sentence.format(f"{min(times):.2f}", f"{max(times):.2f}", sum(low > 0 for _, low, _ in apart.values()),
                                     len(both), sum(high < 0 for _, _, high in apart.values())))
-    return [PUBLISHED, "", f"Measured: {' '.join(filter(None, said))}", "",
+    more = sum(r.difference("adaptive", "uniform", "commands_per_acq")[1] > 0 for _, r in both)
+    verdict = "It does not" if more == len(both) else f"It does not in {more} of {len(both)} situations"
+    return [PUBLISHED, "", f"**{verdict}, measured here.** {' '.join(filter(None, said))}", "",
             "`adaptive` less `uniform`, paired repetition by repetition:", "",
             "| situation | " + " | ".join(what for _, what, _, _ in ANSWERED) + " |", "|---" * 5 + "|",
             *(f"| {title} | " + " | ".join(cells) + " |" for title, cells in rows.items()), ""]

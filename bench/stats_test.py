@@ -273,6 +273,8 @@ class Page(unittest.TestCase):
             bounds = [re.search(r"\[(.*), (.*)\]", row[what]).groups() for row in rows]
             said = re.search(re.escape(sentence).replace(r"\{\}", r"([\d.]+)"), head)
             low, high, *counts = map(float, said.groups() or (0, 0))
+            if "commands" in what:
+                self.assertEqual("**It does not, measured here.**" in head, counts[0] == len(rows))
             if counts:
                 self.assertAlmostEqual(low, min(a / u for a, u in pairs), delta=0.02, msg=what)
                 self.assertAlmostEqual(high, max(a / u for a, u in pairs), delta=0.02, msg=what)
