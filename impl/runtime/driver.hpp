@@ -86,7 +86,7 @@ struct DriverParts {
 /// So the last owner of a driver is never a worker or the timers' thread: those own only what they
 /// share with the driver's parts. It may be a user's function, called by Callbacks or LossSignals;
 /// `destroy` then has a thread of its own do it, because the driver waits for such functions.
-/// Likewise where a thread must not wait.
+/// So it does where a thread must not wait.
 /// Users' functions are called and destroyed outside every lock, there and nowhere else.
 ///
 /// An acquire costs two thread switches only: the thread with an event steps the core itself.

@@ -173,7 +173,7 @@ class HistoryBuilder {
     if (!steps_.contains(process)) return *this;
     return stops_reading(at, process, order).reads(at, process);
   }
-  /// Likewise, and the next one is not sent.
+  /// The same, and the next one is not sent.
   HistoryBuilder& stops_reading(int at, const std::string& process, std::int64_t order = 0) {
     return reply(at, process, order, 0).with([&](Event& e) { e.command = steps_.at(process); });
   }

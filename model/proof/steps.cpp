@@ -167,7 +167,7 @@ std::vector<Step> by_others() {
        {{"last", "k"}},
        {},
        {"send", "insert"}},
-      // To another shard, which has heard of all that was written before; or the shard hears of
+      // To another shard, which knows of all that was written before; or the shard learns of
       // writes elsewhere.
       {"move", {{"h", "Int"}}, "{time_moves_along}", {{"time", "h"}}, {}, {}},
       {"time", {{"q", "Real"}}, "(< @now q)", {{"now", "q"}}, {}, {}},

@@ -412,7 +412,7 @@ class Generator {
     }
   }
 
-  /// Each setting as it is where nobody sets it, of the lock and of a replica set. All times are
+  /// Each setting at its default, of the lock and of a replica set. All times are
   /// longer with the leases, so that such a run has as many events as another.
   void read_defaults() {
     constexpr std::int64_t kLonger = 20;

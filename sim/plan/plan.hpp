@@ -56,7 +56,7 @@ struct StepPlan {
   enum class Action {
     acquire,  ///< lock `lock`, for at most `acquire_timeout_ms` (0: one attempt)
     write,    ///< to the fenced resource, if it was granted the lock, whatever held() says
-    release,  ///< likewise
+    release,  ///< if it was granted the lock
     cancel,   ///< the acquire that waits
   };
   Action action = Action::acquire;

@@ -44,7 +44,7 @@ void Caller::cancel_call() {
   if (!workload_.acquires()) return;
   if (permit_call_) return permit_call_->cancel();
   if (candidate_) return candidate_->give_up();
-  // Where it is another call's, or none's, nothing hears of it.
+  // Where it is another call's, or none's, nothing is notified.
   stop_.request_stop();
 }
 

@@ -232,7 +232,7 @@ void Network::send(const Sent& sent, int tries) {
 }
 
 /// That servers or links gave no answer to this command until now. A step of a stream waits for
-/// news, which is no delay.
+/// events, which is no delay.
 void Network::note_slow(Underway& sent) {
   const bool waits = std::holds_alternative<core::StreamCommand>(sent.command.body);
   if (std::exchange(sent.arrived, true) || waits) return;
@@ -300,7 +300,7 @@ void Network::deliver(const Sent& sent, int member) {
                            [this, sent, member](ReplicaSet::Answer answer, Object reply) {
                              if (reply_stopped(member)) return;
                              // The connection was reset before the answer: executed, and the caller
-                             // hears of a broken one.
+                             // learns of a broken one.
                              const bool reset = rule(member).refuse;
                              answer_later(sent, way_back(member),
                                           reset ? ReplicaSet::Answer::broken : answer,

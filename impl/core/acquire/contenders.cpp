@@ -84,7 +84,7 @@ void Contenders::due(Timer timer, SendingStep step) {
 /// Whether the stream tells this call what it waits for.
 bool Contenders::hears(const AcquireCall& call) const { return call.queues() && stream_.reports(); }
 
-/// News that came during the attempt wait for its answer, and count after it.
+/// Events that came during the attempt wait for its answer, and count after it.
 CallResult Contenders::answered(SessionId id, const PendingCommand& attempt, const Reply& reply,
                                 SendingStep step) {
   AcquireCall& call = at(id);

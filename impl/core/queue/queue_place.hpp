@@ -55,7 +55,7 @@ class QueuePlace {
 
   /// It is notified of its turn: its attempts only renew its entry.
   bool awaits_news = false;
-  /// News of the stream that came during an attempt; they count once it is answered.
+  /// Events of the stream that came during an attempt; they count once it is answered.
   std::optional<NamedOwner> news;
 
  private:

@@ -106,7 +106,7 @@ void Departures::won_too_late(const AcquireCall& call, SendingStep step) {
 /// provider's own writes, of owners that are not remembered here.
 void Departures::granted(const NamedOwner& named, Owner owner, SendingStep step) {
   const auto departed = queues_seen_.granted(owner, named.at);
-  // News of its own win may come when its release is under way already.
+  // The event of its own win may come when its release is under way already.
   if (!departed || granted_since(owner, step)) return;
   Departure departure;
   departure.name = departed->name;

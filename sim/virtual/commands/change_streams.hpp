@@ -9,7 +9,7 @@
 
 namespace leasehold::sim::simulated {
 
-/// One member's open cursors of change streams, on one collection: each hears of the writes that it
+/// One member's open cursors of change streams, on one collection: each reports the writes that it
 /// asked for once a majority has them. A primary opens them; they outlive its office.
 ///
 /// No position is kept to resume from: a client that loses its cursor opens another and has missed

@@ -63,7 +63,7 @@ void ClientCommands::command(int member, Request request, ServerReply reply) {
   // It arrives, for the server, when the server reads it.
   auto later = [this, member, request, was = m.is_primary, reply] {
     // Drawn when it goes on. It was primary when the client sent this; whether it reads its peers'
-    // news of another election before the command is a race.
+    // notice of another election before the command is a race.
     arrive(member, request, was && random_.chance(50), reply);
   };
   m.held_back.push_back({std::move(later), reply});

@@ -160,7 +160,7 @@ Object as_sent(const Body& body) {
   return to_object(*mongo::build({1, std::chrono::seconds(10), body}, "locks").get());
 }
 
-/// If the lock is held it stands in its queue for twice its lease.
+/// If the lock is held it is queued for twice its lease.
 Object attempt_of(core::Owner owner, std::uint64_t beat, std::chrono::milliseconds lease) {
   const auto id = core::format_lock_id({owner, lease.count(), beat});
   const std::chrono::milliseconds margin(500);
