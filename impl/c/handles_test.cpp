@@ -149,7 +149,9 @@ TEST_F(CHandles, HaveNoDescriptorThatAnExecutedProgramGets) {
   leasehold_acquire_begin(provider, "lock", nullptr, -1, &call, &error);
   EXPECT_GE(leasehold_call_fd(call), 0);
   EXPECT_EQ(inherited_by_programs(), before);
-  leasehold_call_end(&call, nullptr, &error);
+  leasehold_handle* second = nullptr;
+  leasehold_call_end(&call, &second, &error);
+  leasehold_free(&second);
 }
 
 TEST_F(CHandles, ACallsHandleComesByItsDescriptor) {

@@ -52,20 +52,20 @@ bool all_answered(const Digest& d, const SessionDigest& s) {
   });
 }
 
-/// Whether the lock was free from the call to the win, without another call or a fault between.
-bool uncontended(const Digest& d, Finding& f, const std::vector<Index>& before,
-                 const SessionDigest& s) {
-  const Span asking{s.asked.at_ns, d.fact(s.granted).at_ns};
+/// Whether the lock was free from the call to the win, without another call between.
+bool uncontended(const Digest& d, const std::vector<Index>& before, const SessionDigest& s) {
   const Index stood = before[d.fact(s.granted).lock_id];
+  if (stood == kNone) return all_answered(d, s);
   if (stood == kNoSuch) return false;
-  const bool free = stood == kNone ||
-                    (d.fact(stood).kind == Kind::gone && d.fact(stood).at_ns < asking.from);
-  if (!free || !all_answered(d, s)) return false;
+  const Fact& last = d.fact(stood);
+  return last.kind == Kind::gone && last.at_ns < s.asked.at_ns && all_answered(d, s);
+}
+
+/// What may have cost this acquire a second command.
+const Span* hindered(const Digest& d, const SessionDigest& s) {
+  const Span asking{s.asked.at_ns, d.fact(s.granted).at_ns};
   const Span* delay = d.delays(s.process, Needs::servers).first_in(asking);
-  if (delay == nullptr) delay = d.disturbed(s.process, asking);
-  if (delay == nullptr) return true;
-  excuse(f, delay->why);
-  return false;
+  return delay != nullptr ? delay : d.disturbed(s.process, asking);
 }
 
 /// By process: when it looked for a lock.
@@ -95,11 +95,17 @@ void check_acquires(const Digest& d, Finding& f) {
   const auto lives = lives_of(d);
   const auto looks = looks_of(d);
   for (const SessionDigest& s : d.sessions) {
-    if (s.granted == kNone || s.ask == kNone || !uncontended(d, f, before, s)) continue;
-    ++f.checked;
+    if (s.granted == kNone || s.ask == kNone || !uncontended(d, before, s)) continue;
     const Index look = look_meanwhile(d, looks[s.process], lives[s.process], s);
     const auto attempts = d.attempts.of(s.id);
-    if (attempts.size() == 1 && look == kNone) continue;
+    const bool one_command = attempts.size() == 1 && look == kNone;
+    const Span* delay = one_command ? nullptr : hindered(d, s);
+    if (delay != nullptr) {
+      excuse(f, delay->why);
+      continue;
+    }
+    ++f.checked;
+    if (one_command) continue;
     std::vector<Index> events(attempts.begin(), attempts.end());
     events.push_back(look);
     violate(f,

@@ -132,7 +132,7 @@ std::int64_t seconds_for_g8(const VerifyOptions& options) {
 model::Floors floors_for(const VerifyOptions& options) {
   model::Floors per_minute{{Check::G1, 5},   {Check::G2, 200}, {Check::G3, 100},
                            {Check::G4, 200}, {Check::G5, 3},   {Check::G6, 200},
-                           {Check::G7, 200}, {Check::G8, 2},   {Check::G9, 10}};
+                           {Check::G7, 200}, {Check::G8, 2},   {Check::G9, 30}};
   for (const Check rule : checks_of(model::CheckKind::rule)) per_minute[rule] = 200;
   model::Floors floors;
   for (const auto& [check, count] : per_minute) {
@@ -182,7 +182,7 @@ Totals activity_floors(const VerifyOptions& options) {
   });
   const bool draws_one = seconds >= kQueuesFrom_s;
   if (queues && draws_one && !options.foreign && options.faults.contains("process")) {
-    floors["queue_turns"] = 300;
+    floors["queue_turns"] = 100;
     floors["queue_waits"] = 100;
   }
   for (auto& [key, count] : floors) {

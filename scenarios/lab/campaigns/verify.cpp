@@ -181,7 +181,7 @@ po::options_description verify_options(LiveCommand& a) {
       "Options");
   options.add_options()("seconds",
                         in_range("seconds", v.seconds, 4, kWeek_s)->default_value(v.seconds),
-                        "how long at least; up to three times as long if too little was seen")(
+                        "how long at least; up to five times as long if too little was seen")(
       "processes", in_range("processes", v.processes, 1, 256),
       "simulated processes in each plan; default: generated")(
       "locks", in_range("locks", v.locks, 1, 1'000),
@@ -196,7 +196,7 @@ po::options_description verify_options(LiveCommand& a) {
       "run this .scn instead of generated plans")(
       "faults", po::value(&a.faults)->default_value(a.faults), groups.c_str())(
       "times", in_range("times", v.times, 1, 1'000)->default_value(v.times),
-      "how often the plan is run at least; what it then saw too seldom makes it three times that")(
+      "how often the plan is run at least; what it then saw too seldom makes it five times that")(
       "until-violated", po::bool_switch(&v.until_violated),
       "end with the first case in which a guarantee is violated, and do not minimise its plan")(
       "floors", in_range("floors", v.floor_percent, 1, 100)->default_value(v.floor_percent),
