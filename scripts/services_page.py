@@ -70,7 +70,7 @@ interleaved, each with a new store.
 
 - *Alone*: median of acquire and release together, by one client. *Share of ideal*: acquisitions a second times (holding
   + alone). Above 1, waiters save a part of the acquire.
-- *Hand-over*: from asking for a release until the next one that waited hears of its grant.
+- *Hand-over*: from asking for a release until the next waiter is notified of its grant.
 - *Takeover*: from a holder's SIGKILL to the grant of one that waits: median, extremes.
 - The rest: [RESULTS.md](../bench/RESULTS.md).
 """
