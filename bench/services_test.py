@@ -91,7 +91,7 @@ class Figures(unittest.TestCase):
         services.keep(self.folder.name, asked, load, run)
         return stats.Results(self.folder.name)
 
-    def test_of_a_lock_that_is_never_idle(self):
+    def test_a_lock_that_is_never_idle(self):
         figures = self.results(MadeUpLock(2 * MS, MS)).figures["made-up"][1]
         turns = 1_000 / 7  # 5 ms held, 2 ms until the next has it
         self.assertAlmostEqual(figures["acq_per_s"], turns, delta=0.2)
@@ -105,7 +105,7 @@ class Figures(unittest.TestCase):
         # All 16 are served in turn: what is neither held nor paused of 16 turns is waited, 62 ms in the middle.
         self.assertTrue(12 - 2 < figures["wait_p50_ms"] < 112 - 5)
 
-    def test_of_a_lock_that_nobody_else_wants(self):
+    def test_a_lock_without_contention(self):
         figures = self.results(MadeUpLock(4 * MS, MS), clients=1).figures["made-up"][1]
         self.assertAlmostEqual(figures["wait_p50_ms"], 4, places=6)
         self.assertAlmostEqual(figures["wait_p99_ms"], 4, places=6)
@@ -144,7 +144,7 @@ class Figures(unittest.TestCase):
         self.assertEqual(load.samples, [[0, asked, asked + 200 * MS, None]])
         self.assertEqual(load.failures, 1)
 
-    def test_what_was_not_asked_for_is_an_error(self):
+    def test_an_answer_without_its_question_is_an_error(self):
         load = services.Load(1, 0, SECOND, random.Random(1))
         [(client, question)] = load.due(load.next_ns())
         for answer in ({"id": 999, "is": "granted"}, {"id": question["id"], "is": "released"}):

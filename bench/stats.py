@@ -23,15 +23,15 @@ DEFINITIONS = """\
 - *Writes* and *reads* per acquisition: commands on the wire. A write is findAndModify, update, delete, insert or
   createIndexes, also a refused attempt; everything else is a read, change streams included.
 - *Wait p50, p99*: half of the waits, or 99 in a hundred, are not longer. What still waited at the end of the measured
-  time counts as longer than its age then (Kaplan and Meier's estimate). "≥" marks a figure that such waits reach.
+  time counts as longer than its age then (Kaplan and Meier's estimate). "≥": unfinished waits reach this figure.
 - *Longest wait*: as long as it really was, also if it ended after the measured time.
 - *Spread*: the wait p90 less the wait p10.
 - *Jain*: Jain's index of the clients' acquisitions, (sum)² / (clients x sum of squares), divided by the most that whole
   numbers permit with so many acquisitions. 1: all got the lock equally often; 1 / clients: one got all.
 - Figures are means over the repetitions; in brackets a 95 % bootstrap interval of that mean. A difference is called one
   only if the 95 % bootstrap interval of the paired differences, repetition by repetition, leaves out zero, and there are
-  five repetitions at least. Such intervals are a little narrow: where nothing differs, about one comparison in six of
-  five repetitions leaves out zero, and one in ten of ten."""
+  five repetitions at least. Such intervals are a little too narrow: where nothing differs, about one comparison in six
+  is still called a difference with five repetitions, one in ten with ten."""
 
 COLUMNS = [  # key, head, digits
     ("share_of_ideal", "share of ideal", 2), ("writes_per_acq", "writes", 2), ("reads_per_acq", "reads", 2),

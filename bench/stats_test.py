@@ -2,6 +2,7 @@
 """What stats.py makes of samples whose answers are known."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -79,7 +80,7 @@ class Figures(Made):
                            "overlaps": 0}.items():
             self.assertAlmostEqual(f[key], value, msg=key)
 
-    def test_who_waits_at_the_end_counts_and_is_no_grant_in_time(self):
+    def test_a_wait_that_outlasts_the_measured_time_counts_as_no_grant(self):
         rows = turns() + [(1, 1, 0, 1_900 * MS, 2_500 * MS, 2_504 * MS), (1, 0, 0, 1_950 * MS, "", "")]
         f = self.figures(rows)
         self.assertEqual(f["acq_per_s"], 200)
@@ -102,7 +103,7 @@ class Figures(Made):
         self.assertEqual(f["acq_per_s"], 199.5)
         self.assertAlmostEqual(f["wait_max_ms"], 2_495)
 
-    def test_nobody_waited_for_a_lock_that_was_free(self):
+    def test_a_free_lock_has_no_hand_over(self):
         f = self.figures([(1, 0, 0, 0, 0, MS), (1, 1, 0, 3 * MS, 4 * MS, 5 * MS)])
         self.assertTrue(numpy.isnan(f["hand_over_p50_ms"]))
 
@@ -141,12 +142,12 @@ class Estimate(unittest.TestCase):
         numpy.testing.assert_allclose(waits.longer, [5 / 6, 4 / 6, 4 / 9, 0], atol=1e-12)
         self.assertEqual(waits.quantile(0.5), (4, False))
 
-    def test_who_comes_late_is_at_risk_only_from_then_on(self):
+    def test_a_late_entry_is_at_risk_only_from_then_on(self):
         # The third is seen from age 3 on, so that it says nothing of ages 1 and 2.
         waits = stats.Waits(numpy.array([-1.0, -1, 3]), numpy.array([1.0, 4, 5]), numpy.array([True] * 3))
         numpy.testing.assert_allclose(waits.longer, [1 / 2, 1 / 4, 0])
 
-    def test_of_a_cut_run_it_finds_the_quantile_that_cutting_hides(self):
+    def test_finds_the_quantile_that_a_cut_run_hides(self):
         ages = scipy_stats.expon.rvs(scale=100, size=200_000, random_state=2)
         cut = scipy_stats.uniform.rvs(scale=600, size=200_000, random_state=3)
         waits = stats.Waits(numpy.full(200_000, -1.0), numpy.minimum(ages, cut), ages < cut)
@@ -191,8 +192,8 @@ class Advice(Made):
         measured = self.measured(clients_16=two_strategies([5, 6, 7, 5, 6]),
                                  clients_2=two_strategies([5, 6, 7, 5, 6], fewer_writes=100))
         head, other = situations.advice(measured)
-        self.assertTrue(head.startswith("`quick`, in detail"))
-        self.assertIn("shorter wait p99 in 2 of 2 situations measured, none sent fewer commands in 1", head)
+        self.assertTrue(head.startswith("`quick` is unbeaten"))
+        self.assertIn("in wait p99 in 2 of 2 situations, in commands per acquisition in 1", head)
         self.assertEqual(other, "- `other` is better in this: Fewer commands per acquisition: 2 clients (2.75 against "
                                 "3.00).")
 
@@ -214,9 +215,54 @@ class Advice(Made):
     def test_begins_its_part_of_the_page_which_has_every_table(self):
         self.measured(clients_16=two_strategies([5, 6, 7, 5, 6]))
         page = situations.section(self.folder.name, "a machine", "contention.png")
-        self.assertTrue(page.startswith("`quick`, in detail"))
+        self.assertTrue(page.startswith("`quick` is unbeaten"))
         self.assertIn("### 16 clients, holdings of 5 ms", page)
         self.assertIn("| other | 1.00", page)
+
+
+class Answer(Made):
+    def test_compares_what_was_published_in_each_situation(self):
+        runs, rows = two_strategies([5, 6, 7, 5, 6], fewer_writes=200)
+        names = {"quick": "adaptive", "other": "uniform"}
+        write(self.folder.name, [{**run, "strategy": names[run["strategy"]]} for run in runs], rows)
+        page = "\n".join(situations.answer([(situations.SITUATIONS[0], stats.Results(self.folder.name))]))
+        self.assertIn("1.20 to 1.20 times the commands for each acquisition: more in 1 of 1 situations, fewer in 0.", page)
+        self.assertRegex(page, r"\| 16 clients, holdings of 5 ms \| \+0.50 \[0.50, 0.50\] \| .* \| -6 \[-6, -5\] \|")
+
+
+def table(text):
+    """The first table of this text: its rows, each by its columns' heads. Intervals are left out."""
+    lines = re.findall(r"^\|.*\|$", text, re.MULTILINE)
+    heads, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in lines)
+    return [dict(zip(heads, row)) for row in rows if len(row) == len(heads)]
+
+
+class Page(unittest.TestCase):
+    """RESULTS.md: what it answers must be what its tables have."""
+
+    def test_the_answer_is_that_of_the_tables(self):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "RESULTS.md")) as file:
+            head, *parts = re.split(r"^### ", file.read(), flags=re.MULTILINE)
+        number = lambda cell: float(re.search(r"[+-]?[\d.]+", cell)[0])
+        measured = {part.splitlines()[0]: {row["strategy"]: row for row in table(part)} for part in parts}
+        live = {title for title, rows in measured.items() if "uniform" in rows and "virtual" not in title}
+        rows = table(head)
+        self.assertEqual({row["situation"] for row in rows}, live)
+        for _, what, digits, sentence in situations.ANSWERED:
+            of = lambda row: sum(number(row[x]) for x in (("writes", "reads") if "commands" in what else (what,)))
+            pairs = [[of(measured[row["situation"]][s]) for s in ("adaptive", "uniform")] for row in rows]
+            for row, (adaptive, uniform) in zip(rows, pairs):
+                self.assertAlmostEqual(number(row[what]), adaptive - uniform, delta=2.1 * 0.1 ** digits, msg=row)
+            bounds = [re.search(r"\[(.*), (.*)\]", row[what]).groups() for row in rows]
+            said = re.search(re.escape(sentence).replace(r"\{\}", r"([\d.]+)"), head)
+            low, high, *counts = map(float, said.groups() or (0, 0))
+            if "commands" in what:
+                self.assertEqual("**It does not, measured here.**" in head, counts[0] == len(rows))
+            if counts:
+                self.assertAlmostEqual(low, min(a / u for a, u in pairs), delta=0.02, msg=what)
+                self.assertAlmostEqual(high, max(a / u for a, u in pairs), delta=0.02, msg=what)
+                self.assertEqual(counts, [sum(float(x) > 0 for x, _ in bounds), len(rows),
+                                          sum(float(y) < 0 for _, y in bounds)], what)
 
 
 class Command(Made):

@@ -46,14 +46,14 @@ REPORTED = [
     ("mongolock", "\"duration in seconds after which lock can be stealed\"",
      "**contradicted** for a caller that waited: the duration counts from when it began to wait"),
     ("mongodb-lock", "its release asks for the owner, and that the lease is not over; clocks that differ break it silently",
-     "so it is: no violation without clocks that differ"),
+     "confirmed: no violation without clocks that differ"),
     ("mongo-lock-node", "from its source: a waiter that began before the expiry never gets the lock",
-     "so it is (G7)"),
+     "confirmed (G7)"),
     ("agenda", "lockLifetime \"will ensure that no other job processor (this one included) attempts to run the job again\"",
      "**contradicted**: a process that schedules the job again runs it at once (G2)"),
     ("shedlock", "a late release frees the next holder's lock: reported in 2018 (lukas-krecan/ShedLock#74), closed",
-     "so it is in 7.9.0 (G2)"),
-    ("insert-unique", "as published: the release deletes by name", "so it is (G1, G2, G6)"),
+     "confirmed in 7.9.0 (G2)"),
+    ("insert-unique", "as published: the release deletes by name", "confirmed (G1, G2, G6)"),
 ]
 
 

@@ -38,7 +38,7 @@ REPORTED = [
      "**contradicted** where the answer of its first request is lost: the entry stays as long as the session, and others "
      "wait in vain (G7: etcd-mutex.scn)"),
     ("etcd-mutex", "\"the lock APIs cannot be used as mutual exclusion mechanism by themselves\"",
-     "so it is (G2); the fence refused each late write (G3)"),
+     "confirmed (G2); the fence refused each late write (G3)"),
     ("kazoo", "LockTimeout is raised \"if the lock wasn't acquired within `timeout` seconds\"",
      "**contradicted** without any fault: the time begins again whenever a waiter ahead gives up (G7: kazoo.scn)"),
     ("redlock", "its page: \"In the case that auto-extension fails, an AbortSignal will be updated\"",
@@ -46,19 +46,19 @@ REPORTED = [
      "after the lease, and a second process holds the lock (G2, G5: any.late.scn)"),
     ("redlock", "a call that waited longer than the lease gets a lock that is over (mike-marcacci/node-redlock#169), and "
                 "one that won a minority waits for its own keys (its pull request 369)",
-     "so it is in 5.0.0-beta.2: failed calls and a long wait p99, without any fault"),
+     "confirmed in 5.0.0-beta.2: failed calls and a long wait p99, without any fault"),
     ("redisson", "its page: the watchdog \"prolongs lock expiration while lock holder Redisson instance is alive\"",
      "**contradicted** where what it sends is late: the lock expires under a living holder, which hears nothing (G2: "
      "any.late.scn); reported in 2021 (redisson/redisson#3636), closed"),
     ("redisson-fenced", "its page: the token is there because a delayed client \"can't detect that it doesn't own the lock "
-                        "anymore\"", "so it is (G2); whether the tokens rise: G4"),
+                        "anymore\"", "confirmed (G2); whether the tokens rise: G4"),
     ("curator", "its page: \"at any snapshot in time no two clients think they hold the same lock\"",
      "**contradicted** by a holder that was stopped: it holds the lock until its listener has run (G2, G5: "
      "any.pause.scn)"),
     ("postgres-session", "the manual: lock_timeout aborts \"any statement that waits longer than the specified amount of "
                          "time\"; reported: a statement that it aborts may have got the lock "
                          "(madelson/DistributedLock#147, yugabyte/yugabyte-db#26105)",
-     "so it is where a release meets the end of the wait, without any fault: the call fails, and its session has the lock "
+     "confirmed where a release meets the end of the wait, without any fault: the call fails, and its session has the lock "
      "until it ends (G7: postgres.timeout.scn); a transaction gives it back"),
 ]
 
@@ -70,7 +70,7 @@ interleaved, each with a new store.
 
 - *Alone*: median of acquire and release together, by one client. *Share of ideal*: acquisitions a second times (holding
   + alone). Above 1, waiters save a part of the acquire.
-- *Hand-over*: from asking for a release until the next one that waited hears of its grant.
+- *Hand-over*: from asking for a release until the next waiter is notified of its grant.
 - *Takeover*: from a holder's SIGKILL to the grant of one that waits: median, extremes.
 - The rest: [RESULTS.md](../bench/RESULTS.md).
 """

@@ -61,7 +61,7 @@ Json json_of(const bson_t& bytes) {
   return json;
 }
 
-/// `lockId` of a document as it is to be: the writer's own part stands in front of the queue's.
+/// `lockId` of the document to write: the writer's own part, then the queue's.
 void forget_queue(Json& document) {
   Json& lock_id = document["lockId"];
   Json own = lock_id;

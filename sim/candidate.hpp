@@ -52,7 +52,7 @@ class Candidate {
 // What a process of a release without queues writes and reads, beside processes of this release.
 
 /// The command as such a process sends it: it writes the lockId alone, and owners that queue in the
-/// document lose their places. Null: as it is.
+/// document lose their places. Null: unchanged.
 [[nodiscard]] mongo::Json without_queue(const core::Command& command,
                                         const std::string& collection);
 

@@ -7,8 +7,8 @@
 
 namespace leasehold::runtime {
 
-/// Hears a stop token while an asynchronous call waits. `cancel` is never called after `end`: until
-/// then the call keeps its driver.
+/// Observes a stop token while an asynchronous call waits. `cancel` is never called after `end`:
+/// until then the call keeps its driver.
 class Cancellation {
  public:
   void begin(const std::stop_token& stop, std::function<void()> cancel) {

@@ -16,7 +16,7 @@ namespace {
 
 using Mode = FakeServer::Mode;
 
-/// Moved by hand; a timer waits for real time all the same.
+/// Moved by hand; timers still wait for real time.
 struct HandMovedClock final : Clock {
   [[nodiscard]] core::LocalInstant now() const override { return core::LocalInstant(at.load()); }
   std::atomic<core::Duration> at{std::chrono::hours(1)};

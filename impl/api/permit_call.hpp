@@ -43,14 +43,14 @@ class PermitCall : public std::enable_shared_from_this<PermitCall> {
   static std::shared_ptr<PermitCall> start(std::shared_ptr<Driver> driver, Order order, Done done);
   PermitCall(std::shared_ptr<Driver> driver, Order order, Done done);
 
-  /// From any thread; after the answer it is not heard.
+  /// From any thread; no effect after the answer.
   void cancel();
 
  private:
   [[nodiscard]] bool single() const { return order_.timeout && order_.timeout->count() <= 0; }
   /// Where it waits, as an acquire call of its own.
   struct Place {
-    int slot = -1;                ///< -1: it has not stood there
+    int slot = -1;                ///< -1: it has not been queued there
     core::SessionId session = 0;  ///< 0: none is under way
   };
   [[nodiscard]] bool stands() const { return places_[0].slot >= 0; }

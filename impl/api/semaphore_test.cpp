@@ -171,7 +171,7 @@ TEST(Semaphores, OneThatCameTooLateElsewhereLooksAgain) {
   EXPECT_EQ(w.attempts[w.other], 2);
 }
 
-/// Tells when a lock is granted, which steps hear of later.
+/// Records when a lock is granted, of which steps are notified later.
 struct HearsGrants final : Observer {
   void step(const core::Event&, const core::Effects& effects, core::LocalInstant) override {
     for (const auto& effect : effects) {
@@ -181,7 +181,7 @@ struct HearsGrants final : Observer {
   std::latch granted{2};
 };
 
-/// The step that hears of the first grant is held up until its home is granted too.
+/// The step that is notified of the first grant is held up until its home is granted too.
 TEST(Semaphores, AHomeThatIsGrantedBesideAnotherSlotIsGivenBack) {
   WaitsAtHome w;
   const auto grants = std::make_shared<HearsGrants>();

@@ -140,7 +140,7 @@ int leasehold_call_end(leasehold_call** call, leasehold_handle** handle, leaseho
            "this process is a child of fork; it needs a provider of its own"}};
     }
     const std::unique_ptr<leasehold_call> ended(std::exchange(waiting, nullptr));
-    ended->cancel();  // not heard once there is an answer
+    ended->cancel();  // no effect once there is an answer
     granted = new leasehold_handle(value_of(ended->result.get()));
   });
 }

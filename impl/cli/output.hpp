@@ -29,7 +29,7 @@ void put_off_failed_output();
 /// "Resource temporarily unavailable".
 [[nodiscard]] std::string words_of(const std::exception& error);
 
-/// What a terminal shows as it stands: control characters, marks that change the direction of
+/// What a terminal shows unchanged: control characters, marks that change the direction of
 /// writing, and bytes that are no UTF-8 become \xNN. Names, notes and servers' words come from
 /// other people.
 [[nodiscard]] std::string printable(std::string_view text);

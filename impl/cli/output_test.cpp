@@ -13,7 +13,7 @@
 namespace leasehold::cli {
 namespace {
 
-TEST(Printable, WhatATerminalActsOnIsEscapedAndAllElseStays) {
+TEST(Printable, EscapesControlCharactersAndKeepsAllOthers) {
   EXPECT_EQ(printable("night\u00e9-\u8a9e-\U0001F512 a~b\\"),
             "night\u00e9-\u8a9e-\U0001F512 a~b\\");
   EXPECT_EQ(printable("evil\x1b[31m\rgood\nlock\t\x7f"),

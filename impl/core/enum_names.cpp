@@ -3,7 +3,7 @@
 #include <ostream>
 
 /// The names of the enumerations of the API, which are part of it: metrics, events and the JSON of
-/// the command have them, so a released name stays. After each `switch` stands what a value would
+/// the command have them, so a released name stays. After each `switch` comes what a value would
 /// get that is none; no compiler lets one be forgotten.
 namespace leasehold::inline v0_1 {
 

@@ -5,7 +5,7 @@
 
 namespace leasehold::core {
 
-/// Bounds of the lock that are no options; others stand in the one source that needs them.
+/// Bounds of the lock that are no options; others are in the one source that needs them.
 inline constexpr std::chrono::milliseconds kMinExpiry{100};
 inline constexpr std::chrono::milliseconds kMaxExpiry{std::chrono::hours(24)};
 /// The largest `max_drift` of any holder.
@@ -29,7 +29,7 @@ inline constexpr std::size_t kMaxSights = 10'000;
 /// For how many names a pace is kept, for strategies that learn.
 inline constexpr std::size_t kMaxPaces = 10'000;
 
-/// How many calls may stand in the queue of a lock. One that finds it full asks again later.
+/// How many calls may be in the queue of a lock. One that finds it full asks again later.
 inline constexpr std::size_t kMostInQueue = 64;
 
 /// Hand-overs in a row: each keeps the lock from other processes for one more holding.
@@ -38,14 +38,14 @@ inline constexpr int kMaxHandOvers = 1'000;
 /// For how long a provider assumes that a rival which held a lock wants it again.
 inline constexpr std::chrono::seconds kRivalMemory{10};
 
-/// How long a step of the change stream may take. It waits for news at the server for a third of
+/// How long a step of the change stream may take. It waits for events at the server for a third of
 /// this, so a dead stream is noticed within this time.
 inline constexpr std::chrono::milliseconds kStreamTimeout{3'000};
 
 /// For how long a change stream stays open when no call waits any more.
 inline constexpr std::chrono::seconds kStreamIdle{10};
 
-/// How often a change stream is read while no call stands in a queue.
+/// How often a change stream is read while no call is queued.
 inline constexpr std::chrono::milliseconds kStreamLull{1'000};
 
 /// The pause before a stream that broke is opened again; doubled with each failure up to the

@@ -90,7 +90,7 @@ std::optional<Error> check_name(const std::string& name) {
   return rule.empty() ? std::nullopt : broken("lock name", bytes(name), rule);
 }
 
-/// Its length is bounded, because it stands in every lockId that is written.
+/// Its length is bounded, because it is in every lockId that is written.
 std::optional<Error> check_holder(const std::string& holder) {
   if (holder.size() > core::kMaxHolderBytes) {
     return broken("holder", bytes(holder), "it must have at most 256 bytes");

@@ -48,7 +48,7 @@ class PendingCommands {
 
   explicit PendingCommands(int slots = kUnbounded) : slots_(slots) {}
 
-  /// Whether a slot is free. A command that finds none stands in line.
+  /// Whether a slot is free. A command that finds none waits in line.
   [[nodiscard]] bool may_send() const {
     return !others_first_ && busy_ < (unheard_ < slots_ ? slots_ : 1);
   }

@@ -14,8 +14,8 @@
 #include "core/limits.hpp"
 #include "core/time.hpp"
 
-/// The whole I/O surface of the core: what it asks of a server (Command), what it may hear (Reply),
-/// what happens to it (Event), and what it wants done (Effect). Values only.
+/// The whole I/O surface of the core: what it asks of a server (Command), what it may receive
+/// (Reply), what happens to it (Event), and what it wants done (Effect). Values only.
 namespace leasehold::core {
 
 using SessionId = std::uint64_t;  ///< one acquire call and what became of it; chosen by the caller
@@ -30,7 +30,7 @@ struct AcquireCommand {
   std::optional<std::string> observed;  ///< the lockId of a holder that is presumed dead
   std::chrono::milliseconds lease;
   std::chrono::milliseconds margin;  ///< added to the lease in the document; no holder relies on it
-  /// If another holds it: stand in the lock's queue for so long, at the same place as before.
+  /// If another holds it: join the lock's queue for so long, at the same place as before.
   std::optional<std::chrono::milliseconds> queues_for = {};
   std::size_t queue_room = kMostInQueue;  ///< for so many; the laboratory fills a smaller one
   /// The call's number among those that found no room; none: it takes one if it finds none.
@@ -67,7 +67,7 @@ struct DeleteCommand {
   std::string name;
   Owner owner;
   std::optional<Owner> or_owner;  ///< or this one's: of a hand-over that was given up
-  bool unless_queued = false;     ///< only while no call stands in the lock's queue
+  bool unless_queued = false;     ///< only while the lock's queue is empty
 };
 
 /// This owner leaves the lock and its queue: what it holds goes to the first call in the queue, or
@@ -100,7 +100,7 @@ struct EnsureIndexCommand {};
 struct StreamCommand {
   enum class Step {
     open,
-    next,  ///< waits for news, at the server, for a third of its time-out
+    next,  ///< waits for events, at the server, for a third of its time-out
     close
   };
   Step step = Step::open;

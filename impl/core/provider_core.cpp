@@ -98,7 +98,7 @@ void ProviderCore::on(const ReplyArrived& event, SendingStep step) {
   answered(event.command, event.reply, step);
 }
 
-/// INVARIANT: an answer is heard once. A second one, and one after its timeout, find no command.
+/// INVARIANT: an answer is used once. A second one, and one after its timeout, find no command.
 void ProviderCore::answered(CommandId id, const Reply& reply, SendingStep step) {
   const auto command = pending_.take(id, step);
   if (!command) return;
@@ -112,7 +112,7 @@ void ProviderCore::answered(CommandId id, const Reply& reply, SendingStep step) 
       return lose_all(held_.extension_answered(*command, reply, step));
     case PendingCommand::Kind::read_holders:
       return lose_all(held_.read_holders_answered(*command, reply, step));
-    // A lock that has become free is news for the calls that wait for it here.
+    // The calls that wait here are notified of a lock that has become free.
     case PendingCommand::Kind::departure:
       if (const auto freed = departures_.answered_delete(*command, reply, step)) {
         contenders_.lock_freed(*freed, step);
@@ -200,7 +200,7 @@ void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& 
 }
 
 /// A named owner is that of a call that waits, or one that has departed and may be granted the lock
-/// all the same. Most are neither: the provider's own writes, of locks that it holds or held.
+/// nevertheless. Most are neither: the provider's own writes, of locks that it holds or held.
 void ProviderCore::answer_stream(CommandId command, const Reply& reply, SendingStep step) {
   const auto heard = contenders_.stream_answered(command, reply, step);
   if (heard == ChangeStream::Heard::nothing) return;
@@ -268,8 +268,8 @@ void ProviderCore::give_up(SessionId id, ErrorKind kind, const std::string& why,
   if (call != nullptr) end_call(id, call->error(kind, why), step);
 }
 
-/// The caller hears of the end at once; a possible win is deleted in the background. The next call
-/// in the queue asks no later than this call would have.
+/// The caller is notified of the end at once; a possible win is deleted in the background. The next
+/// call in the queue asks no later than this call would have.
 void ProviderCore::end_call(SessionId id, const Error& error, SendingStep step) {
   step.out.push_back(Ended{id, contenders_.at(id).name, error});
   const AcquireCall call = contenders_.take(id, step);

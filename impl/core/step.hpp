@@ -33,7 +33,7 @@ inline void clear_timer(Timer::Kind kind, std::uint64_t id, Step step) {
 }
 
 /// 128 bits: two calls of any two processes are the same owner by a negligible chance only. The
-/// order of the draws is part of what a seed stands for.
+/// order of the draws is part of what a seed means.
 inline Owner fresh_owner(Step step) { return {step.entropy.draw(), step.entropy.draw()}; }
 
 }  // namespace leasehold::core

@@ -1,4 +1,4 @@
-/* In C: holds a lock while there is work, and hears at once if it is lost. */
+/* In C: holds a lock while there is work, and is notified at once if it is lost. */
 #include <leasehold/leasehold.h>
 #include <poll.h>
 #include <stdio.h>

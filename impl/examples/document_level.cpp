@@ -1,4 +1,4 @@
-/// The example of "document-level": the lock stands on the entity; the release writes its new
+/// The example of "document-level": the lock is on the entity; the release writes its new
 /// value.
 #include <cstdio>
 #include <leasehold/published.hpp>

@@ -10,7 +10,7 @@ namespace {
 
 using Holes = std::span<const Hole>;
 
-/// Null: what stands there is no hole, or one that is filled later.
+/// Null: what is there is no hole, or one that is filled later.
 const Hole* hole_at(const bson_iter_t& at, Holes holes) {
   if (!BSON_ITER_HOLDS_UTF8(&at)) return nullptr;
   const std::string_view name(bson_iter_utf8(&at, nullptr));
@@ -29,7 +29,7 @@ void append(bson_t& to, const char* key, int length, const Hole& hole) {
   }
 }
 
-/// A part without one is copied as it is, because this runs for each command.
+/// A part without one is copied unchanged, because this runs for each command.
 bool has_hole(const bson_iter_t& at) {
   std::uint32_t size = 0;
   const std::uint8_t* bytes = nullptr;

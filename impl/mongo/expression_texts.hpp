@@ -29,7 +29,7 @@ class ExpressionTexts {
   ExpressionTexts(std::initializer_list<Hole> known, std::span<const Text> texts);
 
   /// What comes in by a hole is not looked through for holes. Text from outside belongs into a
-  /// $literal all the same, because it might be an expression. REQUIRES: no hole is left.
+  /// $literal, too, because it might be an expression. REQUIRES: no hole is left.
   [[nodiscard]] Bson filled(std::string_view name, std::initializer_list<Hole> holes = {}) const;
 
  private:

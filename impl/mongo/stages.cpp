@@ -171,7 +171,7 @@ constexpr ExpressionTexts::Text kTexts[] = {
         {"$lt": [{"$substrBytes": ["$$head", "@end of owner", 1]}, "4"]}]}]})"},
 
     // A release may have begun before the attempt that left $$head was even sent, and executes
-    // after it all the same: $$NOW is of when a command began. A grant is dated no earlier than its
+    // after it nevertheless: $$NOW is of when a command began. A grant is dated no earlier than its
     // entry, because its receiver counts from that attempt and would else rely on a lease that
     // others see expired.
     {"@until", R"({"$convert": {

@@ -36,7 +36,7 @@ class Engine {
 
 namespace leasehold::runtime {
 
-/// Hears every step of the core, in order, under the driver's lock: be quick, and do not call back.
+/// Gets every step of the core, in order, under the driver's lock: be quick, and do not call back.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -64,10 +64,10 @@ struct DriverParts {
                                            std::unique_ptr<core::Provider> provider,
                                            std::shared_ptr<const Clock> clock = boottime_clock());
 
-/// Runs a provider: moves its commands to workers, its timers to the clock, its news to handles and
-/// users. It decides nothing. The same code runs on threads (ThreadExecutor) and, with one thread
-/// and virtual time, in the simulation. EffectRunner carries out what a step wants done; Reads and
-/// LaterCalls, with locks of their own, do what the core does not hear of.
+/// Runs a provider: moves its commands to workers, its timers to the clock, its results to handles
+/// and users. It decides nothing. The same code runs on threads (ThreadExecutor) and, with one
+/// thread and virtual time, in the simulation. EffectRunner carries out what a step wants done;
+/// Reads and LaterCalls, with locks of their own, do what the core is not notified of.
 ///
 /// Threads:
 ///
@@ -86,7 +86,7 @@ struct DriverParts {
 /// So the last owner of a driver is never a worker or the timers' thread: those own only what they
 /// share with the driver's parts. It may be a user's function, called by Callbacks or LossSignals;
 /// `destroy` then has a thread of its own do it, because the driver waits for such functions.
-/// Likewise where a thread must not wait.
+/// So it does where a thread must not wait.
 /// Users' functions are called and destroyed outside every lock, there and nowhere else.
 ///
 /// An acquire costs two thread switches only: the thread with an event steps the core itself.
@@ -126,7 +126,7 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   /// Steps of the library's own.
   [[nodiscard]] LaterCalls& later_calls() { return later_calls_; }
 
-  /// What the core does not hear of.
+  /// What the core is not notified of.
   [[nodiscard]] Reads& reads() { return reads_; }
 
   [[nodiscard]] std::uint64_t draw();

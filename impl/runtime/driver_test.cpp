@@ -142,7 +142,7 @@ TEST(Driver, AHungCommandNeitherDelaysTheCallNorTakesTheOthersWorker) {
   for (int i = 0; i < 5; ++i) {
     const auto result = quick.try_acquire();
     ASSERT_FALSE(result);
-    // Once nothing was heard for a while a clean-up may have the one slot: then it is not sent.
+    // Once nothing was received for a while a clean-up may have the one slot: then it is not sent.
     const auto kind = result.error().kind;
     EXPECT_TRUE(kind == ErrorKind::unknown_outcome || kind == ErrorKind::unavailable);
   }

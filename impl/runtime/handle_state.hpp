@@ -61,7 +61,7 @@ class HandleState {
     bool just_over = false;  ///< this question found the deadline passed: the first to
   };
   [[nodiscard]] Left left_at(core::LocalInstant now);
-  /// An extension was confirmed; not heard if the handle has said no.
+  /// An extension was confirmed; no effect if the handle has said no.
   void extend(core::LocalInstant deadline);
   /// From here on it is not held.
   void end() { deadline_.store(kOver); }

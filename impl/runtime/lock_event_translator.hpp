@@ -9,7 +9,7 @@
 
 namespace leasehold::runtime {
 
-/// Turns the steps of a core into what users want to hear of. Not thread-safe: its driver
+/// Turns the steps of a core into the events of users. Not thread-safe: its driver
 /// serialises the calls.
 class LockEventTranslator {
  public:

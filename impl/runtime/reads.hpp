@@ -19,7 +19,7 @@
 
 namespace leasehold::runtime {
 
-/// Commands that the core does not hear of: reads of lock documents, for people or as a hint for
+/// Commands that the core is not notified of: reads of lock documents, for people or as a hint for
 /// what to ask next, and those of an administrator. It knows which are under way and which caller
 /// waits for each; no decision about a held lock hangs on one.
 ///

@@ -1,13 +1,13 @@
 #include "model/generated/promise.hpp"
 
-/// What G7 promises those who stand in a queue, each promise kept to the last millisecond, and
+/// What G7 promises queued calls, each promise kept to the last millisecond, and
 /// broken by the next.
 namespace leasehold::model {
 namespace {
 
 constexpr int kGood = 9'000;  ///< an entry is good for so long
 
-/// A call is refused, and stands in the queue from then on.
+/// A call is refused, and queued from then on.
 HistoryBuilder& queues(Scene& s, int at, const char* process, int good_until, int session = 1) {
   s.h.ask(at, process, session).refused(at, at + 8, process, session);
   return s.h.joins_queue(at + 4, process, session, s.order(at + 4), good_until);

@@ -4,7 +4,7 @@
 
 namespace leasehold::model {
 
-/// Its lease is over, and its user hears of it in time.
+/// Its lease is over, and its user is notified in time.
 void SoundHistories::loses(HistoryBuilder& s, int at, const char* process, int session) {
   s.lose(at, process, session).notified(at + draw_.from(0, late_), process, session);
   if (draw_.one_in(2)) s.no(at + 1, at + draw_.from(2, 60), process, session);

@@ -38,7 +38,7 @@ class SoundHistories {
 
   /// What the lock "lock" goes through with the processes a, b and c: a holder, and waiting calls.
   void play(HistoryBuilder& s);
-  /// Likewise with a queue in which more processes stand.
+  /// The same with a queue of more processes.
   void play_queue(HistoryBuilder& s);
   /// Calls of users for a permit, and for two locks at once.
   void play_calls(HistoryBuilder& s);

@@ -63,7 +63,7 @@ TEST(CheckAllCalls, ACallThatDoesNotWaitHasACommandForEach) {
   }
 }
 
-TEST(CheckAllCalls, WhatWasLostBeforeIsNotReturned) {
+TEST(CheckAllCalls, ReturningALockThatWasLostBeforeIsViolated) {
   auto s = x_taken();
   s.gets_all(2'000, "a", 1, {"x", "y"}, {100, 100});
   const auto f = judged(s, Check::G7);

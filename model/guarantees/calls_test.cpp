@@ -102,7 +102,7 @@ TEST(CheckCalls, OtherFunctionsOfTheUserMayKeepTheAnswer) {
   EXPECT_EQ(kept(501), Verdict::violated);
 }
 
-TEST(CheckCalls, WhatIsKeptWhenItsProcessIsKilledMayBeUnanswered) {
+TEST(CheckCalls, AnAnswerMayBeMissingAfterAKill) {
   const auto kept = [](int since) {
     auto s = one();
     s.calls(10, "a", "acquire_async", 500).ask(10, "a", 1, 500).ended(500, "a", 1, "timed_out");

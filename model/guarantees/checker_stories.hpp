@@ -73,7 +73,7 @@ inline HistoryBuilder holder() {
   return s;
 }
 
-/// `a` holds; `b` and then `c` stand in the queue, until 3,000 ms.
+/// `a` holds; `b` and then `c` are queued, until 3,000 ms.
 inline HistoryBuilder two_wait(int good_until = 3'000) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").start(3, "c").ask(10, "a", 1).win(10, 20, "a", 1, 100);

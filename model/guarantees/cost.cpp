@@ -13,7 +13,7 @@ std::int64_t count(const std::map<std::string, std::int64_t>& counts, const char
 
 constexpr Index kNoSuch = kNone - 1;
 
-/// By the lockId of each write: the write that stood before; kNone: it was free; kNoSuch: the
+/// By the lockId of each write: the write that was there before; kNone: it was free; kNoSuch: the
 /// server does not know the write.
 std::vector<Index> before_each(const Digest& d) {
   std::vector<Index> before(d.facts.lock_ids.size(), kNoSuch);

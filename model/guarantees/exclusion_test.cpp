@@ -44,7 +44,7 @@ TEST(CheckLeases, AHandOverIsNoTakeover) {
   EXPECT_EQ(judged(s, Check::G9).verdict, Verdict::holds);
 }
 
-TEST(CheckLeases, WhatCannotBeBoundedIsNotViolated) {
+TEST(CheckLeases, AWriteWhoseTimeCannotBeBoundedIsNotViolated) {
   HistoryBuilder
       s;  // b's reply came late, and its write was read late: it may have executed in time
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);

@@ -11,7 +11,7 @@ TEST(CheckFence, AnEarlierHoldersWriteAfterALaterOnesIsViolated) {
 
 TEST(CheckFence, AHolderCountsFromTheGrantThatItHeardOf) {
   auto history = good().end(9'000);
-  // c's owner had won before b, unheard: its first put stands earlier in the server's order.
+  // c's owner had won before b, unheard: its first put is earlier in the server's order.
   Event unheard;
   unheard.kind = Kind::put;
   unheard.at_ns = 425 * kMs;

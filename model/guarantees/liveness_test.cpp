@@ -183,8 +183,8 @@ TEST(CheckCleanup, ADocumentThatIsTakenOverLongAfterIsViolated) {
   EXPECT_NE(f.why.find("was still there after"), std::string::npos) << f.why;
 }
 
-/// What made room for others may stand in what was not read.
-TEST(CheckCleanup, WhatAnOplogThatWasNotReadToItsEndDoesNotShowIsExcused) {
+/// What made room for others may be in what was not read.
+TEST(CheckCleanup, ADeleteThatAnUnreadOplogMayHoldIsExcused) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
   auto history = s.end(9'000);
@@ -221,7 +221,7 @@ TEST(CheckCleanup, AGhostLeftAfterAReleaseHasToGoToo) {
 }
 
 /// A delete that is due waits for a worker, and is sent at the end of that.
-TEST(CheckCongestion, WhatWaitedForAWorkerIsExcusedForSoLong) {
+TEST(CheckCongestion, WaitingForAWorkerIsExcusedForThatTime) {
   const auto given_back = [](int from, int to, int deleted) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).lose(900, "a", 1, "max_holding");
@@ -234,7 +234,7 @@ TEST(CheckCongestion, WhatWaitedForAWorkerIsExcusedForSoLong) {
   EXPECT_EQ(excused.violations, 0) << excused.why;
   EXPECT_EQ(excused.excused[static_cast<std::size_t>(Excuse::congestion)], 1);
   EXPECT_EQ(given_back(900, 1'500, 2'500).violations, 1) << "a worker was free long before";
-  EXPECT_EQ(given_back(900, 1'800, 1'000).all_excused(), 0) << "it was in time all the same";
+  EXPECT_EQ(given_back(900, 1'800, 1'000).all_excused(), 0) << "it was in time";
 }
 
 TEST(CheckLiveness, AProcessHandsALockOnOnlySoOften) {
@@ -267,10 +267,10 @@ TEST(CheckCongestion, AnAttemptThatWaitedForAWorkerIsExcusedAndCounted) {
   EXPECT_EQ(excused(taken(2'500, 3'000, "b")), 1);
   EXPECT_EQ(taken(2'500, 3'000, "c").violations, 1) << "another process was congested";
   EXPECT_EQ(taken(2'500, 5'000, "b").violations, 1) << "it had workers again";
-  EXPECT_EQ(excused(taken(2'500, 500, "b")), 0) << "it was in time all the same";
+  EXPECT_EQ(excused(taken(2'500, 500, "b")), 0) << "it was in time";
 }
 
-TEST(CheckLiveness, WhatARecordThatWasCutDoesNotShowDidNotFailToHappen) {
+TEST(CheckLiveness, ACutRecordDoesNotShowThatSomethingNeverHappened) {
   HistoryBuilder s;
   s.start(1, "a").start(1, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.ask(30, "b", 1).refused(30, 40, "b", 1).release(50, 60, "a", 1, 105);

@@ -68,7 +68,7 @@ TEST(CheckLossTold, ALossThatWasNoneIsViolated) {
 }
 
 /// Half a second before its deadline, by the word of a server.
-TEST(CheckLossTold, WhoFindsOutThatItsLockIsGoneIsToldThenAndSaysNo) {
+TEST(CheckLossTold, NotifiedAndNotHeldOnceAServerReportsTheLoss) {
   const auto story = [](int notified, int last_yes) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(30, last_yes, "a", 1);
@@ -91,7 +91,7 @@ TEST(CheckLossTold, APausedProcessIsToldWhenItRuns) {
   EXPECT_EQ(judged(late.notified(3'500, "a", 1), Check::G5).verdict, Verdict::violated);
 }
 
-TEST(CheckLossTold, WhatOnlyAStallExplainsIsUnknown) {
+TEST(CheckLossTold, ALateNotificationDuringAStallIsUnknown) {
   const auto story = [](int notified) {
     return holder().lose(1'011, "a", 1).notified(notified, "a", 1).stall(1'000, 1'900);
   };

@@ -8,7 +8,7 @@ namespace {
 
 /// A call looks at all slots about once a second, by Semaphore's own promise.
 constexpr std::int64_t kLookEvery_ms = 1'500;
-/// A single attempt, a look and another attempt: what a call does before it stands anywhere.
+/// A single attempt, a look and another attempt: what a call does before it queues anywhere.
 constexpr std::int64_t kFirstCommands = 3;
 
 /// A call, and the times by which it has to act.

@@ -491,8 +491,8 @@ class Builder {
   /// By kind and victim: the places in their list of those that have not ended, oldest first.
   std::map<std::pair<std::string, std::string>, std::deque<std::size_t>> lasting_;
   std::map<std::pair<Id, std::int64_t>, std::size_t> permit_calls_;  ///< by process and number
-  std::map<std::pair<Id, std::int64_t>, std::size_t> all_calls_;     ///< likewise
-  std::map<std::pair<Id, std::int64_t>, std::size_t> users_calls_;   ///< likewise
+  std::map<std::pair<Id, std::int64_t>, std::size_t> all_calls_;     ///< by the same
+  std::map<std::pair<Id, std::int64_t>, std::size_t> users_calls_;   ///< by the same
   std::vector<Claim> claims_;
   std::vector<Span> stalls_, machine_stalls_;  ///< first those of members, then all
   std::vector<Id> lock_of_;  ///< by command: the name of the lock that it was sent for

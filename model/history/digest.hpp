@@ -122,7 +122,7 @@ struct Change {
   Index event = kNone;
   bool gone = false;
   Id owner = kNoText;    ///< of a put
-  Id lock_id = kNoText;  ///< likewise
+  Id lock_id = kNoText;  ///< of a put
 };
 
 /// A document's last state under one owner, and the change that ended it.
@@ -154,8 +154,8 @@ struct Digest {
   std::map<std::string, ProcessDigest> processes;
   std::vector<ProcessDigest*> process_of;            ///< by id; null: none of its own
   std::vector<std::vector<Change>> truth;  ///< by id of the lock's name
-  /// Likewise, in the server's order. A put of the same owner after a deletion (an attempt that
-  /// executed late) starts another.
+  /// By the same id, in the server's order. A put of the same owner after a deletion (an attempt
+  /// that executed late) starts another.
   std::vector<std::vector<Tenure>> tenures;
   std::vector<PermitCall> permit_calls;              ///< in the order of their begin
   std::vector<bool> is_slot;  ///< by id of the name: of a semaphore for which there were calls
@@ -180,7 +180,7 @@ struct Digest {
   // By session:
   Grouped<Index> extended;
   Grouped<Index> attempts;    ///< and hand-overs to it: the sendings, answered or not
-  Grouped<Index> extensions;  ///< likewise
+  Grouped<Index> extensions;  ///< the sendings
   /// When servers were disturbed: by a fault or its echo, or because the set had no majority.
   MergedSpans disturbances;
   MergedSpans servers;          ///< and when the machine or a member did not run

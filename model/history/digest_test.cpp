@@ -4,7 +4,7 @@ namespace leasehold::model {
 namespace {
 
 /// By the echo of three seconds each end reaches to 4,000 and 9,000.
-TEST(Digest, OfTwoFaultsOfOneKindTheEndOfTheFirstIsNotThatOfTheSecond) {
+TEST(Digest, TwoFaultsOfOneKindEndSeparately) {
   HistoryBuilder s;
   s.start(1, "a").fault(10, "cut-link", "begins").fault(500, "cut-link", "begins");
   s.fault(1'000, "cut-link", "ends").fault(6'000, "cut-link", "ends");

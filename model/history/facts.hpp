@@ -57,7 +57,7 @@ struct Fact {
   Id process = kNoText;      ///< in the order of their names
   Id session = 0;            ///< in the order of process and number
   Id name = kNoText;         ///< in the order of the names
-  Id owner = kNoText;        ///< of what stands in a document: that of its lockId, if any
+  Id owner = kNoText;        ///< of a document: that of its lockId
   Id other_owner = kNoText;  ///< of a hand-over: the giver; else an owner deleted as well
   Id lock_id = kNoText;      ///< of a reply: the one that it shows
   Id observed = kNoText;     ///< of an attempt: the lockId of the holder that it presumes dead

@@ -23,7 +23,7 @@ inline constexpr const char* kMachine = "machine";
 /// Those that are not at their default.
 [[nodiscard]] FieldSet fields_set(const Event& event);
 
-/// How a field stands in the JSON.
+/// The form of a field in the JSON.
 enum class FieldType : std::uint8_t { text, number, digits, flag };
 [[nodiscard]] FieldType type_of(const AboutField& field);
 
@@ -73,7 +73,7 @@ void sort_by_time(History& history);
 /// last words; empty: none. A run with one says nothing of the lock.
 [[nodiscard]] std::string harness_failure(const History& history);
 
-/// The owner in a lockId of ours: what stands before the first dot.
+/// The owner in a lockId of ours: what precedes the first dot.
 [[nodiscard]] std::string owner_of(const std::string& lock_id);
 
 /// The locks that the laboratory knows: ours, and the four published ones.

@@ -168,7 +168,7 @@ class HistoryBuilder {
     if (!steps_.contains(process)) return *this;
     return stops_reading(at, process, order).reads(at, process);
   }
-  /// Likewise, and the next one is not sent.
+  /// The same, and the next one is not sent.
   HistoryBuilder& stops_reading(int at, const std::string& process, std::int64_t order = 0) {
     return reply(at, process, order, 0).with([&](Event& e) { e.command = steps_.at(process); });
   }
@@ -247,7 +247,7 @@ class HistoryBuilder {
     return heard < 0 ? *this : granted_by_news(heard, to, receiver, order);
   }
 
-  /// A release from `at` to `back` that leaves the lock free, and its queue as it is. The lock is
+  /// A release from `at` to `back` that leaves the lock free, and its queue unchanged. The lock is
   /// offered to the first entry or, without a queue, to any call.
   HistoryBuilder& offer(int at, int back, const std::string& process, int session,
                         std::int64_t order) {

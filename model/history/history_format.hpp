@@ -166,8 +166,8 @@ inline constexpr std::array kAboutFields{
     AboutField{&Event::acquired_at_ms, "acquired_at_ms",
                "the document's acquiredAt after the write: a server's date, in ms since 1970"},
     AboutField{&Event::expires_at_ms, "expires_at_ms",
-               "the date on which it says that it expires: likewise; of a foreign lock, too; of a "
-               "place until when the entry was good"},
+               "the date on which it says that it expires, in ms since 1970; of a foreign lock, "
+               "too; of a place until when the entry was good"},
     AboutField{&Event::from_ns, "from_ns",
                "since when it did not run, there was no majority or a command had no answer, until "
                "the event; a document was written then or later; of `return` and `crash` since "

@@ -167,7 +167,7 @@ std::vector<Step> by_others() {
        {{"last", "k"}},
        {},
        {"send", "insert"}},
-      // To another shard, which has heard of all that was written before; or the shard hears of
+      // To another shard, which knows of all that was written before; or the shard learns of
       // writes elsewhere.
       {"move", {{"h", "Int"}}, "{time_moves_along}", {{"time", "h"}}, {}, {}},
       {"time", {{"q", "Real"}}, "(< @now q)", {{"now", "q"}}, {}, {}},
@@ -186,7 +186,7 @@ std::vector<Step> by_clients() {
         {"ended", "{ended_when_used_on}"}},
        {},
        {}},
-      // The reply, or the news of a grant. It may know another command of its own, m, and a time q
+      // The reply, or the event of a grant. It may know another command of its own, m, and a time q
       // at which it read the change stream; neither matters.
       {"acknowledge",
        {{"l", "Id"}, {"k", "Int"}, {"m", "Id"}, {"q", "Real"}},

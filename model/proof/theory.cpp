@@ -42,7 +42,7 @@ const std::vector<Part>& parts() {
       {"executed", {"Id"}, "Bool", "false"},
       {"enlisted", {"Id"}, "Bool", "false"},  // it was refused and left an entry
       {"dated", {"Id"}, "Real", "0.0"},       // by the reading of the clock in that entry
-      {"granted", {"Id"}, "Bool", "false"},   // its client heard that a majority has its write
+      {"granted", {"Id"}, "Bool", "false"},   // its client knows that a majority has its write
       {"granted_by", {"Id"}, "Int", "0"},     // as this version
       {"token", {"Id"}, "Int", "0"},
       {"until", {"Id"}, "Real", "0.0"},  // held() by it

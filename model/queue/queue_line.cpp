@@ -105,7 +105,7 @@ class Line {
     all_.push_back(s);
     const auto turns = passes_ - s.passes;
     ++f_.checked;
-    // There is an order to keep only if another entry stood in the queue and one was served.
+    // There is an order to keep only if another entry was in the queue and one was served.
     const bool in_company = d_.at(s.joined).count > 1 || entries_ > s.entries;
     if (in_company && (served || turns > 0)) ++f_.counts["queue_turns"];
   }

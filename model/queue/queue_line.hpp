@@ -16,7 +16,7 @@ struct Stand {
 /// What each write of a lock's document may do to its queue. This is certain whatever fails: the
 /// queue is one document, and its versions are in the oplog.
 ///
-/// - An entry that joins stands last, and the queue gives the lock to the first entry: all earlier
+/// - An entry that joins is last, and the queue gives the lock to the first entry: all earlier
 ///   entries leave by that write, and the served entry is still valid.
 /// - No write removes another owner's entry that is valid by the date of the write, unless that
 ///   owner had asked to leave. A process that has seen the queue in the last five seconds does not
@@ -26,7 +26,7 @@ struct Stand {
 ///   ms ago, else if the owner that is next ends in a hexadecimal digit below 4.
 ///
 /// Only processes with an entry in this queue are checked, because versions of the lock from before
-/// the queue overwrite it. Returns all entries that ever stood there.
+/// the queue overwrite it. Returns all entries that ever were there.
 [[nodiscard]] std::vector<Stand> check_queue_line(const Digest& d, Finding& f, Id name);
 
 /// When a reply showed the call that joined there its place; kNever: none did.

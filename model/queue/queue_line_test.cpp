@@ -3,7 +3,7 @@
 namespace leasehold::model {
 namespace {
 
-TEST(CheckQueueLine, WhoIsServedBeforeAnEarlierOneIsViolated) {
+TEST(CheckQueueLine, ServingALaterWaiterFirstIsViolated) {
   auto s = two_wait();
   s.pass_on(300, 310, "a", 1, 315, "c", 1, 110).pass_on(400, 410, "c", 1, 415, "b", 1, 120);
   const auto f = judged(s.release(500, 510, "b", 1, 130), Check::G7);
@@ -28,7 +28,7 @@ TEST(CheckQueueLine, AReleaseThatLeavesOutAGoodEntryIsViolated) {
   EXPECT_EQ(with(299, false).verdict, Verdict::holds) << "its entry was over";
 }
 
-/// `b` has the lock, given by the queue, and `c` stands there.
+/// `b` has the lock, given by the queue, and `c` is queued.
 HistoryBuilder one_waits(int good_until = 3'000) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").start(3, "c").ask(10, "a", 1).win(10, 20, "a", 1, 100);
@@ -57,7 +57,7 @@ TEST(CheckQueueLine, AnExtensionThatTakesOutAGoodEntryIsViolated) {
   EXPECT_EQ(good.counts.at("places_kept_by_grants"), 1);
 }
 
-TEST(CheckQueueLine, OfAProcessOfWhichNobodyEverQueuedNothingIsAsked) {
+TEST(CheckQueueLine, AProcessThatNeverQueuedHasNoDuties) {
   auto s = two_wait();
   s.extend(200, 210, "a", 1, 110).leaves_queue(200, "b", 1, 110).leaves_queue(200, "c", 1, 110);
   EXPECT_EQ(judged(s, Check::G7, 900).violations, 0) << "it is of before there were queues";
@@ -75,7 +75,7 @@ TEST(CheckQueueLine, AReleaseToNobodyBesideAGoodEntryIsViolated) {
   EXPECT_EQ(freed(430, 450).violations, 0) << "it may have been over: nothing else has a date";
 }
 
-TEST(CheckQueueLine, WhoKnowsOfTheQueueDoesNotDeleteIt) {
+TEST(CheckQueueLine, DeletingAKnownQueueIsViolated) {
   auto s = one_waits(399);
   s.release(400, 410, "b", 1, 120).leaves_queue(400, "c", 1, 120);
   const auto f = judged(s, Check::G7, 900);
@@ -98,7 +98,7 @@ TEST(CheckQueueLine, AnEntryThatWasOverIsNotServed) {
   EXPECT_NE(f.why.find("by an entry that was over"), std::string::npos) << f.why;
 }
 
-TEST(CheckQueueLine, WhoJoinsStandsLast) {
+TEST(CheckQueueLine, ANewcomerJoinsAtTheEnd) {
   auto history = two_wait().end(900);
   EXPECT_EQ(find(judge(history, {}), Check::G7).violations, 0);
   for (Event& e : history) {

@@ -15,7 +15,7 @@ namespace {
 struct Reader {
   std::vector<SendDigest> steps;  ///< in their order
   std::vector<Span> waits;
-  MergedSpans listens;  ///< when a call of it stood in a queue and knew that
+  MergedSpans listens;  ///< when a call of it was queued and knew that
   std::int64_t round_trip_ns = 0;  ///< the longest undisturbed one; 0: none
 };
 
@@ -51,7 +51,7 @@ std::int64_t told_of_win(const Digest& d, Index left) {
 }
 
 /// From when on a grant by this entry may be of no use, because its lease began with the sending of
-/// the attempt that renewed it last. A call that hears of such a grant gives it back, and stands
+/// the attempt that renewed it last. A call that is notified of such a grant gives it back, and is
 /// there no more; it may be a while until it has a worker to say so.
 std::int64_t useless_from(const Digest& d, Index place) {
   const SendDigest& sent = d.writer(place);
@@ -64,7 +64,7 @@ std::int64_t useless_from(const Digest& d, Index place) {
   return d.fact(sent.send).at_ns + lease - rules::drift_ns(lease / kMs, s.asked->max_drift_ppm);
 }
 
-/// When calls stood in this queue, knew of it and had not asked to leave, by id of the process.
+/// When calls were in this queue, knew of it and had not asked to leave, by id of the process.
 void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Reader>& all) {
   std::unordered_map<Id, Span*> open;  // by owner
   for (auto& reader : all) reader.waits.reserve(reader.waits.size() + places.size());
@@ -130,8 +130,8 @@ std::size_t steps_by(const Digest& d, const Reader& reader, std::int64_t at) {
   return static_cast<std::size_t>(later - reader.steps.begin());
 }
 
-/// Whether this step certainly waits for news. It opens no stream, because it follows an answer at
-/// once. Neither it nor the step before closes one, because a call listened.
+/// Whether this step certainly waits for events. It opens no stream, because it follows an answer
+/// at once. Neither it nor the step before closes one, because a call listened.
 bool waits_for_news(const Digest& d, const Reader& reader, std::size_t step) {
   if (step == 0 || !answered(d, reader.steps[step - 1])) return false;
   const SendDigest& before = reader.steps[step - 1];
@@ -140,7 +140,7 @@ bool waits_for_news(const Digest& d, const Reader& reader, std::size_t step) {
          listens(reader, sent);
 }
 
-/// Whether a step that waits for news is under way then.
+/// Whether a step that waits for events is in progress then.
 bool reads(const Digest& d, const Reader& reader, std::int64_t at) {
   const auto sent = steps_by(d, reader, at);
   if (sent == 0 || !waits_for_news(d, reader, sent - 1)) return false;
@@ -174,7 +174,7 @@ struct Passed {
   std::int64_t from, told;  ///< the earliest time of the write; when the releaser had the answer
 };
 
-/// When a step brought the news: the first that was answered with all up to this write, if its
+/// When a step brought the event: the first that was answered with all up to this write, if its
 /// stream was open before it; kNever: not for certain.
 std::int64_t news_at(const Digest& d, const Passed& p) {
   const auto& steps = p.reader.steps;
@@ -187,7 +187,7 @@ std::int64_t news_at(const Digest& d, const Passed& p) {
 }
 
 /// When the receiver acted on the grant; kNever: not yet. None: an attempt of it was under way, and
-/// its answer says more than the news.
+/// its answer says more than the event.
 std::optional<std::int64_t> acted(const Digest& d, const Passed& p) {
   const SessionDigest& s = p.receiver;
   const Id owner = d.fact(p.put).owner;
@@ -248,7 +248,7 @@ std::int64_t seen_to(const Digest& d, Index put, std::int64_t at) {
   return is_seen_to ? at : first_sent(d, deletes, at);
 }
 
-/// For a receiver with a call that has ended: it sends a delete on the news. It need not if one
+/// For a receiver with a call that has ended: it sends a delete at the event. It need not if one
 /// sees to the grant, or if an attempt is under way, which a delete follows. A delete from before
 /// the grant is sent again later. One that has waited for a worker since the call ended is
 /// given up two leases after that.
@@ -264,8 +264,8 @@ void check_given_back(const Digest& d, Finding& f, const Passed& p, std::int64_t
               {news, latest, happened, sends_until(d, p.receiver.asked, due),
                d.delays(process, Needs::worker)},
               [&] {
-                return whose(d, p.put) + " heard that the queue had given the lock to a call that "
-                       "had ended, and did not give it back";
+                return whose(d, p.put) + " learned that the queue had given the lock to a call "
+                       "that had ended, and did not give it back";
               },
               {p.receiver.ended, p.put});
 }

@@ -3,7 +3,7 @@
 namespace leasehold::model {
 namespace {
 
-/// `a` holds. `b` stands in the queue, and reads its stream from 50 on; a command of it takes 10.
+/// `a` holds. `b` is queued, and reads its stream from 50 on; a command of it takes 10.
 HistoryBuilder reads_news() {
   HistoryBuilder s;
   s.exact().start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
@@ -26,7 +26,7 @@ TEST(CheckQueueNews, AGrantIsActedOnWithinTwoRoundTrips) {
       << f.why;
 }
 
-TEST(CheckQueueNews, WhoAsksForItHasActedOnIt) {
+TEST(CheckQueueNews, AnAttemptCountsAsAReactionToTheEvent) {
   auto s = reads_news();
   s.pass_on(300, 310, "a", 1, -1, "b", 1, 110).win(325, 500, "b", 1, 120);
   EXPECT_EQ(judged(s, Check::G7).violations, 0);
@@ -59,7 +59,7 @@ TEST(CheckQueueNews, WhoseCallHasEndedGivesBackWhatItIsGranted) {
   const auto f = with(110, 321);
   EXPECT_EQ(f.violations, 1);
   EXPECT_NE(f.why.find("had given the lock to a call that had ended"), std::string::npos) << f.why;
-  EXPECT_EQ(with(109, 321).violations, 0) << "it may not have heard of it";
+  EXPECT_EQ(with(109, 321).violations, 0) << "it may not have been notified";
 }
 
 TEST(CheckQueueNews, ADeleteThatWaitsForAWorkerIsGivenUpTwoLeasesAfterTheCall) {
@@ -75,7 +75,7 @@ TEST(CheckQueueNews, ADeleteThatWaitsForAWorkerIsGivenUpTwoLeasesAfterTheCall) {
   EXPECT_GT(with(2'100).violations, 0) << "a worker was free before";
 }
 
-TEST(CheckQueueNews, WhoEndsItsCallLeavesTheQueueAtOnce) {
+TEST(CheckQueueNews, AnEndedCallLeavesTheQueueAtOnce) {
   const auto with = [](int asked) {
     auto s = reads_news();
     s.ended(200, "b", 1, "cancelled").clean_up(asked, asked + 5, "b", 1, 0);
@@ -89,7 +89,7 @@ TEST(CheckQueueNews, WhoEndsItsCallLeavesTheQueueAtOnce) {
 }
 
 /// The queue granted the lock to the call, which gave it back because too little of it was left.
-TEST(CheckQueueNews, WhoEndsItsCallHasLeftIfItsDeleteIsUnderWay) {
+TEST(CheckQueueNews, ADeleteUnderWayCountsAsLeavingTheQueue) {
   auto s = reads_news();
   s.pass_on(150, 160, "a", 1, -1, "b", 1, 110).clean_up(190, 210, "b", 1, 160);
   s.ended(200, "b", 1, "timed out");
@@ -98,8 +98,8 @@ TEST(CheckQueueNews, WhoEndsItsCallHasLeftIfItsDeleteIsUnderWay) {
   EXPECT_EQ(f.counts.at("queue_left"), 1);
 }
 
-/// As a call does that hears of a change under which its owner may no longer be used.
-TEST(CheckQueueNews, WhoHasAskedToLeaveNeedNotReadOn) {
+/// As a call does that is notified of a change under which its owner may no longer be used.
+TEST(CheckQueueNews, AWaiterThatIsLeavingMayStopReading) {
   const auto with = [](int leaves) {
     auto s = reads_news();
     s.stops_reading(200, "b").clean_up(leaves, leaves + 5, "b", 1, 0);
@@ -115,7 +115,7 @@ TEST(CheckQueueNews, WhoHasAskedToLeaveNeedNotReadOn) {
 
 /// The lease of the grant began with the attempt that left the entry, at 30. The record shows late
 /// that the entry was served, and the delete waits for a worker.
-TEST(CheckQueueNews, WhoIsGrantedTheLockWhenItsLeaseIsOverNeedNotReadOn) {
+TEST(CheckQueueNews, AWaiterWhoseLeaseIsOverMayStopReading) {
   const auto with = [](int stops, int lease, int longest_holding) {
     auto s = reads_news();
     s.stops_reading(stops, "b", 110).pass_on(660, 665, "a", 1, -1, "b", 1, 110);

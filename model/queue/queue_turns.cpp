@@ -100,7 +100,7 @@ const Waiter& waiter_of(const Waiters& waiters, const SessionDigest& s) {
                                [&](const Waiter& w) { return w.session->id < s.id; });
 }
 
-/// Until when the entry certainly stood there, or had the lock by its place.
+/// Until when the entry certainly was there, or had the lock by its place.
 std::int64_t stood_until(const Digest& d, const Stand& s, const Waiter& call) {
   const Index put =
       s.left == kNone ? kNone : put_at(d, d.fact(s.left).name, d.at(s.left).order);

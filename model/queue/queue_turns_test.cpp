@@ -3,7 +3,7 @@
 namespace leasehold::model {
 namespace {
 
-TEST(CheckQueueTurns, WhoIsServedInTurnIsCounted) {
+TEST(CheckQueueTurns, WaitersServedInTurnAreCounted) {
   auto s = two_wait();
   s.pass_on(300, 310, "a", 1, 315, "b", 1, 110).pass_on(400, 410, "b", 1, 415, "c", 1, 120);
   const auto f = judged(s.release(500, 510, "c", 1, 130), Check::G7);
@@ -20,7 +20,7 @@ HistoryBuilder hears_at(int heard) {
   return s.pass_on(300, 310, "a", 1, heard, "b", 1, 110);
 }
 
-TEST(CheckQueueTurns, WhoIsNotServedInTheTurnsBeforeItIsViolated) {
+TEST(CheckQueueTurns, WaitingLongerThanTheTurnsBeforeIsViolated) {
   EXPECT_EQ(judged(hears_at(3'000), Check::G7).verdict, Verdict::holds);
   const auto f = judged(hears_at(3'030), Check::G7);
   EXPECT_EQ(f.verdict, Verdict::violated);
@@ -28,7 +28,7 @@ TEST(CheckQueueTurns, WhoIsNotServedInTheTurnsBeforeItIsViolated) {
       << f.why;
 }
 
-TEST(CheckQueueTurns, WhatAFaultAPauseOrAStallExplainsIsNotViolated) {
+TEST(CheckQueueTurns, AFaultAPauseOrAStallExcusesALateTurn) {
   EXPECT_EQ(judged(hears_at(3'030).fault(1'000, "step-up"), Check::G7).violations, 0);
   const auto paused = hears_at(3'030).pause(900, "b").resume(950, "b");
   EXPECT_EQ(judged(paused, Check::G7).violations, 0);
@@ -54,7 +54,7 @@ TEST(CheckQueueTurns, AQueueOfWhichAnEntryIsMissingIsNoHistory) {
   const auto whole = s.release(500, 510, "c", 1, 130).end(9'000);
   int places = 0;
   for (Index i = 0; i < whole.size(); ++i) {
-    constexpr int kLast = 4;  // after it nothing tells how many stand there, nor is anybody served
+    constexpr int kLast = 4;  // after it nothing shows how many are queued, nor is anybody served
     if (whole[i].kind != Kind::place || ++places == kLast) continue;
     auto history = whole;
     history.erase(history.begin() + static_cast<std::ptrdiff_t>(i));

@@ -24,7 +24,7 @@ struct Tidier {
     }
     if (w.stale_runs == 0) w.stale = {};
     if (scope.queue > 0) drop_places();
-    // If clients await a majority, none ever hears of a grant of the old primary.
+    // If clients await a majority, none is ever notified of a grant of the old primary.
     if (w.stale_runs == 0 || rules.majority) w.stale_clock = 0;
     drop_messages();
     drop_times();

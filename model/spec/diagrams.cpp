@@ -144,7 +144,7 @@ const TransitionTable& flowchart() {
           {"B", "No Reply", "P", kReality, "unknown outcome, or no server that takes writes"},
           {"A", "Give Up", kOutside, kReality, "while others of its process are before it"},
           {"P", "Give Up", kOutside, kReality, "time-out or cancel"},
-          {"B", "Give Up", kOutside, kReality, "likewise, with the attempt under way"},
+          {"B", "Give Up", kOutside, kReality, "the same, with the attempt under way"},
       });
   return table;
 }

@@ -76,7 +76,7 @@ TEST_P(WrongVariant, BreaksAGuaranteeNamedBeforehandInAStandardScope) {
 INSTANTIATE_TEST_SUITE_P(All, WrongVariant, testing::ValuesIn(variants_of_what_always_holds()),
                          [](const auto& tested) { return test_name(tested.param.name); });
 
-/// Who awaits a message cannot tell whether it is lost: so it need not be, until nobody does.
+/// A waiting client cannot tell lost from slow, so messages are lost only once no client waits.
 TEST_P(WrongVariant, IsRefutedAsShortlyWithoutTheLossesThatNobodyCanTell) {
   Scope scope = scope_named(GetParam().name.starts_with("hand-over") ? "hand-over"
                             : GetParam().name.find("foreign") != std::string_view::npos ? "mixed"
@@ -184,7 +184,7 @@ TEST(LockSystem, AnExplorationHasAVerdictOfEachGuarantee) {
                                                              {Check::G4, Verdict::violated}}));
 }
 
-TEST(LockSystem, WhatIsTooLargeHoldsAsFarAsOneLooks) {
+TEST(LockSystem, ScopesTooLargeToFinishAreUnknownWithTheirDepth) {
   for (const auto& [name, scope, states] : partial_scopes()) {
     const auto found = explore_up_to(scope, 1'000'000);
     EXPECT_EQ(found.verdict, Verdict::unknown) << name << ": " << found.why;
@@ -341,12 +341,12 @@ TEST(EventuallyOfAQueue, AWaiterGetsTheLockThoughTheQueueIsLost) {
   EXPECT_GT(found.pending_states, 1'000'000u);
 }
 
-TEST(EventuallyOfAQueue, WhatWasGrantedToADeadWaiterGoes) {
+TEST(EventuallyOfAQueue, AGrantToADeadWaiterIsCleanedUp) {
   const auto found = explore(small_queue(), Promise::cleans_up);
   EXPECT_EQ(found.verdict, Verdict::holds) << described(found);
 }
 
-TEST(EventuallyOfAQueue, WhoOnlyKeepsAPlaceWaitsForEverOnceTheQueueIsLost) {
+TEST(EventuallyOfAQueue, AWaiterThatNeverRejoinsALostQueueWaitsForEver) {
   Scope scope = small_queue();
   scope.crashes = false;
   variant_named("lost-place-not-taken-anew")->change(scope.rules);

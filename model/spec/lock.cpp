@@ -91,7 +91,7 @@ bool is_held_by(const World& w, int i, const Scope& scope) {
   return (c.phase == kHeld || releasing) && (!rules.has_deadline || c.lease > 0);
 }
 
-/// Whether it holds within its lease, or will when it hears of a win that a majority has or may
+/// Whether it holds within its lease, or will when it learns of a win that a majority has or may
 /// still get.
 bool counts_on_a_lease(const Client& c) {
   if (c.phase == kHeld && c.lease > 0) return true;
@@ -461,7 +461,7 @@ struct Turn {
     }
   }
 
-  /// A majority has the last write: replies that waited for it may be heard.
+  /// A majority has the last write: replies that waited for it may arrive.
   void commit() const {
     w.dirty = 0;
     for (Client& one : w.client) {

@@ -46,7 +46,7 @@ struct Scope {
   bool late_starts = true;     ///< commands may wait in the server with the time of their start
   bool stale_primary = false;  ///< the old primary goes on for a while after a failover
   bool dotnet = false;         ///< the last client is one of the .NET package
-  bool hand_overs = false;     ///< clients are calls of one process, which contend all the same
+  bool hand_overs = false;     ///< clients are calls of one process, which contend nevertheless
   int queue = 0;               ///< places in the lock document for waiting clients; at most 2
   Rules rules;
   /// The guarantees that are checked. Without G1, the half of G3 that depends on it is left out.
@@ -145,7 +145,7 @@ struct Client {
   Byte phase{}, owner{};
   Byte awaited{};         ///< 1 + the slot of the message with an awaited reply; 0: none
   Byte lease{};           ///< ticks that it still counts on
-  Byte due{};             ///< ticks that it may count on: of the lease that it last heard of
+  Byte due{};             ///< ticks that it may count on: of the lease that it last learned of
   Byte token{}, order{};  ///< while it holds
   Byte sight_owner{}, sight_beat{}, sight_age{};
   Byte doubtful{};   ///< the owner of an attempt of this call that was never answered

@@ -90,7 +90,7 @@ struct Rules {
 };
 
 
-/// The lock as it is meant, or as its author describes it.
+/// The correct lock, or the one that its author describes.
 [[nodiscard]] Rules rules_of(Lock lock);
 
 /// A one-line error of the production lock.

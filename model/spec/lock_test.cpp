@@ -65,7 +65,7 @@ TEST(AbstractClient, AnExtensionNeverRevivesALostHandle) {
   EXPECT_EQ(s.broken(), "G5: held() of a lost handle was true again");
 }
 
-TEST(AbstractClient, WhatItSawBeforeItGoesOnSeeing) {
+TEST(AbstractClient, KeepsTheAgeOfAnUnchangedSight) {
   Played s;
   const Message refusal{.slot = kRefused, .seen_owner = kB, .seen_beat = 3};
   s.take(LockAct::attempt);
@@ -81,7 +81,7 @@ TEST(AbstractClient, WhatItSawBeforeItGoesOnSeeing) {
   EXPECT_EQ(s.a().sight_age, 0);
 }
 
-TEST(AbstractClient, WhoGivesUpWithoutAnAnswerHasToCleanUp) {
+TEST(AbstractClient, GivingUpWithoutAnAnswerLeavesADeleteToSend) {
   Played s;
   s.take(LockAct::attempt);
   const Byte owner = s.a().owner;
@@ -113,7 +113,7 @@ TEST(AbstractServer, AFailoverTakesBackWhatNoMajorityHas) {
   EXPECT_EQ(kept.a().message[0].committed, 1);
   s.take(LockAct::failover);
   EXPECT_EQ(s.world.document.owner, 0);
-  EXPECT_EQ(s.a().message[0].slot, kEmpty);  // nobody hears of it
+  EXPECT_EQ(s.a().message[0].slot, kEmpty);  // no client learns of it
   kept.take(LockAct::failover);
   EXPECT_EQ(kept.world.document.owner, kA);
   EXPECT_EQ(kept.a().message[0].slot, kWon);

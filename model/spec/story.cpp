@@ -103,7 +103,7 @@ std::string tell(const Scope& scope, const World& from, LockAction action, const
     case LockAct::hear:
       return caller + " is notified of its grant" +
              (to.client[action.client].phase == kHeld ? ", and holds" : ", and gives it back");
-    case LockAct::lose_notice: return "the news of " + caller + "'s grant is lost";
+    case LockAct::lose_notice: return "the notice of " + caller + "'s grant is lost";
     case LockAct::read_stream: return caller + " reads its change stream: nothing new";
   }
   return "";

@@ -22,7 +22,7 @@ History unheard(History h, const std::string& process) {
   return h;
 }
 
-/// Its process hears of the loss at `notified`, and does not run for `length` each 500 ms.
+/// Its process is notified of the loss at `notified`, and does not run for `length` each 500 ms.
 History stalls_often(int length, int notified) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(21, 1'009, "a", 1);
@@ -80,7 +80,7 @@ TEST(Excuses, AnAttemptThatHangsIsTheLocksErrorUnlessServersOrLinksKeptIt) {
   }
 }
 
-TEST(Excuses, WhatHangsInAnotherProcessExcusesNobody) {
+TEST(Excuses, ACallHangingInAnotherProcessIsNoExcuse) {
   auto s = hangs(true, 59'000).slow(100, 59'900, "c");
   s.start(3, "c").ask(100, "c", 1, 60'000).refused(110, 120, "c", 1);
   s.ended(60'000, "c", 1, "timed_out").ended(60'000, "b", 1, "timed_out");

@@ -15,7 +15,7 @@ TEST(Checkers, BelowItsFloorAFindingIsUnknownNeverGreen) {
   EXPECT_EQ(overall(findings), Verdict::unknown);
 }
 
-TEST(Checkers, WhatWasNeverPutToTheTestDoesNotHold) {
+TEST(Checkers, GuaranteesThatWereNeverTestedAreUnknown) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).release(30, 40, "a", 1, 110);
   const auto findings = judge(s.end(9'000), {});

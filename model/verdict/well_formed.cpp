@@ -302,7 +302,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     if (asks_for_lock(send)) {
       if (d_.of_a_document) return;  // they forget a win after the end of a call
       if (is_of_a_second_sending(send, reply)) return;
-      // Another attempt may be granted, if it was one all the same.
+      // Another attempt may be granted, if it was one nevertheless.
       const Id owner = d_.owner_of_lock_id(send);
       const bool granted =
           s.granted != kNone && d_.owner_of_lock_id(d_.fact(s.granted)) == owner;
@@ -397,7 +397,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   std::int64_t batch_order_ = 0;  ///< the time of the last deletion ...
   std::set<Id> batch_;        ///< ... and its locks
   std::map<std::pair<Id, std::int64_t>, bool> calls_;  ///< whether it has no answer yet
-  std::map<std::tuple<Id, std::int64_t, Id>, bool> all_calls_;  ///< likewise, by call and lock
+  std::map<std::tuple<Id, std::int64_t, Id>, bool> all_calls_;  ///< the same, by call and lock
   std::vector<Index> written_to_;  ///< by number of a write to the resource
 };
 

@@ -162,7 +162,7 @@ TEST(CheckForm, AnswersThatCannotBeAreRefused) {
   }
 }
 
-TEST(CheckForm, WhoWaitsForAWorkerWhileNoneWorksIsViolated) {
+TEST(CheckForm, WaitingForAWorkerWhileNoneIsBusyIsViolated) {
   const auto with = [](int from, int to) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).congestion(from, to, "a");
@@ -173,7 +173,7 @@ TEST(CheckForm, WhoWaitsForAWorkerWhileNoneWorksIsViolated) {
   EXPECT_EQ(with(21, 35), 1);
 }
 
-TEST(CheckForm, WhoIsKilledWithinAStepNeedNotSayThatAWorkerIsFree) {
+TEST(CheckForm, AKillWithinAStepMayHideThatAWorkerBecameFree) {
   const auto killed = [](bool asks_again) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).congestion(11, 12, "a");
@@ -186,7 +186,7 @@ TEST(CheckForm, WhoIsKilledWithinAStepNeedNotSayThatAWorkerIsFree) {
   EXPECT_EQ(killed(true), 1) << "it went on to the next step";
 }
 
-TEST(CheckForm, WhatIsNotWholeIsUnknown) {
+TEST(CheckForm, AHistoryWithLostOrDoubledEventsDoesNotHold) {
   const auto whole = good().end(9'000);
   ASSERT_EQ(overall_tested(judge(whole, {})), Verdict::holds);
   int noticed = 0;

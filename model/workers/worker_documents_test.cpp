@@ -76,7 +76,7 @@ TEST(WorkerDocuments, ADateBehindTheLeaseBindsNobody) {
   EXPECT_EQ(violation(a_then_b(1'100, 30'000), Check::G1), "");
 }
 
-TEST(WorkerDocuments, WhoMayHaveGivenItUpWasNotRobbed) {
+TEST(WorkerDocuments, ALockThatItsHolderMayHaveGivenUpWasNotTaken) {
   EXPECT_EQ(violation(a_then_b(900).released(899, 950, "a", 1), Check::G1), "");
   EXPECT_EQ(violation(a_then_b(900).lost(880, 910, "a", 1), Check::G1), "");
   EXPECT_EQ(violation(a_then_b(900).no(890, 890, "a", 1), Check::G1), "");
@@ -109,7 +109,7 @@ TEST(WorkerDocuments, ADocumentThatSomebodyElseEndsIsFound) {
   EXPECT_NE(violation(HistoryBuilder(late).released(1'290, 1'320, "a", 2), Check::G6), "");
 }
 
-TEST(WorkerDocuments, WhoReleasesMeanwhileIsNamed) {
+TEST(WorkerDocuments, NamesTheProcessThatWasReleasing) {
   const auto told = workers()
                         .got(10, 20, "a", 1, 1)
                         .put(12, 18, "A", 1'018)
@@ -130,13 +130,13 @@ TEST(WorkerDocuments, AnExtensionOverAnothersDocumentIsNoAcquire) {
   EXPECT_EQ(violation(told, Check::G1), "");
 }
 
-TEST(WorkerDocuments, WhatIsWrittenIntoThePastByAClockThatWasMovedIsNoRelease) {
+TEST(WorkerDocuments, AnExpiryInThePastAfterAClockChangeIsNoRelease) {
   const auto told = a_holds(1'018).freed(400, 410, "A");
   EXPECT_NE(violation(told, Check::G6), "");
   EXPECT_EQ(violation(HistoryBuilder(told).fault(300, "wall-clock"), Check::G6), "");
 }
 
-TEST(WorkerDocuments, OfTwoThatMayHaveWrittenItNobodyIsSaidToHave) {
+TEST(WorkerDocuments, AWriteWithTwoPossibleWritersIsAttributedToNeither) {
   const auto told = a_holds().asks(11, "c", 1).ended(400, "c", 1, "timed_out");
   EXPECT_NE(violation(HistoryBuilder(told).freed(500, 510), Check::G6), "")
       << "who was granted it has no other write";
@@ -194,7 +194,7 @@ TEST(WorkerDocuments, AnOplogThatWasNotReadToItsEndProvesNothing) {
   EXPECT_EQ(found(a_then_b(1'010), Check::G1).verdict, Verdict::holds);
 }
 
-TEST(WorkerDocuments, WhatIsNotCheckedIsSaid) {
+TEST(WorkerDocuments, ListsWhatIsNotChecked) {
   auto promises = mapped();
   EXPECT_EQ(left_out(promises), std::vector<std::string>{"G9 not checked"});
   promises.document->expires.clear();

@@ -87,7 +87,7 @@ TEST(JudgeWorker, AnAcceptedWriteOfAnEarlierHolderAfterOneOfALaterIsFound) {
   EXPECT_EQ(violation(told(99), Check::G3), "");
 }
 
-TEST(JudgeWorker, WhoIsNotNotifiedOfItsLossByTheTimeThatAnotherHasItIsFound) {
+TEST(JudgeWorker, NotifyingOfALossAfterTheNextGrantIsViolated) {
   const auto told = workers().got(10, 20, "a", 1, 1).got(30, 1'500, "b", 1, 2);
   EXPECT_EQ(violation(told, Check::G5), "lock 'x': a was notified of its loss never");
   EXPECT_EQ(violation(HistoryBuilder(told).lost(1'510, 1'520, "a", 1), Check::G5),
@@ -102,7 +102,7 @@ TEST(JudgeWorker, WhoIsNotNotifiedOfItsLossByTheTimeThatAnotherHasItIsFound) {
       << "it still answered that it held it";
 }
 
-TEST(JudgeWorker, WhoAnswersHeldAfterItSaidLostIsFound) {
+TEST(JudgeWorker, AnsweringHeldAfterLostIsViolated) {
   const auto told = workers().got(10, 20, "a", 1, 1).lost(100, 110, "a", 1);
   EXPECT_NE(violation(HistoryBuilder(told).yes(25, 120, "a", 1), Check::G5), "");
   EXPECT_EQ(violation(HistoryBuilder(told).yes(25, 105, "a", 1), Check::G5), "");
@@ -193,7 +193,7 @@ TEST(JudgeWorker, AWaiterIsAllowedTheTimeOfTheSlowestCommandMeanwhileThreeTimes)
   EXPECT_EQ(violation(told(5'000, 100, 226), Check::G7), "") << "too slow for such a lease";
 }
 
-TEST(JudgeWorker, WhatAnotherMayHaveWonUnheardIsNotFree) {
+TEST(JudgeWorker, ALockThatATimedOutCallMayHaveWonIsNotFree) {
   const auto told = [](const char* outcome) {
     return workers()
         .got(10, 20, "a", 1, 1)
@@ -234,7 +234,7 @@ TEST(JudgeWorker, AnAcquireThatReturnsFarBehindItsTimeoutIsFound) {
   EXPECT_EQ(found(told(160), Check::G7, promises).verdict, Verdict::holds);
 }
 
-TEST(JudgeWorker, WhoDoesNotWaitGetsALockThatNobodyHas) {
+TEST(JudgeWorker, ASingleAttemptMustGetAFreeLock) {
   auto promises = everything();
   promises.waits = Promises::Waits::none;
   const auto told = [](int b_asks) {
@@ -249,7 +249,7 @@ TEST(JudgeWorker, WhoDoesNotWaitGetsALockThatNobodyHas) {
   EXPECT_NE(found(told(35), Check::G7, promises).verdict, Verdict::violated);
 }
 
-TEST(JudgeWorker, WhatWasNotPromisedIsNotChecked) {
+TEST(JudgeWorker, ChecksOnlyWhatWasPromised) {
   Promises nothing;
   nothing.waits = Promises::Waits::none;
   nothing.passes_on_leases = std::nullopt;

@@ -209,7 +209,7 @@ void add_beacons(const model::History& history, Totals& totals) {
 Totals totals_of(const model::History& history, const std::vector<Finding>& findings) {
   Totals totals{{"acquisitions", 0}, {"extensions", 0},   {"releases", 0},  {"fenced_writes", 0},
                 {"takeovers", 0},    {"stale_writes", 0}, {"hand_overs", 0}};
-  std::map<std::string, std::int64_t> newest;  // by process: the newest write that it heard of
+  std::map<std::string, std::int64_t> newest;  // by process: the newest write that it knows of
   std::set<std::string> candidates;
   for (const auto& e : history) {
     if (e.kind == Kind::reply && e.outcome == "done") {

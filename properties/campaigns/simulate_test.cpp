@@ -377,7 +377,7 @@ TEST(Simulate, AFaultHasAFloorThatLeavesAFewRunsToChance) {
   EXPECT_NE(shortfall(10'000, 4'899), "") << "of many runs it is half";
 }
 
-TEST(Simulate, WhatIsRareHasAFloorInManyRuns) {
+TEST(Simulate, RareSituationsHaveAFloorFromTwoHundredRunsOn) {
   SimulateReport report;
   report.runs = 200;
   for (const char* usual : {"extensions", "takeovers", "losses", "hand_overs", "held_too_long"}) {

@@ -98,7 +98,7 @@ TEST_F(Slices, AreWhatTookPartInTheViolationTheSmallestFirst) {
   EXPECT_EQ(found[3], expected) << to_scn(found[3]);
 }
 
-TEST_F(Slices, OfWhatNamesNoProcessOfThePlanThereAreNone) {
+TEST_F(Slices, FindingsWithoutAProcessOfThePlanHaveNone) {
   EXPECT_TRUE(slices(plan, history, findings, Check::G8).empty()) << "a grave is none of it";
   EXPECT_TRUE(slices(plan, history, findings, Check::G7).empty()) << "it has no events";
   EXPECT_TRUE(slices(plan, history, findings, Check::G2).empty()) << "it was not checked";

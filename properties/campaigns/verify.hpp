@@ -213,7 +213,7 @@ struct Hindrances {
 /// - its processes, and no fault;
 /// - the same, with the faults that took effect shortly before it or during it, but for those that
 ///   hit other processes;
-/// - likewise with the processes of all findings that are violated;
+/// - the same with the processes of all findings that are violated;
 /// - all processes, and all faults that took effect then.
 ///
 /// No two are equal, and none is the plan. None, if the plan is scripted or the events name no

@@ -73,7 +73,7 @@ TEST(VerifyPlans, OnAnotherStoreOnlyItsOwnFaultsAreGeneratedAndAskedFor) {
 }
 
 /// What such a lock does when its lease is over is seen only if somebody holds it for longer.
-TEST(VerifyPlans, OfALockThatIsNotOursMoreHoldingsOutlastTheirLeasesAndTheClockMargin) {
+TEST(VerifyPlans, HoldingsOfAWorkersLockOutlastItsLeaseAndClockMargin) {
   auto options = usual();
   const auto ours = cases_of(options).front().plan;
   options.foreign.emplace();
@@ -170,7 +170,7 @@ TEST(VerifyFloors, EachKindOfAChosenPlansFaultsHasToTakeEffect) {
 }
 
 /// An administrator and fail points leave its documents alone.
-TEST(VerifyFloors, OfAWorkersRunAskForFaultsOfProcessesLinksAndServers) {
+TEST(VerifyFloors, AWorkersRunNeedsFaultsOfProcessesLinksAndClocks) {
   auto options = usual();
   options.foreign.emplace();
   options.seconds = 300;
@@ -205,7 +205,7 @@ Finding finding(Check check, std::int64_t checked) {
 }
 
 /// Little of them is certain: else a longer run would be as far from its floor as a short one.
-TEST(VerifyFloors, OfAWorkersDocumentsDoNotRiseBeyondThoseOfAMinute) {
+TEST(VerifyFloors, DocumentChecksOfAWorkerNeedNoMoreThanThoseOfAMinute) {
   auto options = usual();
   options.foreign.emplace();
   options.seconds = 600;
@@ -250,7 +250,7 @@ TEST(VerifyLength, BelowAFloorItGoesOnUntilFiveTimesItsSecondsAreOver) {
   EXPECT_FALSE(goes_on(report));
 }
 
-TEST(VerifyLength, WhatWasNeverCheckedIsWaitedForToo) {
+TEST(VerifyLength, GoesOnUntilEveryGuaranteeWasChecked) {
   auto report = busy();
   report.findings.push_back(finding(Check::refinement, 0));
   conclude(report.findings, {});
@@ -336,7 +336,7 @@ TEST(VerifyLength, AnAddedCaseIsOfTheSameLengthAndRepeatedByItsNumber) {
   EXPECT_NE(added[0].plan.seed, planned[0].plan.seed);
 }
 
-TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {
+TEST(Findings, AnUncheckedGuaranteeIsUnknownUntilAnotherRunChecksIt) {
   std::vector<Finding> all{finding(Check::G1, 3), finding(Check::G8, 0)};
   conclude(all, {});
   EXPECT_EQ(all[0].verdict, Verdict::holds);
@@ -347,7 +347,7 @@ TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {
   EXPECT_EQ(all[1].why, "");
 }
 
-TEST(Findings, OfManyRunsCountsAreSumsAndWhatIsLargestStaysThat) {
+TEST(Findings, CountsOfSeveralRunsAreSumsAndMaximaStayMaxima) {
   const auto with = [](std::int64_t steps, std::int64_t largest) {
     Finding f = finding(Check::refinement, 1);
     f.counts = {{"hidden_steps", steps}, {"largest_set", largest}};
@@ -377,7 +377,7 @@ TEST(Findings, AStallHidesNoOtherReason) {
   EXPECT_FALSE(shortfall(unknown_for(other), floors));
 }
 
-TEST(Findings, WhatIsViolatedStaysSoInAHistoryThatIsNotWhole) {
+TEST(Findings, AViolationStaysOneInAnIncompleteHistory) {
   model::HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(5, 15, "a", 1);
   auto history = s.end(9'000);
@@ -425,7 +425,7 @@ TEST(Findings, PausesOfAProcessAreCountedAndNotLimited) {
   EXPECT_EQ(excused_percent(all[0]), 90);
 }
 
-TEST(Findings, WhatAStallLeavesOpenAnotherRunDecidesByItsOwnChecks) {
+TEST(Findings, AStalledRunIsDecidedByTheChecksOfAnother) {
   auto stalled = finding(Check::G5, 4);
   stalled.leave_open(model::Open::stalled, "a was notified late");
   stalled.excused[0] = 1;
@@ -487,7 +487,7 @@ TEST(Oplog, EntriesThatVanishedOrChangedAreTold) {
   EXPECT_EQ(sim::live::vanished(seen, again, 2), expected) << "the oplog begins at 2 by now";
 }
 
-TEST(Stories, OfAWorkersViolationSayWhatHappenedBetweenTheEventsThatDecideIt) {
+TEST(Stories, AWorkersViolationShowsWhatHappenedBetweenItsDecidingEvents) {
   const auto history = model::workers()
                            .got(10, 20, "a", 1, 1)
                            .put(12, 18, "A")

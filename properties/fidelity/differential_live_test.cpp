@@ -419,7 +419,7 @@ TEST(Differential, TheSimulatedServerDoesWhatARealOneDoes) {
   }
 }
 
-TEST(Differential, WhatTheSimulatedServerDoesNotKnowIsAnErrorNeverAGuess) {
+TEST(Differential, UnsupportedOperatorsAndCommandsThrow) {
   const Value empty = Object();
   const Scope scope{empty, {}, {}};
   Value out;

@@ -190,7 +190,7 @@ class Generator {
     if (drifts) p.drift_ppm = in_.between(-4'000, 4'000);  // within max_drift, 5,000
     const auto waiting = in_.between(0, static_cast<int>(sim::Waiting::queue));
     p.waiting = limits_.waitings[static_cast<std::size_t>(waiting) % limits_.waitings.size()];
-    // Queued calls hear of their turn; renewals as frequent as polls would hide what they miss.
+    // Queued calls are notified of their turn; renewals as frequent as polls would hide a miss.
     if (p.waiting == sim::Waiting::queue) p.wait_max_ms *= kRenewalPauses;
     // One caller is twice as likely as each other number.
     p.callers = static_cast<int>(std::max<std::int64_t>(in_.between(0, ranges_.most_callers), 1));
@@ -412,7 +412,7 @@ class Generator {
     }
   }
 
-  /// Each setting as it is where nobody sets it, of the lock and of a replica set. All times are
+  /// Each setting at its default, of the lock and of a replica set. All times are
   /// longer with the leases, so that such a run has as many events as another.
   void read_defaults() {
     constexpr std::int64_t kLonger = 20;

@@ -43,7 +43,7 @@ TEST(Plans, EachShrinkIsSoundAndAnotherPlanAndNoneIsLarger) {
   EXPECT_GT(seen, 20);
 }
 
-TEST(Plans, WhatFailsForOneFaultAndTwoProcessesIsShrunkToThree) {
+TEST(Plans, AFailureOfOneFaultAndTwoProcessesShrinksToThreeEntries) {
   const auto fails = [](const sim::Plan& plan) {
     return has_pause(plan) && plan.processes.size() >= 2;
   };
@@ -61,7 +61,7 @@ TEST(Plans, WhatFailsForOneFaultAndTwoProcessesIsShrunkToThree) {
   }
 }
 
-TEST(Plans, WhatIsLikelyToFailIsTriedFirstAndShrunkAsWell) {
+TEST(Plans, LikelyPlansAreTriedFirstAndShrunkToo) {
   const auto drawn = draw_plan(7, live_limits());
   auto likely = drawn;
   likely.processes.resize(3);

@@ -210,7 +210,7 @@ class StepTeller {
     std::int64_t sent_ms, executed_ms;
   };
 
-  /// When the reply is heard, if it is. A reply that is not heard by the end may be heard at once:
+  /// When the reply arrives, if it does. One that does not arrive by the end may arrive at once:
   /// a holder is seen to hold.
   std::optional<std::int64_t> follow_reply(const Exchange& x) {
     const auto heard = next_of(x.executed, x.client, x.slot);
@@ -236,7 +236,7 @@ class StepTeller {
         [](const auto& step) { return step.action.act == LockAct::commit; });
   }
 
-  /// A holder that sends nothing in the counterexample does not extend: its messages are not heard.
+  /// A holder that sends nothing in the counterexample does not extend: its messages do not arrive.
   void keep_silent(std::size_t won, int client, std::int64_t since) {
     auto until = at_.back() + kTick_ms;
     for (std::size_t k = won + 1; k < way_.size(); ++k) {

@@ -77,7 +77,7 @@ TEST(Counterexample, WithItsErrorTheLockBreaks) {
                   .contains(Check::G6));
 }
 
-TEST(Counterexample, OfAPublishedLockItIsItsKnownFault) {
+TEST(Counterexample, APublishedLockShowsItsKnownFault) {
   const auto rules = model::rules_of(model::Lock::distributed_lock);
   // In a plan a command may wait inside a server no longer than its sender waits for it.
   Scope scope;

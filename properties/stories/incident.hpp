@@ -24,7 +24,7 @@ struct LogLine {
   std::string call;  ///< which of the process's calls for this lock; empty: not said
   Is is = Is::asked;
   std::int64_t token = 0;                ///< 0: not said
-  std::int64_t lease_ms = 0;             ///< likewise
+  std::int64_t lease_ms = 0;             ///< 0: not said
   std::optional<std::int64_t> timeout_ms;  ///< 0: one attempt
 };
 [[nodiscard]] const char* to_string(LogLine::Is is);

@@ -153,7 +153,7 @@ TEST(Incidents, BytesOfALogThatAreNoUtf8AreReplacedInTheHistory) {
   EXPECT_EQ(granted->process, "gr\uFFFDn");
 }
 
-TEST(Incidents, WhatNoLogHasIsNotChecked) {
+TEST(Incidents, GuaranteesWithoutLogEntriesAreNotChecked) {
   const auto incident = incident_of_log(
       "2026-11-24T20:00:00Z a x granted\n2026-11-24T20:00:01Z a x released\n");
   EXPECT_EQ(incident.left_out,
@@ -274,7 +274,7 @@ TEST(Incidents, CallsThatAreNamedAreToldApart) {
             "1: ask granted release released; 2: ask ended; ");
 }
 
-TEST(Incidents, OfWhichNothingCanBeCheckedAreUnknown) {
+TEST(Incidents, AnIncidentWithoutChecksIsUnknown) {
   const auto incident = incident_of_log("2026-11-24T20:00:00Z p1 other asked timeout_ms=5\n");
   EXPECT_EQ(model::overall_tested(judge_incident(incident)), model::Verdict::unknown);
 }

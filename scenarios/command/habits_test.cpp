@@ -79,8 +79,7 @@ TEST(Habits, EachRowOfTheTableOfHabitsIsShownByATest) {
 
 TEST(Habits, EachRowOfTheTableOfWrappersIsShownByATest) {
   expect_each_is_shown(
-      rows_below("| | leasehold run | flock | timeout | sudo | tini | systemd-run |\n"
-                 "|---|---|---|---|---|---|---|\n",
+      rows_below("| | leasehold run | flock | timeout |\n|---|---|---|---|\n",
                  LEASEHOLD_COMMAND_README),
       kAsWrapper);
 }

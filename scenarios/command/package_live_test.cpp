@@ -125,7 +125,7 @@ TEST_F(Packaged, WithoutAMongodTheLaboratorySaysWhatToRun) {
 std::vector<std::string> run_steps(const std::string& file) {
   std::ifstream in(file);
   std::vector<std::string> steps;
-  std::size_t block = std::string::npos;  // where the key of an open block stands
+  std::size_t block = std::string::npos;  // where the key of an open block is
   for (std::string line; std::getline(in, line);) {
     const auto text = line.find_first_not_of(' '), key = line.find_first_not_of(" -");
     if (text != std::string::npos && block != std::string::npos && text > block) {

@@ -178,7 +178,7 @@ TEST(LabCommand, ARefusedCommandLeavesNoReportBehind) {
 }
 
 /// The template of a store needs no package.
-TEST(LabCommand, WhatAStoreCannotDoIsRefusedByName) {
+TEST(LabCommand, RefusesWhatAStoreCannotDoByName) {
   const std::string store = LEASEHOLD_SCENARIOS "/stores/template/store";
   const Place place;
   const auto promises = place.file("promises.json", R"({"name":"x"})"),

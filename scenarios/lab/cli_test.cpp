@@ -7,7 +7,7 @@
 namespace leasehold::lab {
 namespace {
 
-TEST(RunProgram, ThatIsNotOverAtItsLimitIsNamedWithItsLastWords) {
+TEST(RunProgram, NamesAProgramThatExceedsItsLimitWithItsLastLines) {
   const std::vector<std::string> command{"/bin/sh", "-c", "echo last words; exec sleep 100"};
   EXPECT_NONFATAL_FAILURE(
       run_program(command, std::chrono::seconds(1)),

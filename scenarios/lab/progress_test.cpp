@@ -20,7 +20,7 @@ TEST(ProgressLine, TellsTheTimeTheActivityAndTheFaultsOfTheMoment) {
   EXPECT_EQ(to_line(p, 60, 2, 79), "  12/60 s  345 acquisitions  2 violations  healing");
 }
 
-TEST(ProgressLine, WhatHasNoRoomIsCountedOrLeftOut) {
+TEST(ProgressLine, CountsOrLeavesOutWhatDoesNotFit) {
   const Progress p{.elapsed_s = 12.4,
                    .acquisitions = 345,
                    .active = {{"pause", 1}, {"slow-link", 2}, {"ttl-off", 1}},
@@ -51,7 +51,7 @@ TEST(ProgressLine, InALogComesOnceInTenSeconds) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "line\nline\nline\n");
 }
 
-TEST(ProgressLine, OfNoTerminalHasTheUsualWidth) { EXPECT_EQ(line_width(-1), 79u); }
+TEST(ProgressLine, HasTheUsualWidthWithoutATerminal) { EXPECT_EQ(line_width(-1), 79u); }
 
 }  // namespace
 }  // namespace leasehold::lab

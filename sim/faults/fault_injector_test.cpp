@@ -14,7 +14,7 @@ using K = FaultPlan::Kind;
 
 constexpr std::int64_t kMs = 1'000'000;
 
-TEST(LinkRules, OfOneLinkAllHoldAtOnceAndTheLongerDelayCounts) {
+TEST(LinkRules, RulesOfOneLinkCombineWithTheLongerDelay) {
   const Link link{"p0", 1}, other{"p0", 2};
   LinkRules rules;
   rules.add(1, {link, other}, {.delay_requests = milliseconds(30)});
@@ -223,7 +223,7 @@ TEST_F(Injection, AtAReplyItBeginsAfterThatAndNotAfterItsCommand) {
   EXPECT_EQ(faults.begun_at_commands(), 1);
 }
 
-TEST_F(Injection, WhatWaitsForACommandNeverBeginsInTheHealedPhase) {
+TEST_F(Injection, AFaultThatWaitsForACommandNeverBeginsInTheHealedPhase) {
   faults.inject({.kind = K::crash, .on = FaultPlan::Command::acquire});
   faults.heal();
   faults.saw_command(0, "acquire", false);
@@ -231,7 +231,7 @@ TEST_F(Injection, WhatWaitsForACommandNeverBeginsInTheHealedPhase) {
   EXPECT_EQ(notes(), std::vector<std::string>());
 }
 
-TEST_F(Injection, OfTwoFaultsOfOneLinkTheFirstToEndLeavesTheOther) {
+TEST_F(Injection, EndingOneOfTwoFaultsOfALinkKeepsTheOther) {
   inject(K::cut_link, 500);
   inject(K::slow_link, 200, 30);
   EXPECT_TRUE(rule().hold_requests);
@@ -245,7 +245,7 @@ TEST_F(Injection, OfTwoFaultsOfOneLinkTheFirstToEndLeavesTheOther) {
                                                "slow-link ends", "cut-link ends"}));
 }
 
-TEST_F(Injection, OfTwoThatMoveOneClockTheFirstToEndLeavesIt) {
+TEST_F(Injection, EndingADriftKeepsALaterJumpOfTheClock) {
   inject(K::clock_drift, 500, 1'000);
   run_to(100);
   inject(K::clock_jump, 0, 70);
@@ -304,7 +304,7 @@ TEST_F(Injection, HealingEndsAllAndTheIndexLast) {
   EXPECT_EQ(history.size(), said) << "none begins or ends after that";
 }
 
-TEST_F(Injection, WhatDoesNotEndIsTriedAgain) {
+TEST_F(Injection, RetriesToEndAFault) {
   cluster.restarts_fail = 1;
   inject(K::kill_member, 100);
   run_to(100);
@@ -325,7 +325,7 @@ TEST_F(Injection, HealingNamesTheFaultThatDoesNotEndAndWhy) {
 }
 
 /// 1,010 ms, by a clock that is 0.5 % fast.
-TEST_F(Injection, WhatWasTakenByForceIsFreedOnceItsHolderMustHaveNoticedAlsoWhenAllIsHealed) {
+TEST_F(Injection, AForcedReleaseFreesTheLockOnceItsHolderMustKnow) {
   faults.inject({.kind = K::force_release, .pick = 3});
   ASSERT_EQ(cluster.asked.size(), 2u);
   EXPECT_EQ(std::get<core::ReadHoldersCommand>(cluster.asked[0]).names,
@@ -349,7 +349,7 @@ TEST_F(Injection, ALockThatIsExtendedMeanwhileIsNotTakenByForce) {
   EXPECT_EQ(counts[K::force_release], 0);
 }
 
-TEST_F(Injection, NobodyComesBackInTheHealedPhase) {
+TEST_F(Injection, NoSuccessorStartsInTheHealedPhase) {
   inject(K::crash, 0);
   run_to(100);
   EXPECT_EQ(cluster.successors, 1);

@@ -18,7 +18,7 @@ struct FaultPlan {
     step_up,        ///< another member becomes primary
     step_down,      ///< the primary steps down, with no successor ready
     kill_member,    ///< SIGKILL of a member, for `for_ms`
-    stop_member,    ///< SIGSTOP, likewise
+    stop_member,    ///< SIGSTOP
     split_members,  ///< a member reaches no other for `for_ms`
     two_primaries,  ///< the same of the primary, while another is elected at once
     cut_link,       ///< a process reaches the primary no more for `for_ms`; without notice

@@ -54,7 +54,7 @@ struct LockUnderTest {
 [[nodiscard]] LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
                                      std::int64_t clock_margin_ms, int caller = 0);
 
-/// Whether its calls stand in the lock's queue, and hear by a change stream. The waiting strategy
+/// Whether its calls queue, and are notified by a change stream. The waiting strategy
 /// decides it, as in the core. A published lock polls, whatever its strategy.
 [[nodiscard]] bool waits_in_queue(const ProcessPlan& plan, const std::string& lock);
 

@@ -56,7 +56,7 @@ struct StepPlan {
   enum class Action {
     acquire,  ///< lock `lock`, for at most `acquire_timeout_ms` (0: one attempt)
     write,    ///< to the fenced resource, if it was granted the lock, whatever held() says
-    release,  ///< likewise
+    release,  ///< if it was granted the lock
     cancel,   ///< the acquire that waits
   };
   Action action = Action::acquire;
@@ -87,7 +87,7 @@ struct Plan {
   bool shards = false;       ///< two behind routers; where faults hit servers the locks move
   bool ttl_at_once = false;  ///< a pass of the TTL monitor is one entry of the oplog, as since 6.1
   int failed_fetches = 0;    ///< of secondaries whose link to the primary breaks, in percent
-  bool stray_commands = false;  ///< drivers hear of elections late, and some commands later still
+  bool stray_commands = false;  ///< drivers learn of elections late, some commands even later
   std::int64_t faulty_ms = 8'000;  ///< how long faults are on; then all is healed
   std::vector<ProcessPlan> processes;
   std::vector<FaultPlan> faults;  ///< by time

@@ -68,7 +68,7 @@ TEST(Faults, MembersAreHitFromTheFirstOneOn) {
   EXPECT_EQ(hit(K::lost_data, 9), (std::vector{2, 0})) << "one has to know the set";
 }
 
-TEST(Faults, WhatIsDoneToAMemberNeedsPowerOverTheServers) {
+TEST(Faults, FaultsOfMembersNeedPowerOverTheServers) {
   using K = FaultPlan::Kind;
   EXPECT_EQ(power_of(K::crash), Power::processes);
   EXPECT_EQ(power_of(K::lost_replies), Power::links);

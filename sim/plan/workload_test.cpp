@@ -79,7 +79,7 @@ TEST(Workload, WritesAtTheStartAndAtTheEndOfAHoldingAndReleases) {
   caller.expect<Workload::Acquire>(Workload::TimePassed{});
 }
 
-TEST(Workload, ThatIsNotGrantedRestsAndAcquiresAgain) {
+TEST(Workload, RestsAndAcquiresAgainAfterARefusal) {
   Caller caller(setting());
   caller.acquire_from_start();
   caller.expect<Workload::Rest>(Workload::NotGranted{});

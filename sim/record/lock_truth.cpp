@@ -35,8 +35,8 @@ LockTruth::Queue LockTruth::queue_in(std::string_view lock_id) {
   return queue;
 }
 
-/// The owners that stood there before and still do. An entry that was over and is renewed all the
-/// same is dropped and joins again in one write: it stands behind others that stood behind it.
+/// The owners that were queued before and still are. An entry that was over and is renewed all the
+/// same is dropped and joins again in one write: it is then behind others that were behind it.
 std::set<std::string> LockTruth::kept_places(const Queue& before, const Queue& now) {
   std::map<std::string, std::size_t> old_places;
   for (const Entry& entry : before) {

@@ -16,7 +16,7 @@ namespace leasehold::sim {
 
 /// A document of a lock after a write, in whichever form a world has it.
 struct LockDocument {
-  std::string lock_id = {};   ///< as it stands; empty: it has none
+  std::string lock_id = {};   ///< empty: it has none
   bool of_nobody = false;     ///< an entity whose LockId is null, so it is free ("document-level")
   std::string command = {};   ///< that wrote it, if a published lock did: its documents name none
   std::int64_t acquired_at_ms = 0;

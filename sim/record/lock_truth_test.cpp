@@ -20,7 +20,7 @@ std::string became(const model::History& events) {
   return to_string(events.back().kind);
 }
 
-TEST(LockTruth, WhoQueuesChangesNothing) {
+TEST(LockTruth, QueuingChangesNoHolder) {
   LockTruth truth;
   EXPECT_EQ(became(wrote(truth, "a.1000.1")), "put");
   EXPECT_EQ(became(wrote(truth, "a.1000.1~entry")), "");
@@ -29,7 +29,7 @@ TEST(LockTruth, WhoQueuesChangesNothing) {
   EXPECT_EQ(became(deleted(truth)), "gone");
 }
 
-TEST(LockTruth, WhoIsOfferedALockHasItOnlyWhenItTakesIt) {
+TEST(LockTruth, AnOfferedLockIsHeldOnlyOnceItIsTaken) {
   LockTruth truth;
   EXPECT_EQ(became(wrote(truth, "a.1000.1~entry")), "put");
   EXPECT_EQ(became(wrote(truth, "b.1000.5", true)), "gone");

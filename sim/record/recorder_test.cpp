@@ -7,7 +7,7 @@ namespace {
 
 const core::LocalInstant kNow{std::chrono::seconds(1)};
 
-/// Two callers of one process; the recorder hears of them as of a core's steps.
+/// Two callers of one process; the recorder sees them as it sees a core's steps.
 class Recorded {
  public:
   void grant(core::SessionId session, const std::string& name, std::int64_t token) {

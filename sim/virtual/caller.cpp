@@ -33,7 +33,7 @@ Holding* Caller::holding_of(std::int64_t session) {
   return nullptr;
 }
 
-/// The workload hears of it at once, also of a stopped process: what it draws must not depend on
+/// The workload is notified at once, also of a stopped process: what it draws must not depend on
 /// when that goes on.
 void Caller::faults_end() {
   const auto action = workload_.next(Workload::FaultsEnded{}, home_->random);
@@ -44,7 +44,7 @@ void Caller::cancel_call() {
   if (!workload_.acquires()) return;
   if (permit_call_) return permit_call_->cancel();
   if (candidate_) return candidate_->give_up();
-  // Where it is another call's, or none's, nothing hears of it.
+  // Where it is another call's, or none's, nothing is notified.
   stop_.request_stop();
 }
 
@@ -222,7 +222,7 @@ void Caller::keep_asking(std::int64_t session) {
   if (holding == nullptr || !ask(*holding)) return;
   const MachineClock& clock = home_->machine.clock;
   const auto pause = options_.expiry.count() * kMs / kQuestionsPerLease;
-  // A leader does not hear how long it has left.
+  // A leader does not know how long it has left.
   const auto left = holding->handle ? holding->handle->remaining().count() : 2 * pause;
   // The deadline is a time of the machine's clock, the queue's is true time.
   const auto end = clock.true_time(clock.now().time_since_epoch().count() + left);

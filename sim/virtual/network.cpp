@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kSelection = 2'000 * kMs;  ///< server selection gives up after this
 constexpr std::int64_t kLookAgain = 50 * kMs;     ///< and asks the members that often
-/// For so long after it has heard of another primary, one in so many of its commands goes to the
+/// For so long after it has learned of another primary, one in so many of its commands goes to the
 /// old one.
 constexpr std::int64_t kWorkersHear = 1'000 * kMs;
 constexpr int kGoToTheOldPercent = 10;
@@ -198,8 +198,8 @@ void Network::look_for_a_primary() {
   changed_ns_ = world_.queue.now();
 }
 
-/// Where a command of the lock goes to. Its driver hears of an election sooner or later; by then a
-/// worker may have sent to the old primary, which answers until it has heard of it too.
+/// Where a command of the lock goes to. Its driver learns of an election sooner or later; by then a
+/// worker may have sent to the old primary, which answers until it knows of it, too.
 int Network::primary_of_a_worker() {
   if (!world_.stray_commands) {
     if (known_primary_ < 0) look_for_a_primary();
@@ -225,7 +225,7 @@ std::int64_t Network::way_back(int member) { return latency(member, rule(member)
 /// As the driver does it: to the primary that it knows of, else it looks for one for a while.
 void Network::send(const Sent& sent, int tries) {
   if (!sent->wanted) return;
-  // By the next step of a stream the driver has heard of an election: it goes to the new primary,
+  // By the next step of a stream the driver has learned of an election: it goes to the new primary,
   // which does not know the cursor.
   // A command of the lock goes to the primary that is known, right or wrong: the answer "not
   // primary" is part of what is tested.
@@ -246,7 +246,7 @@ void Network::send(const Sent& sent, int tries) {
 }
 
 /// That servers or links gave no answer to this command until now. A step of a stream waits for
-/// news, which is no delay.
+/// events, which is no delay.
 void Network::note_slow(Underway& sent) {
   const bool waits = std::holds_alternative<core::StreamCommand>(sent.command.body);
   if (std::exchange(sent.arrived, true) || waits) return;
@@ -316,7 +316,7 @@ void Network::deliver(const Sent& sent, int member) {
                            [this, sent, member](ReplicaSet::Answer answer, Object reply) {
                              if (reply_stopped(member)) return;
                              // The connection was reset before the answer: executed, and the caller
-                             // hears of a broken one.
+                             // learns of a broken one.
                              const bool reset = rule(member).refuse;
                              const bool news =
                                  std::holds_alternative<core::StreamCommand>(sent->command.body);

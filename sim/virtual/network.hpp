@@ -122,7 +122,7 @@ class Network {
   // heartbeats. Member 0 begins as primary.
   int known_primary_ = 0;
   // The primary that it knew before, and since when it knows another: until its last worker has
-  // heard of that, a command may still go to the old one.
+  // learned of that, a command may still go to the old one.
   int last_known_ = 0, before_ = 0;
   std::int64_t changed_ns_ = 0;
   std::int64_t elections_heard_ = 0;

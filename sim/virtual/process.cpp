@@ -85,7 +85,7 @@ bool Process::holds() const {
                      [](const Caller& caller) { return !caller.holdings().empty(); });
 }
 
-/// What its users heard until then is known to the harness, which asked for them.
+/// What its users received until then is known to the harness, which asked for them.
 void Process::crash() {
   for (Caller& caller : callers_) {
     // Until the kill it did run, so its answer counts; a stopped one could not have asked.

@@ -25,7 +25,7 @@ struct SeenLock {
 
   core::LockDocument document;
   std::optional<core::LockId> id;  ///< none: not a lockId of ours
-  std::size_t waiting = 0;         ///< how many stand in its queue
+  std::size_t waiting = 0;         ///< how many are in its queue
 
   /// "held", "held by other software", "expired", "free", "corrupt".
   [[nodiscard]] const char* state() const;

@@ -47,7 +47,7 @@ LockLife life_of(const std::vector<Json>& entries) {
   return life;
 }
 
-TEST(Span, OfLessThanATenthOfASecondHasNoSign) {
+TEST(Span, RoundsLessThanATenthOfASecondToZeroWithoutASign) {
   EXPECT_EQ(span(-99), "0.0 s");
   EXPECT_EQ(span(-100), "-0.1 s");
   EXPECT_EQ(span(0), "0.0 s");
@@ -151,7 +151,7 @@ TEST(LockLife, ADeletionInABatchIsOne) {
   EXPECT_EQ(life.holder(), "");
 }
 
-TEST(LockLife, WhoTookItBeforeTheFirstEntryIsAHolderAllTheSame) {
+TEST(LockLife, ShowsAHolderWhoseGrantIsOlderThanTheFirstEntry) {
   const auto life = life_of(
       {entry("u", 11'000, extension(id(1, 2, "a"), 11'000)), entry("d", 12'000, {{"_id", "n"}})});
   ASSERT_EQ(life.steps().size(), 2u);

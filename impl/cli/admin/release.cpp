@@ -68,7 +68,7 @@ void of_no_type(mongo::Bson& query, const char* field, const char* type) {
             [&](mongo::Bson& q) { q.doc("$not", [&](mongo::Bson& n) { n.text("$type", type); }); });
 }
 
-/// The document as it was seen, whatever queue stands behind the holder by now. One without a sound
+/// The document as it was seen, whatever queue follows the holder by now. One without a sound
 /// lockId or date no process can have changed.
 void as_seen(mongo::Bson& query, const SeenLock& lock) {
   query.text("_id", lock.document.name);

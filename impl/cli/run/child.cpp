@@ -195,7 +195,7 @@ Child::End Child::reap() {
   end.had_terminal = foreground() == Foreground::commands;
   if (end.had_terminal) give_terminal_to(getpgrp());
   if (waitpid(pid_, &status, 0) != pid_) {
-    throw std::runtime_error("how the command ended is not known: another process has asked");
+    throw std::runtime_error("cannot get the command's exit status: it was reaped elsewhere");
   }
   end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   end.code = end.signal == 0 ? WEXITSTATUS(status) : kSignalled + end.signal;

@@ -8,7 +8,7 @@ namespace leasehold::cli {
 namespace {
 
 const char* kHoldUsage =
-    "leasehold hold --lock NAME [OPTIONS]\n\n"
+    "leasehold hold [OPTIONS] NAME\n\n"
     "Holds the lock until it is ended by a signal, and then releases it; for systemd units and\n"
     "scripts. When it has the lock it prints \"holding TOKEN NAME\" for each, and tells the\n"
     "service manager that it is ready. Exit codes: 0 ended by SIGTERM or SIGINT, 64 bad usage,\n"

@@ -28,7 +28,7 @@ struct Order {
 };
 
 const char* kRunUsage =
-    "leasehold run --lock NAME [OPTIONS] -- COMMAND [ARGUMENTS]\n\n"
+    "leasehold run [OPTIONS] NAME -- COMMAND [ARGUMENTS]\n\n"
     "Runs the command while this machine holds the lock, and returns its exit code. The command\n"
     "finds the fencing token in LEASEHOLD_FENCING_TOKEN. Other exit codes: 64 bad usage, 69 no\n"
     "server answers or access is denied, 75 another held the lock for the whole wait, 76 the lock\n"
@@ -58,7 +58,7 @@ po::options_description run_options() {
       ("on-lost", text("WORD")->default_value("kill"),
        "at the end of the lease: kill: SIGKILL to the command's process group; signal: "
        "SIGTERM only; ignore: let it run on without the lock")  //
-      ("on-lost-run", text("COMMAND"), "a shell command that is run, besides, when a lock is lost");
+      ("on-lost-run", text("COMMAND"), "a shell command that is also run when a lock is lost");
   return o.add(server_options());
 }
 
@@ -87,7 +87,7 @@ Order order_of(const std::vector<std::string>& words) {
   Order order;
   if (dashes != words.end()) order.command.assign(dashes + 1, words.end());
   if (order.command.empty()) {
-    throw UsageError("no command: put it after --, as in: leasehold run --lock n -- make");
+    throw UsageError("no command: put it after --, as in: leasehold run NAME -- make");
   }
   order.lock = lock_order_of(values);
   const auto duration = [&values](const char* name, milliseconds otherwise) {

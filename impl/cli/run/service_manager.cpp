@@ -11,7 +11,7 @@
 
 namespace leasehold::cli {
 
-/// Failures are not reported: no service manager is better off for a lock that is not taken.
+/// Best effort: a failure to notify must not stop the job.
 void tell_service_manager(const std::string& assignments) {
   const char* named = std::getenv("NOTIFY_SOCKET");
   sockaddr_un address{};

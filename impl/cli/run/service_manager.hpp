@@ -9,9 +9,9 @@ namespace leasehold::cli {
 /// libsystemd would be a dependency of every machine that takes a lock.
 void tell_service_manager(const std::string& assignments);
 
-/// How often it wants to hear WATCHDOG=1 of this process, halved, in ms (WATCHDOG_USEC); -1: never.
+/// Half of the interval in which it wants WATCHDOG=1, in ms (WATCHDOG_USEC); -1: none.
 [[nodiscard]] int watchdog_period_ms();
-/// Tells it that this process lives, if it wants to hear that.
+/// Reports that this process is alive, if that is wanted.
 void tell_watchdog();
 
 }  // namespace leasehold::cli

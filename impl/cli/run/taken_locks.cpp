@@ -196,8 +196,8 @@ po::options_description lock_options() {
       ("lock", po::value<std::vector<std::string>>()->required()->value_name("NAME"),
        "the lock's name; given several times: all of these locks")  //
       ("permits", po::value<int>()->value_name("N"),
-       "so many may hold it at once, of all that name the same number: one of the locks NAME#0 to "
-       "NAME#N-1")  //
+       "a semaphore: up to N hold it at once, if all callers give the same N; each permit is one "
+       "of the locks NAME#0 to NAME#N-1")  //
       ("wait,w", text("DURATION"),
        "how long to wait for the lock; 0: one attempt; default: no limit")  //
       ("nonblock,n", "one attempt, as --wait 0")                            //
@@ -205,7 +205,7 @@ po::options_description lock_options() {
        "when to ask again (backoff): uniform, adaptive or queue")  //
       ("conflict-exit-code,E", po::value<int>()->default_value(kNotAcquired)->value_name("CODE"),
        "exit code if the lock is not free in time")                                      //
-      ("quiet,q", "nothing about other holders and waiting, and no warnings")            //
+      ("quiet,q", "print errors only")                                                   //
       ("note", text("TEXT"), "shown to people beside host and process, by ls and show")  //
       ("expiry", text("DURATION")->default_value("30s"),
        "the lease: how long others have to wait after a crash of this machine");

@@ -23,7 +23,7 @@ struct LockOrder {
   std::chrono::milliseconds wait = kLongestDuration;  ///< for all together; the default: no limit
   int conflict_code = kNotAcquired;                   ///< when they are not free in time
   bool quiet = false;       ///< nothing of other holders, of waiting, and no warnings
-  bool is_service = false;  ///< the service manager hears of the wait, and that we live
+  bool is_service = false;  ///< report status and watchdog to systemd
   std::string note;         ///< goes into the holder, for people
 
   /// "lock 'a'", "locks 'a', 'b'".
@@ -35,11 +35,11 @@ struct LockOrder {
 
 /// Their options, without the replica set's.
 [[nodiscard]] po::options_description lock_options();
-/// Lets a name stand without --lock.
+/// Lets a name be given without --lock.
 [[nodiscard]] po::positional_options_description lock_names();
 [[nodiscard]] LockOrder lock_order_of(const po::variables_map& values);
 
-/// What stands in the way of a wait. Thread-safe.
+/// Why a wait goes on. Thread-safe.
 class Obstacles {
  public:
   explicit Obstacles(const LockOrder& order) : order_(order) {}

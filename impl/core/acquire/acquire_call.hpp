@@ -17,7 +17,7 @@ struct AcquireCall {
   struct Queued {
   };
   /// Between two attempts, or before its first, which waits for a free slot.
-  /// INVARIANT: its attempt timer is set for `attempt_at`; or it stands in the line for a slot, due
+  /// INVARIANT: its attempt timer is set for `attempt_at`; or it is in the line for a slot, due
   /// since `attempt_at`; or its time is over, and its give_up timer late.
   struct Waiting {
     LocalInstant attempt_at;  ///< when the next attempt is due
@@ -63,7 +63,7 @@ struct AcquireCall {
 
   /// Whether its attempts leave an entry in the lock's queue if they are refused.
   [[nodiscard]] bool queues() const { return !single_attempt && core::queues(options); }
-  /// Whether it acts on news of a change stream. Calls that wait behind others of this process do
+  /// Whether it acts on events of a change stream. Calls that wait behind others of this process do
   /// not, nor do single attempts, which are in no queue.
   [[nodiscard]] bool listens() const;
   /// Whether it may receive the lock from a handle of this process: it waits for its turn. A call

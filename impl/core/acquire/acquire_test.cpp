@@ -56,7 +56,7 @@ TEST(Acquire, RetriesAtOnceWithTheSameOwnerAfterALostReply) {
   EXPECT_EQ(first.owner, second.owner);
   EXPECT_NE(first.lock_id, second.lock_id) << "the beat names the execution";
   w.give(ReplyArrived{sent[0].id, w.won(sent[0])});
-  EXPECT_TRUE(w.effects.empty()) << "what is abandoned is not heard";
+  EXPECT_TRUE(w.effects.empty()) << "an abandoned command gets no answer";
   w.reply(w.won(w.last_command()));
   EXPECT_TRUE(w.has<Granted>());
 }

@@ -87,7 +87,7 @@ void Contenders::call_off(SessionId id, const AcquireCall& call, SendingStep ste
 
 /// Another holds the lock. The call keeps what that teaches, and its next attempt is planned: at
 /// once if that holder came to be presumed dead while this attempt was under way. The first call
-/// that stands in a queue opens the stream; a call that finds the lock free needs none.
+/// that is queued opens the stream; a call that finds the lock free needs none.
 void Contenders::refused(SessionId id, const PendingCommand& attempt, const Reply& reply,
                          SendingStep step) {
   AcquireCall& call = at(id);
@@ -101,7 +101,7 @@ void Contenders::refused(SessionId id, const PendingCommand& attempt, const Repl
   // A duplicate key shows no holder, so whether the observed one still holds is unknown.
   const auto dead = reply.documents.empty() ? std::nullopt : pacing_.presumed_dead(call, step.now);
   // The owners of calls that queue begin alike, with their provider's half (see Owners). A call
-  // that found no room has nothing to hear of.
+  // that found no room has nothing to be notified of.
   if (call.place.stands()) stream_.listen(call.owner.high, reply.operation_time, step);
   const bool at_once = joins || (dead && dead != attempt.observed);
   plan(id, at_once ? step.now : pacing_.next_attempt_at(call, true, hears(call), step), step);

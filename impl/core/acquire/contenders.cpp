@@ -13,7 +13,7 @@ namespace {
 constexpr std::chrono::milliseconds kTurnOfOthers{20};
 
 /// When the attempt was sent that the lease of this grant counts from; none: it cannot be used. The
-/// lease never counts from the news or from a later read, because a read may be of an old primary,
+/// lease never counts from the event or from a later read, because a read may be of an old primary,
 /// from before the grant ended again. An attempt renews a grant that is too old: it finds the lock
 /// its own.
 std::optional<LocalInstant> usable_since(const AcquireCall& call, const NamedOwner& named,
@@ -84,7 +84,7 @@ void Contenders::due(Timer timer, SendingStep step) {
 /// Whether the stream tells this call what it waits for.
 bool Contenders::hears(const AcquireCall& call) const { return call.queues() && stream_.reports(); }
 
-/// News that came during the attempt wait for its answer, and count after it.
+/// Events that came during the attempt wait for its answer, and count after it.
 CallResult Contenders::answered(SessionId id, const PendingCommand& attempt, const Reply& reply,
                                 SendingStep step) {
   AcquireCall& call = at(id);
@@ -100,7 +100,7 @@ CallResult Contenders::answered(SessionId id, const PendingCommand& attempt, con
     case AttemptAnswer::not_executed:
       failed(id, reply, answer == AttemptAnswer::unanswered, step);
       break;
-    // Its owner may have the document all the same: the end deletes it.
+    // Its owner may still have the document: the end deletes it.
     case AttemptAnswer::permanent: ++call.unanswered; [[fallthrough]];
     case AttemptAnswer::cannot_succeed:
       return Error{ErrorKind::configuration, reply.code, reply.message};
@@ -109,7 +109,7 @@ CallResult Contenders::answered(SessionId id, const PendingCommand& attempt, con
     const auto& [kind, code, message] = call.last_failure;
     return Error{kind, code, "lock '" + call.name + "': " + message};
   }
-  // An attempt that was executed after the news knows better: it was refused although the lock had
+  // An attempt that was executed after the event knows better: it was refused although the lock had
   // been passed to it.
   const bool outdated = news && reply.outcome == Outcome::done && !reply.is_before(news->at);
   if (!news || outdated) return {};
@@ -123,8 +123,8 @@ SessionId Contenders::head_with(Owner owner, const std::string& name) const {
   return call != nullptr && call->owner == owner ? queue->head : 0;
 }
 
-/// During an attempt the news wait for its answer, which may be of a later time. A call that is
-/// Receiving gets the lock from this process and needs no news.
+/// During an attempt the event waits for its answer, which may be of a later time. A call that is
+/// Receiving gets the lock from this process and needs no event.
 CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId command,
                               SendingStep step) {
   AcquireCall& call = at(id);
@@ -257,7 +257,7 @@ bool Contenders::anyone_listens() const {
                      [](const auto& entry) { return entry.second.listens(); });
 }
 
-/// Whether news of a grant may be for one of the calls.
+/// Whether the event of a grant may be for one of the calls.
 bool Contenders::anyone_stands() const {
   return std::any_of(calls_.begin(), calls_.end(), [](const auto& entry) {
     return entry.second.listens() && entry.second.place.stands();

@@ -35,13 +35,13 @@ class Owners {
   std::optional<std::uint64_t> provider_;  ///< none: no call has queued yet
 };
 
-/// What an answer, or news of the stream, makes of a call: it goes on, it has won by that, or it
-/// ends by that error.
+/// What an answer, or an event of the stream, makes of a call: it goes on, has won by that, or ends
+/// by that error.
 using CallResult = std::variant<std::monostate, Win, Error>;
 
 /// The acquire calls of a provider, from being asked until they win or end. It decides which call
-/// is next, sends the attempts that each makes, and says what a call does about an answer or about
-/// news: try now, try sooner, wait, take what it was granted. It knows the queues of this process,
+/// is next, sends the attempts that each makes, and says what a call does about an answer or an
+/// event: try now, try sooner, wait, take what it was granted. It knows the queues of this process,
 /// the calls that wait in them, and what the change stream is open for; Pacing says when a call
 /// asks again. It does not know the locks that are held, nor what a call leaves in the database.
 ///
@@ -82,12 +82,12 @@ class Contenders {
   /// The stream reports, by this command, a write that names the owner of this call.
   [[nodiscard]] CallResult notify(SessionId id, const NamedOwner& named, CommandId command,
                                   SendingStep step);
-  /// A step of the stream was answered. The caller acts on its news and then has it read on, unless
-  /// it was nothing.
+  /// A step of the stream was answered. The caller acts on its events and then has it read on,
+  /// unless it was nothing.
   [[nodiscard]] ChangeStream::Heard stream_answered(CommandId command, const Reply& reply,
                                                     SendingStep step);
   void read_on(ChangeStream::Heard heard, SendingStep step);
-  /// A document of this process is gone for certain: that is news for the calls that wait here.
+  /// A document of this process is certainly gone: the calls that wait here are notified.
   void lock_freed(const std::string& name, SendingStep step);
 
   /// The call that may receive the lock that this session releases: it waits, and is next. 0: none.

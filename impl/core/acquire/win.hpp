@@ -26,7 +26,7 @@ struct Win {
 };
 
 /// The lock that the call holds by that, with its deadline: the earlier of the lease's end and of
-/// `max_holding`, both on the holder's own clock. Over already, if the win was heard of too late.
+/// `max_holding`, both on the holder's own clock. Already over, if the win became known too late.
 [[nodiscard]] HeldLock held_lock(const AcquireCall& call, const Win& win);
 
 }  // namespace leasehold::core

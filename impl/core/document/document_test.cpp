@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-RC_GTEST_PROP(LockId, WhatIsWrittenIsReadBack,
+RC_GTEST_PROP(LockId, ReadsBackWhatItWrites,
               (std::uint64_t high, std::uint64_t low, std::uint64_t beat, bool with_holder)) {
   const LockId parts{{high, low},
                      *rc::gen::inRange<std::int64_t>(100, 86'400'001),

@@ -44,7 +44,7 @@ std::string entry_without_until(std::chrono::milliseconds stands, std::chrono::m
   return '.' + digits_of(stands) + '.' + digits_of(lasts) + '.' + std::string(lock_id);
 }
 
-/// They stand last. Numbers that no write leaves count as none.
+/// They come last. Numbers that no write leaves count as none.
 Tickets tickets_in(std::string_view queue) {
   const auto last = queue.substr(queue.rfind(kQueueMark) + 1);  // npos + 1: all of it
   if (!last.starts_with(kTicketsMark)) return {};
@@ -55,7 +55,7 @@ Tickets tickets_in(std::string_view queue) {
   return sound && read.taken <= kMostTickets ? read : Tickets{};
 }
 
-/// Held to what an entry may be good for, whatever stands there.
+/// Limited to what an entry may be good for, whatever is there.
 std::chrono::milliseconds dated_within(std::string_view queue) {
   const auto first = split_queue(queue).lock_id;
   std::string_view last = first;
@@ -80,7 +80,7 @@ std::vector<Owner> owners_in(std::string_view queue) {
   return owners;
 }
 
-/// The first, if it stands there twice: the server replaces an entry in place, but another program
+/// The first, if it is there twice: the server replaces an entry in place, but another program
 /// may have written the queue.
 std::optional<std::size_t> place_among(const std::vector<Owner>& owners, Owner owner) {
   const auto found = std::find(owners.begin(), owners.end(), owner);

@@ -9,9 +9,9 @@
 
 #include "core/document/lock_id.hpp"
 
-/// The queue of a lock, between processes: it stands in the `lockId` of the lock's document, behind
+/// The queue of a lock, between processes: it is in the `lockId` of the lock's document, behind
 /// the holder's own. So the document has no other fields than that of the .NET package, which
-/// refuses unknown ones, and software that knows nothing of queues sees one long name.
+/// refuses unknown ones, and software without queues sees one long lockId.
 ///
 ///     <lockId of the holder>~<entry>~<entry>...~<tickets>
 ///     <entry> = <until, 13 digits>.<stands, 9 digits>.<lasts, 9 digits>.<lockId of the waiter>
@@ -40,7 +40,7 @@ struct LockIdAndQueue {
 };
 [[nodiscard]] LockIdAndQueue split_queue(std::string_view lock_id_of_document);
 
-/// What stands in an entry behind `until`.
+/// What an entry has behind `until`.
 [[nodiscard]] std::string entry_without_until(std::chrono::milliseconds stands,
                                               std::chrono::milliseconds lasts,
                                               std::string_view lock_id);
@@ -59,7 +59,7 @@ struct Tickets {
 /// The owners of the entries, in their order. What is no entry is left out.
 [[nodiscard]] std::vector<Owner> owners_in(std::string_view queue);
 
-/// How many of them stand before this one; none: it is not there.
+/// How many of them are before this one; none: it is not there.
 [[nodiscard]] std::optional<std::size_t> place_among(const std::vector<Owner>& owners, Owner owner);
 
 /// A holder's name may contain anything: what would begin an entry is replaced.

@@ -192,7 +192,7 @@ HeldLock* HeldLocks::answered(SessionId id) {
   return lock->lost ? nullptr : lock;
 }
 
-/// A batch without an answer may have been too much for the servers: repeated as it is, it would
+/// A batch without an answer may have been too much for the servers: repeated unchanged, it would
 /// time out until all its leases are over. Each answer in time lets batches grow again.
 void HeldLocks::adapt_batches(std::size_t statements, Outcome outcome) {
   if (outcome == Outcome::unknown && statements > kSmallBatch) {
@@ -286,7 +286,7 @@ std::vector<HeldLocks::Loss> HeldLocks::read_holders_answered(const PendingComma
   return losses;
 }
 
-/// The holder's document is not there, says this reply; from before the win it is no news.
+/// The holder's document is not there, says this reply; one from before the win means nothing.
 void HeldLocks::not_there(SessionId id, const Reply& reply, std::vector<Loss>& losses, Step step) {
   const HeldLock* lock = answered(id);
   if (lock == nullptr) return;

@@ -31,7 +31,7 @@ void ChangeStream::open(FencingToken since, SendingStep step) {
   send(StreamCommand::Step::open, step, since);
 }
 
-/// All steps have one timeout, above the third of it that a server waits for news: what is silent
+/// All steps have one timeout, above the third of it that a server waits for events: what is silent
 /// for longer is dead.
 void ChangeStream::send(StreamCommand::Step what, SendingStep step, FencingToken since) {
   LEASEHOLD_CHECK(command_ == 0);
@@ -67,8 +67,8 @@ void ChangeStream::read_on(bool listened, bool awaited, SendingStep step) {
   send(StreamCommand::Step::next, step);
 }
 
-/// While no call stands in a queue, the next one that does will ask for what has come until then.
-/// If one waits that may stand soon, what comes is read now and then, because a server has to pass
+/// While no call is queued, the next one that is will ask for what has come until then. If one
+/// waits that may soon be queued, what comes is read now and then, because a server has to pass
 /// over all that was written since.
 void ChangeStream::idle(bool listened, Step step) {
   pause(Phase::open, listened ? kStreamLull : wanted_until_ - step.now, step);

@@ -6,7 +6,7 @@
 
 namespace leasehold::core {
 
-/// The change stream that tells the calls that stand in a queue that a lock was passed to them
+/// The change stream that notifies queued calls that a lock was passed to them
 /// (MongoDB manual, "Change Streams"). Whatever it says or leaves out, a call that waits makes an
 /// attempt at least each longest pause of its strategy.
 ///
@@ -20,23 +20,23 @@ namespace leasehold::core {
 class ChangeStream {
  public:
   /// Whether each grant to a call that has listened is reported: it is open, or being opened from
-  /// the place at which that call stood.
+  /// the place that that call had.
   [[nodiscard]] bool reports() const {
     return phase_ == Phase::open || (phase_ == Phase::opening && !gap_);
   }
 
-  /// A call stands in a queue, of this provider's half of the owners, as an attempt has shown at
+  /// A call is queued, of this provider's half of the owners, as an attempt has shown at
   /// that place in the oplog: the stream is opened from there if it is off, read if it is open and
   /// idle, and stays wanted for a while.
   void listen(std::uint64_t provider, FencingToken since, SendingStep step);
 
-  /// What a reply was: nothing to act on, news, or a gap: a grant may be missing in what was
-  /// reported. `listened`: whether a call waits that acts on news.
+  /// What a reply was: nothing to act on, events, or a gap: a grant may be missing in what was
+  /// reported. `listened`: whether a call waits that acts on events.
   enum class Heard { nothing, gap, news };
   Heard answered(CommandId command, const Reply& reply, bool listened, SendingStep step);
   /// After such a reply: closes the stream if no call has listened for a while; reads on at once if
-  /// a call awaits news, after a while if one listens, and else not before the next one does. Does
-  /// nothing if it is not open.
+  /// a call awaits events, after a while if one listens, and else not before the next one does.
+  /// Does nothing if it is not open.
   void read_on(bool listened, bool awaited, SendingStep step);
 
   /// Its timer fired.

@@ -63,7 +63,7 @@ TEST(Stream, AfterAFailureAGrantMayBeMissingSoAllAskAgainAndOnceMoreWhenItIsOpen
   EXPECT_EQ(w.attempts(), before + 1);
 }
 
-/// The next call that stands in a queue asks for what has come until then.
+/// The next queued call asks for what has come until then.
 TEST(Stream, IsNotReadWhileNoCallWaits) {
   auto w = QueueWorld::waiting();
   w.give(CancelAsked{1});

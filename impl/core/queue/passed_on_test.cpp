@@ -343,7 +343,7 @@ TEST(LockQueues, ACallThatPollsJoinsTheQueueThatItFinds) {
   EXPECT_EQ(w.find<Granted>()->by, Granted::By::pass_on);
 }
 
-TEST(LockQueues, NobodyJoinsWithASingleAttemptOrWhileItsOwnerMayHaveTheLock) {
+TEST(LockQueues, NoCallJoinsWithASingleAttemptOrWhileItsOwnerMayHaveTheLock) {
   World single;
   single.acquire(1, "lock", World::options(), std::nullopt, true);
   single.answer_queued(true);
@@ -379,7 +379,7 @@ TEST(LockQueues, AfterItsHandOversInARowAProcessOffersTheLockToAll) {
   EXPECT_EQ(w.asked().session, 3u) << "who waits here joins the queue at once";
 }
 
-/// Found by a live run at load 29: each news of a grant sent the pass-on to the end of the line,
+/// Found by a live run at load 29: each event of a grant sent the pass-on to the end of the line,
 /// until it was too late for it.
 TEST(LockQueues, APassOnThatWaitsForASlotKeepsItsPlaceInTheLineWhenItsOwnerIsGrantedTheLock) {
   World w;

@@ -11,13 +11,13 @@ namespace {
 /// take minutes; and a grant that names an older one is no more than a hint to ask.
 constexpr std::size_t kAttemptsRemembered = 8;
 
-/// A turn has a majority write and the news of it. As long as it is not known how long turns are,
+/// A turn has a majority write and the event of it. As long as it is not known how long turns are,
 /// that is the least: asking too early costs a look, too late leaves the lock free.
 constexpr Duration kShortestTurn = std::chrono::milliseconds(3);
 /// Bounds of an estimate, whatever the document says. Strategies' own are far below.
 constexpr Duration kLongestTurn = std::chrono::hours(1);
 constexpr std::int64_t kMostBefore = 100'000;
-/// A call outside comes back when so many will stand there: because of them a call that is late
+/// A call outside comes back when so many will be queued: because of them a call that is late
 /// leaves no turn unused, and because of the rest a call that is early finds room.
 constexpr std::int64_t kPlacesTaken = kMostInQueue * 3 / 4;
 
@@ -54,7 +54,7 @@ void QueuePlace::shown(const LockDocument& document, Owner owner, FencingToken a
   }
 }
 
-/// Each call that joined was served, has left, or stands there: so the tickets tell how many have
+/// Each call that joined was served, has left, or is there: so the tickets tell how many have
 /// gone, and two looks how fast. The first look has only the dates of the entries. They are a turn
 /// apart once calls join as others are served.
 void QueuePlace::see_full(const std::string& queue, std::int64_t places, LocalInstant now) {

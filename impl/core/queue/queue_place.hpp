@@ -8,7 +8,7 @@
 
 namespace leasehold::core {
 
-/// Whether calls with these options stand in the lock's queue.
+/// Whether calls with these options queue.
 [[nodiscard]] inline bool queues(const LockOptions& options) {
   return options.waiting->renewal(Duration(0)).has_value();
 }
@@ -20,7 +20,7 @@ namespace leasehold::core {
 /// before which no process can have seen it, and the lease counts from the sending of that attempt.
 ///
 /// INVARIANT: what is remembered of attempts is in the order of their sending. `full_` is set only
-/// while it does not stand, because a call with a place does not need the queue's length.
+/// while it has no place, because a call with a place does not need the queue's length.
 class QueuePlace {
  public:
   /// An attempt that may leave an entry is sent.
@@ -30,20 +30,20 @@ class QueuePlace {
 
   /// A refused attempt showed this queue, at this operation time.
   void shown(const LockDocument& document, Owner owner, FencingToken at, LocalInstant now);
-  /// When it last stood there; none: it never did. A primary that knows only what was before
+  /// When it last had a place; none: it never did. A primary that knows only what was before
   /// cannot tell whether its entry has gone.
   [[nodiscard]] FencingToken stood_at() const { return stood_at_; }
-  /// Whether it stood there when it last looked.
+  /// Whether it had a place when it last looked.
   [[nodiscard]] bool stands() const { return before_.has_value(); }
-  /// Since when it has stood there each time that it looked; now: it does not.
+  /// Since when it has had a place each time that it looked; now: it has none.
   [[nodiscard]] LocalInstant stands_since(LocalInstant now) const {
     return stands() ? stands_since_ : now;
   }
-  /// How many stood before it then. REQUIRES: it stands
+  /// How many were before it then. REQUIRES: it has a place
   [[nodiscard]] std::size_t before() const { return *before_; }
 
   /// The queue had no room for it when it last looked: how long until it has, as estimated then; 0:
-  /// no estimate. None: it stands there, or there was room.
+  /// no estimate. None: it has a place, or there was room.
   [[nodiscard]] std::optional<Duration> room_in() const {
     return full_ ? std::optional(full_->room_in) : std::nullopt;
   }
@@ -53,9 +53,9 @@ class QueuePlace {
   /// Its number among the calls that found no room; none: it has to take one.
   [[nodiscard]] std::optional<std::int64_t> ticket() const { return ticket_; }
 
-  /// It hears when its turn has come: its attempts only renew its entry.
+  /// It is notified of its turn: its attempts only renew its entry.
   bool awaits_news = false;
-  /// News of the stream that came during an attempt; they count once it is answered.
+  /// Events of the stream that came during an attempt; they count once it is answered.
   std::optional<NamedOwner> news;
 
  private:

@@ -19,7 +19,7 @@ struct QueueWorld : CoreWorld {
   static std::string entry_of(const std::string& lock_id) {
     return "1700000000000" + entry_without_until(Ms(1'500), Ms(33'000), lock_id);
   }
-  /// The answer to an attempt whose call stands in the queue, behind another, unless it is full.
+  /// The answer to an attempt whose call is queued, behind another, unless it is full.
   static Reply queued_behind_rival(const Command& attempt, bool full = false) {
     auto r = refused(kRival);
     r.documents.front().queue = entry_of(to_hex({7, 7}) + ".3000.1");
@@ -47,7 +47,7 @@ struct QueueWorld : CoreWorld {
     give(ReplyArrived{stream().id, r});
   }
 
-  /// Session 1 has asked, is refused, and stands in the queue.
+  /// Session 1 has asked, is refused, and queued.
   static QueueWorld refused_once() {
     QueueWorld w;
     w.acquire(1, "lock", queued());

@@ -65,7 +65,7 @@ void WaitQueues::pass_to(const std::string& name, SessionId to) {
   queue.waiters.pop_front();
 }
 
-/// Null is usual for a name that no call here wants: news of all locks are looked up.
+/// Null is usual for a name that no call here wants: events of all locks are looked up.
 const WaitQueue* WaitQueues::find(const std::string& name) const {
   const auto found = queues_.find(name);
   return found == queues_.end() ? nullptr : &found->second;

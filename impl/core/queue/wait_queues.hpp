@@ -26,14 +26,14 @@ struct WaitQueue {
 /// The queue of each name inside this process. It knows the order and nothing else: not what
 /// became of a call, nor how a lock passes along.
 ///
-/// INVARIANT: a name without head and waiters has no queue. No call stands in one twice, and none
+/// INVARIANT: a name without head and waiters has no queue. No call is in one twice, and none
 /// is overtaken in it.
 class WaitQueues {
  public:
   /// Whether it is the head at once.
   bool join(const std::string& name, SessionId id);
 
-  /// Takes it out, wherever it stands. Returns the call that became the head by that; 0: none did.
+  /// Takes it out, wherever it is. Returns the call that became the head by that; 0: none did.
   /// Without `promote` none does, because all are about to end.
   SessionId leave(const std::string& name, SessionId id, bool promote);
 

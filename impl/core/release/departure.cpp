@@ -47,7 +47,7 @@ bool Departure::has_left(const Reply& reply) const {
 }
 
 /// The first is a quarter of the timeout, so that a caller that waits for its release may still
-/// hear of the second try.
+/// be notified of the second try.
 Duration Departure::pause_after_failure(LocalInstant now) const {
   const auto first =
       std::clamp<Duration>(timeout / 4, std::chrono::milliseconds(10), std::chrono::seconds(1));

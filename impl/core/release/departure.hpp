@@ -46,7 +46,7 @@ struct Departure {
   FencingToken known_at;
   std::chrono::milliseconds timeout;
   LocalInstant give_up_at;  ///< the document frees itself like a crashed holder's
-  // INVARIANT: a command is under way, or the departure timer is set for `next_at`, or it stands in
+  // INVARIANT: a command is under way, or the departure timer is set for `next_at`, or it is in
   // the line for a slot, due since `next_at`.
   LocalInstant next_at;            ///< when the next command is due, with none under way
   CommandId command = 0;           ///< the one under way, or 0

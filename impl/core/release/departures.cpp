@@ -102,11 +102,11 @@ void Departures::won_too_late(const AcquireCall& call, SendingStep step) {
   start(std::move(departure), step);
 }
 
-/// The lock is given back at once, or others would wait for its lease. Most news are of this
+/// The lock is given back at once, or others would wait for its lease. Most events are of this
 /// provider's own writes, of owners that are not remembered here.
 void Departures::granted(const NamedOwner& named, Owner owner, SendingStep step) {
   const auto departed = queues_seen_.granted(owner, named.at);
-  // News of its own win may come when its release is under way already.
+  // The event of its own win may come when its release is under way already.
   if (!departed || granted_since(owner, step)) return;
   Departure departure;
   departure.name = departed->name;

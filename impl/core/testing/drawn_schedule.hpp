@@ -144,7 +144,7 @@ class DrawnSchedule : public CoreWorld {
     return reply;
   }
 
-  /// News of an attempt that was answered: the lock may have been passed to it since.
+  /// The event of an attempt that was answered: the lock may have been passed to it since.
   NamedOwner drawn_news() {
     const auto& [name, lock_id] = *rc::gen::elementOf(asked_for_);
     const auto as = *rc::gen::element(NamedOwner::As::holder, NamedOwner::As::holder,

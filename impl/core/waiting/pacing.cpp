@@ -17,7 +17,7 @@ Duration bounded(const WaitingStrategy& waiting, Duration pause) {
 
 }  // namespace
 
-/// The pause of a call that stands in the lock's queue and hears when its turn has come. The wait
+/// The pause of a call that is queued and is notified when its turn has come. The wait
 /// before there was room does not count: its place is as new as any other. At most a third of the
 /// lease, so that a grant finds an attempt recent enough to count from.
 Duration Pacing::renewal_of(const AcquireCall& call, LocalInstant now) const {

@@ -56,7 +56,7 @@ class Pacing {
 
   /// An attempt of this call won or was refused. REQUIRES: the call is as it was when it made it
   void learn(const AcquireCall& call, bool won, LocalInstant now);
-  /// This call won: because the queue served it, or otherwise. How long it stood there is how long
+  /// This call won: because the queue served it, or otherwise. How long it was queued is how long
   /// the next call of this name waits before it asks again, if nothing comes before.
   void learn_turn(const AcquireCall& call, bool by_queue, LocalInstant now);
 

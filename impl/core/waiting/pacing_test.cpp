@@ -25,7 +25,7 @@ AcquireCall waits_by(std::shared_ptr<const WaitingStrategy> strategy) {
   return call;
 }
 
-/// It stands in the lock's queue since then.
+/// It is queued since then.
 AcquireCall stands_in_queue(LocalInstant since) {
   auto call = waits_by(queue_waiting());
   LockDocument document{"lock", kRival, {}, 1, ""};

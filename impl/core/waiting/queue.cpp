@@ -22,7 +22,7 @@ nanoseconds until_room(nanoseconds room_in, std::uint64_t random) {
   return std::max(room_in, core::random_span(kShortestLook, kLongestLook, random));
 }
 
-/// A call that hears of no grant, or found neither a place nor a full queue, pauses adaptively.
+/// A call that is not notified, or found neither a place nor a full queue, pauses adaptively.
 class QueueWaiting final : public WaitingStrategy {
  public:
   explicit QueueWaiting(nanoseconds longest) : longest_(longest) {}

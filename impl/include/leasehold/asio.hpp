@@ -45,8 +45,8 @@ class HandlerUnderway {
 
 }  // namespace detail
 
-/// `try_acquire` for programs on Boost.Asio: the result comes by any completion token, hence as a
-/// callback, a std::future or to a C++20 coroutine. Header-only; the library needs no Boost.
+/// `try_acquire` for programs on Boost.Asio, with any completion token: a callback, a std::future,
+/// or a C++20 coroutine. Header-only; the library needs no Boost.
 ///
 /// The waiting occupies no thread. The handler runs on its associated executor, which is kept busy
 /// until then, and is destroyed there. `stop` cancels. Neither of them, nor the end of the handle,
@@ -77,8 +77,8 @@ auto async_acquire(Lock lock, std::chrono::milliseconds timeout, CompletionToken
                        std::forward<CompletionToken>(token));
 }
 
-/// `LockHandle::release` for programs on Boost.Asio, likewise. `held()` is false when this returns,
-/// or, for a coroutine, when it is awaited.
+/// `LockHandle::release` for programs on Boost.Asio, with any completion token. `held()` is false
+/// when this returns, or, for a coroutine, when it is awaited.
 template <typename CompletionToken>
 auto async_release(LockHandle handle, CompletionToken&& token) {
   const auto start = [](auto handler, LockHandle released) {

@@ -27,15 +27,15 @@ struct LeadershipOptions {
   /// Empty: a line on standard error for a term that was lost or ended by an exception.
   std::function<void(const Term&)> on_ended;
   /// The pause after a term that the work itself or `resign` ended, so that another process leads
-  /// next: longer than others pause between attempts. None after a term that was lost, unless its
-  /// work threw. 0 .. `longest_pause`.
+  /// next: longer than others pause between attempts. No pause after a term that was lost, unless
+  /// its work threw. 0 .. `longest_pause`.
   std::chrono::milliseconds pause{1'000};
   /// The pause doubles with each term in a row that an exception of the work ended, up to this.
   std::chrono::milliseconds longest_pause{60'000};
   /// How processes wait for the next term, in place of the lock's own strategy. By default they
   /// queue: a leader that ends passes the lock on by the write that releases it. One time in four
-  /// it first offers it to software that polls, for 20 ms (see queue_waiting). Null: as the lock
-  /// says.
+  /// it first offers it to software that polls, for 20 ms (see queue_waiting). Null: the lock's
+  /// strategy.
   std::shared_ptr<const WaitingStrategy> waiting = queue_waiting();
 };
 
@@ -45,8 +45,8 @@ struct LeadershipOptions {
 ///
 /// The stop token of the work fires when the lock is lost, by its deadline; when `resign` is
 /// called; when the stop token of `run` does. The work should then return soon. While it does not
-/// return it keeps the lock, if that was not lost, and `run` waits for it: this process leads no
-/// second time beside it.
+/// return it keeps the lock, if that was not lost, and `run` waits for it: this process does not
+/// lead a second time meanwhile.
 /// A leader that resigns or ends passes the lock to the process that has waited longest, by one
 /// write. A dead one keeps it until the lock's expiry (G7 of impl/GUARANTEES.md). So
 /// `LockOptions::expiry` is how long there is no leader after a crash.
@@ -68,10 +68,10 @@ class Leadership {
   Leadership(const Leadership&) = delete;
   Leadership& operator=(const Leadership&) = delete;
 
-  /// Stands for election and leads, again and again, on this thread, until `stop` fires or no
-  /// further try can succeed. Returns why: `cancelled`; `shut_down`, the provider was destroyed (a
-  /// term under way goes on to its end); `configuration`; `invalid_option`, also if it runs
-  /// already. Never throws what the work throws.
+  /// Stands for election and leads, again and again, on this thread, until `stop` fires or an error
+  /// occurs that retrying cannot fix. Returns why: `cancelled`; `shut_down`, the provider was
+  /// destroyed (a term in progress goes on to its end); `configuration`; `invalid_option`, also if
+  /// it runs already. Never throws what the work throws.
   Error run(const std::stop_token& stop = {});
 
   /// The token of the term if this process leads now: by `LockHandle::held`, asked at each call.
@@ -79,7 +79,7 @@ class Leadership {
 
   /// Asks the work of this term to end, and waits until it has returned and the lock is free, at
   /// most for `timeout`. False: the work still runs, and still leads unless the lock is lost; the
-  /// request stands. True: that term is over, or there was none. If the work itself calls this, it
+  /// request remains. True: that term is over, or there was none. If the work itself calls this, it
   /// asks, does not wait, and returns false.
   bool resign(std::chrono::milliseconds timeout = {});
 

@@ -28,13 +28,13 @@ extern "C" {
  * no other thread may use it.
  *
  * Fork: in the child, handles are not held and calls fail with LEASEHOLD_SHUT_DOWN until it
- * connects by itself. Freeing what the parent made does nothing there, and never waits.
+ * opens its own connection. Freeing what the parent made does nothing there, and never waits.
  *
  * Signals: the library's threads block all but those of a fault, so that they go to the
  * application's.
  *
  * ABI: as long as the library is `libleasehold_c.so.1`, functions, numbers and the layout of
- * `leasehold_error` stay as they are. The other structs grow at their end: `size` is what the
+ * `leasehold_error` do not change. The other structs grow at their end: `size` is what the
  * caller was compiled with. In options zero means the default, for each member. A library that is
  * older than its caller refuses options that it does not know, unless they are zero, and sets
  * members that it cannot fill in to zero.
@@ -53,7 +53,7 @@ extern "C" {
 
 typedef struct leasehold_provider leasehold_provider; /**< locks of one collection */
 typedef struct leasehold_handle leasehold_handle;     /**< proof that a lock is held */
-typedef struct leasehold_call leasehold_call;         /**< an acquire that is under way */
+typedef struct leasehold_call leasehold_call;         /**< an acquire in progress */
 
 /** Why a call gave no lock, or could not be made. */
 enum {
@@ -91,11 +91,11 @@ typedef struct leasehold_provider_options {
   const char* database;                /**< NULL: the URI's, or "leasehold" */
   const char* collection;              /**< NULL: "distributed.locks" */
   const char* holder;                  /**< NULL: host, process, program; "": nothing */
-  int64_t workers;                     /**< commands under way at once, 1..64; 0: 4 */
+  int64_t workers;                     /**< commands in progress at once, 1..64; 0: 4 */
   int64_t server_selection_timeout_ms; /**< 0: 5000 */
-  /** Gets in one sentence what an administrator should know, on a thread of the library; NULL:
-   * standard error. `leasehold_close` waits for a call of it that runs, unless that call closes.
-   * From then on it is not called: what its handles still have to say goes to standard error. */
+  /** Gets warnings for an administrator, one sentence each, on a thread of the library; NULL:
+   * standard error. `leasehold_close` waits for a running call of it, unless that call closes.
+   * After it, warnings of its handles go to standard error. */
   void (*on_warning)(const char* message, void* context);
   void* warning_context; /**< for `on_warning` */
 } leasehold_provider_options;
@@ -121,11 +121,11 @@ typedef struct leasehold_seen_holder {
   size_t size;            /**< sizeof(leasehold_seen_holder), which the caller sets */
   int64_t is_there;       /**< 1; or 0: the lock is free, and all that follows is 0 */
   int64_t since_ms;       /**< when it was granted, since 1970 by the server's clock */
-  int64_t until_ms;       /**< when it ends unless it is extended, likewise */
+  int64_t until_ms;       /**< when it ends unless it is extended, by the same clock */
   int64_t left_ms;        /**< to `until_ms` when it was read; not positive: it is over */
   int64_t lease_ms;       /**< its expiry; 0: of other software */
   int64_t token_at_least; /**< the holder's own may be higher, no earlier one's is */
-  char holder[264];       /**< UTF-8, cut off if it is longer; empty: none said */
+  char holder[264];       /**< UTF-8, cut off if it is longer; empty: none */
 } leasehold_seen_holder;
 
 /** Checks the URI and the options; contacts no server. `options` may be NULL. */
@@ -146,7 +146,7 @@ int leasehold_acquire(leasehold_provider* provider, const char* name,
                       const leasehold_lock_options* options, int64_t timeout_ms,
                       leasehold_handle** handle, leasehold_error* error);
 
-/** The same without waiting: for event loops, and for languages that have to hear signals. */
+/** Begins an acquire without waiting: for event loops, and for languages that handle signals. */
 int leasehold_acquire_begin(leasehold_provider* provider, const char* name,
                             const leasehold_lock_options* options, int64_t timeout_ms,
                             leasehold_call** call, leasehold_error* error);
@@ -158,8 +158,9 @@ int leasehold_call_fd(const leasehold_call* call);
  * and ends at once: with LEASEHOLD_CANCELLED, or with the lock that it had just won. */
 int leasehold_call_end(leasehold_call** call, leasehold_handle** handle, leasehold_error* error);
 
-/** Fills in `seen`: for people and pages, because it may be wrong when this returns. One read, for
- * `timeout_ms` at most, which is above 0. While it waits, no other thread may close `provider`. */
+/** Fills in `seen`: for people and pages, because it may be outdated when this returns. One read,
+ * for `timeout_ms` at most, which is above 0. While it waits, no other thread may close
+ * `provider`. */
 int leasehold_inspect(leasehold_provider* provider, const char* name, int64_t timeout_ms,
                       leasehold_seen_holder* seen, leasehold_error* error);
 
@@ -180,7 +181,8 @@ int leasehold_slot(const leasehold_handle* handle);
 
 /** A file descriptor that is readable, and stays so, once the lock is lost: within a scheduling
  * delay of the deadline, even if every server hangs; never by a release. Not a callback, because
- * few runtimes can be called on a thread they did not make, and all can poll. -1: see `error`. */
+ * few runtimes can be called on a thread that they did not start, and all can poll. -1: see
+ * `error`. */
 int leasehold_lost_fd(leasehold_handle* handle, leasehold_error* error);
 
 /** Frees the lock and returns what was found, LEASEHOLD_RELEASED .. LEASEHOLD_RELEASE_UNKNOWN, or
@@ -188,7 +190,7 @@ int leasehold_lost_fd(leasehold_handle* handle, leasehold_error* error);
  * is sent. Calling again gives the first answer again. The handle is still to be freed. */
 int leasehold_release(leasehold_handle* handle, leasehold_error* error);
 
-/** Begins the same and does not wait: `leasehold_held` is 0 when it returns, and
+/** Begins the release and does not wait: `leasehold_held` is 0 when it returns, and
  * `leasehold_release` gives the answer. */
 int leasehold_release_begin(leasehold_handle* handle, leasehold_error* error);
 

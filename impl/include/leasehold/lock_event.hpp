@@ -12,13 +12,13 @@ struct LockEvent {
   enum class Kind {
     attempt,           ///< an acquire call asks the server
     refused,           ///< another holds the lock; `detail`: "held by ..."
-    attempt_failed,    ///< no server said yes or no, and the next may; `detail`: why
+    attempt_failed,    ///< no definite answer; it is tried again; `detail`: why
     acquired,          ///< `took`: since the call
     gave_up,           ///< an acquire call ended without the lock; `detail`: the kind of error
     extended,          ///< `took`: since the command was sent
     extension_failed,  ///< not confirmed; tried again until the deadline
-    handed_over,       ///< acquired by way of the release of another call of this process
-    passed_on,         ///< acquired by way of a release in another process; `took`: since the call
+    handed_over,       ///< acquired by the release of another call of this process
+    passed_on,         ///< acquired by a release in another process; `took`: since the call
     lost,              ///< `took`: since it was acquired; `detail`: the LostReason
     released,          ///< `took`: since it was acquired; `detail`: the ReleaseResult
     cleaned_up,        ///< what an attempt without an answer had won was deleted

@@ -69,11 +69,11 @@ class LockHandle {
   /// How long `held()` will stay true without a further extension; zero when it is false.
   [[nodiscard]] std::chrono::nanoseconds remaining() const;
 
-  /// Whether `remaining()` is at least `least`. If it is not, an extension is asked for now, and
-  /// its answer is waited for, at most `operation_timeout`. For the step before one that must not
-  /// be interrupted. False without asking and waiting: no extension gives that much, because
-  /// `least` is above the expiry less its `max_drift` or goes beyond `max_holding`; or the handle
-  /// is not held.
+  /// Whether `remaining()` is at least `least`. If it is not, asks for an extension now, and waits
+  /// for the answer, at most `operation_timeout`. Call it before a step that must not be
+  /// interrupted. False without asking and waiting: no extension gives that much, because `least`
+  /// is above the expiry less its `max_drift` or goes beyond `max_holding`; or the handle is not
+  /// held.
   ///
   ///     if (!handle.ensure(10s)) return give_up();  // the payment takes 2 s at most
   [[nodiscard]] bool ensure(std::chrono::milliseconds least) const;
@@ -83,18 +83,18 @@ class LockHandle {
   /// other callbacks, and may release or destroy this handle.
   [[nodiscard]] std::stop_token lost() const;
 
-  /// The same for the whole life of the handle; 0 for an empty one.
+  /// The fencing token, constant for the handle's life; 0 for an empty one.
   [[nodiscard]] FencingToken fencing_token() const;
 
-  /// Frees the lock and says what was found; waits at most `operation_timeout`. `held()` is false
-  /// before the first byte is sent. Calling again gives the first answer again.
+  /// Frees the lock and returns what was found; waits at most `operation_timeout`. `held()` is
+  /// false before the first byte is sent. Calling again gives the first answer again.
   ReleaseResult release();
 
-  /// The same without waiting; `release` and the destructor then wait for the answer. `held()` is
-  /// false from here on.
+  /// Begins the release without waiting; `release` and the destructor then wait for the answer.
+  /// `held()` is false from here on.
   void begin_release();
 
-  /// The same for threads that must not wait: neither this nor the destructor does. `done` gets
+  /// Releases for threads that must not wait: neither this nor the destructor does. `done` gets
   /// what `release` would return; it is called exactly once, and destroyed, on the provider's
   /// thread for callbacks (for an empty handle at once): be brief. May be empty.
   void release_async(std::function<void(ReleaseResult)> done = {});

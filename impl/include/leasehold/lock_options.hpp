@@ -9,8 +9,8 @@
 
 namespace leasehold::inline v0_1 {
 
-/// Counts as for ever: a longer time-out is cut to this, because an instant this much later can
-/// still be counted in ns.
+/// Means for ever: longer time-outs are cut to this, because an instant this much later still fits
+/// into ns.
 inline constexpr std::chrono::milliseconds kLongestDuration{std::chrono::hours(24 * 365 * 10)};
 
 /// The options of one lock. The first three are those of DistributedLock.MongoDB, with its
@@ -41,9 +41,9 @@ struct LockOptions {
   std::optional<std::chrono::milliseconds> operation_timeout;
 
   /// This long after the granting command was sent `held()` turns false and the lock is freed for
-  /// others, however well extensions go: this stops work that hangs. A grant that becomes known
-  /// only after that is given back and asked for again. 1 ms .. `kLongestDuration`. Of the
-  /// production lock only. Default: no limit.
+  /// others, even if extensions succeed: this stops work that hangs. A grant that becomes known
+  /// only after that is given back and requested again. 1 ms .. `kLongestDuration`. Only for the
+  /// production lock. Default: no limit.
   std::optional<std::chrono::milliseconds> max_holding;
 
   /// How many times in a row a release gives the lock straight to the next waiter of this process,

@@ -35,14 +35,14 @@ class Lock {
   Result<LockHandle> try_acquire(std::chrono::milliseconds timeout = {},
                                  std::stop_token stop = {}) const;
 
-  /// The same without a limit: ends by the lock, by `stop`, or by an error that retrying cannot
-  /// fix.
+  /// `try_acquire` without a timeout: returns when the lock is acquired, `stop` is requested, or an
+  /// error occurs that retrying cannot fix.
   Result<LockHandle> acquire(std::stop_token stop = {}) const;
 
   /// `try_acquire` without a waiting thread. `done` is called exactly once, and destroyed, on the
   /// provider's thread for callbacks, where others wait behind it: be brief. It may own the last
-  /// handle or provider. `stop` cancels from any thread, without waiting; after the grant it is not
-  /// heard any more, and `done` gets the handle. Destroying that handle does not wait either.
+  /// handle or provider. `stop` cancels from any thread, without waiting; after the grant it has no
+  /// effect, and `done` gets the handle. Destroying that handle does not wait either.
   void acquire_async(std::chrono::milliseconds timeout,
                      std::function<void(Result<LockHandle>)> done, std::stop_token stop = {}) const;
 
@@ -57,8 +57,8 @@ class Lock {
 
 /// Acquires several locks, or none. It takes them in the order of their names, so that calls of
 /// this function never deadlock, whatever the order of `locks`. `timeout` and `stop` are for all of
-/// them together; a zero timeout is one attempt each. A call that fails begins the release of what
-/// it had, and does not wait for it.
+/// them together; a zero timeout is one attempt each. A call that fails begins to release what it
+/// had, and does not wait for that.
 /// The handles come in the order of `locks`. Each is extended, and lost, on its own; one that is
 /// lost while others are waited for ends the call with `unavailable`. Two locks of one name are an
 /// error, because the second would wait for the first; even if they are of two providers, because
@@ -72,14 +72,14 @@ Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
 
 /// The holder of a lock, as the lock's document said at one moment.
 struct SeenHolder {
-  std::string holder;  ///< its `ProviderOptions::holder`; empty if it does not say
+  std::string holder;  ///< its `ProviderOptions::holder`; empty if the document has none
   /// When it was granted and when it ends unless it is extended, by the server's clock. `until`
   /// includes `clock_margin`, on which no holder relies.
   std::chrono::sys_time<std::chrono::milliseconds> since, until;
   std::chrono::milliseconds left{0};   ///< to `until` when it was read; not positive: it is over
   std::chrono::milliseconds lease{0};  ///< its expiry; 0: of other software
   FencingToken token_at_least;         ///< the holder's own may be higher, no earlier one's is
-  std::size_t waiting = 0;  ///< calls in the lock's queue; those that died lately count
+  std::size_t waiting = 0;  ///< calls in the lock's queue, recently dead ones included
 };
 
 /// What all locks of a provider share.
@@ -90,17 +90,17 @@ struct ProviderOptions {
   std::string collection = "distributed.locks";
   /// Stored in lock documents for people to read ("host:pid:application"); empty: not stored.
   std::string holder = default_holder();
-  /// How many commands may be under way at once. 1..64. A command that hangs does not count.
+  /// How many commands may be in progress at once. 1..64. A command that hangs does not count.
   /// Further ones wait unsent, and their time-outs count from their sending: extensions go first,
-  /// then releases by turns with attempts. While the servers can just extend the locks that are
+  /// then releases and attempts in turns. While the servers can only just extend the locks that are
   /// held, further acquires wait.
   int workers = 4;
   /// How long one command may look for a server that takes writes.
   std::chrono::milliseconds server_selection_timeout{5'000};
-  /// Gets in one sentence what an administrator should know: a missing TTL index, a corrupt
-  /// lock document. Called on a thread of the provider; empty: standard error.
+  /// Gets warnings for an administrator, one sentence each: a missing TTL index, a corrupt lock
+  /// document. Called on a thread of the provider; empty: standard error.
   std::function<void(const std::string&)> on_warning;
-  /// Gets everything that happens to the provider's locks, in order; Metrics counts it. Called on a
+  /// Gets every event of the provider's locks, in order; Metrics counts them. Called on a
   /// thread of the provider: be brief. Empty: not called.
   std::function<void(const LockEvent&)> on_event;
 
@@ -111,28 +111,28 @@ struct ProviderOptions {
 ///
 /// Commands run on at most `workers` threads; a waiting acquire occupies none. No driver session,
 /// read preference or write concern of the caller is used: writes are majority, reads primary.
-/// MongoDB 5.1 or newer. Refused with the first acquire: a standalone, a shard by itself, and a
-/// collection that is sharded, unless by `_id` alone.
-/// While a callback does not return, the callbacks behind it wait in line without a bound; nothing
-/// else waits for it, and the end of the provider for 5 s. A contradiction in the library's own
-/// state ends the process by SIGABRT, with a sentence on standard error, because a lock that went
-/// on then might be held twice.
+/// MongoDB 5.1 or newer. The first acquire fails on a standalone server, on a single shard, and on
+/// a collection that is sharded by anything but `_id`.
+/// While a callback does not return, the callbacks behind it wait without a bound; nothing else
+/// waits for it, and the end of the provider at most 5 s. A contradiction in the library's own
+/// state ends the process by SIGABRT, with a message on standard error, because the lock might
+/// otherwise be held twice.
 /// Failure: values, see Result. Construction contacts no server.
 /// Thread safety: all calls from any thread.
 /// Fork: the locks stay the parent's. In the child handles are not held, calls fail with
-/// `shut_down`, and destruction touches nothing; a provider that the child makes is as any other.
+/// `shut_down`, and destruction touches nothing; a provider that the child makes works normally.
 /// Signals: the provider's threads block all but those of a fault, so that signals go to the
-/// application's threads; a process that a function of yours starts there inherits that.
+/// application's threads; a process that a callback of yours starts there inherits the mask.
 /// Functions that are called on the provider's thread may throw: the exception becomes a warning.
 /// Functions that a `std::stop_callback` of `lost()` calls must not throw: that ends the process,
 /// by std::stop_callback's own rule.
 /// Process exit: handles and providers in static storage are released by `exit`; `_exit`, a signal
 /// or a crash leave the locks to expire.
 /// Destruction: waiting acquires end with `shut_down`; waits at most the longest
-/// `operation_timeout` in use for clean-ups, and warns how many it left. Handles outlive the
+/// `operation_timeout` in use for clean-ups, and warns how many were left. Handles outlive the
 /// provider. The thread that destroys the last of them waits for callbacks that run, for each up to
 /// 5 s: one that takes longer goes on alone. In a callback, or for a handle that waits for nothing,
-/// a thread of its own does.
+/// a separate thread waits instead.
 ///
 ///     auto provider = leasehold::LockProvider::connect("mongodb://db1,db2/app?replicaSet=rs");
 ///     auto lock = provider->create_lock("nightly-report");
@@ -140,10 +140,11 @@ struct ProviderOptions {
 class LockProvider {
  public:
   /// Checks the URI and the options; contacts no server, but looks up the name of a `mongodb+srv`
-  /// URI: no answer is `unavailable`. The first call of a process initialises libmongoc and has it
-  /// log errors only, unless the application has set a log handler (with libmongoc 2: it sets one
-  /// after this call). If it is the first user of OpenSSL, OpenSSL does not tear itself down in
-  /// exit(), because a thread that hangs could still use it.
+  /// URI: no answer is `unavailable`. The first call of a process initialises libmongoc and from
+  /// then on has it log errors only, unless the application has set a log handler (with libmongoc
+  /// 2: it sets one after this call). libmongoc may warn while it is loaded. If it is the first
+  /// user of OpenSSL, OpenSSL does not tear itself down in exit(), because a thread that hangs
+  /// could still use it.
   static Result<LockProvider> connect(const std::string& uri, ProviderOptions options = {});
 
   LockProvider(LockProvider&&) noexcept = default;
@@ -157,18 +158,18 @@ class LockProvider {
 
   /// The holder of the lock of this name: for people, logs and pages. Nothing: it is free. One
   /// linearizable read, for at most `timeout`, hence true at some moment of the call; it may be
-  /// wrong when it returns, so decide nothing by it: to have a lock, acquire it. A dead holder is
-  /// seen until its document is gone (`left` is then not positive), and one that has just lost the
-  /// lock until it was freed. An Error: no answer; a document that is not a lock's; a provider of
-  /// published locks.
+  /// outdated when it returns, so do not use it for decisions: to have a lock, acquire it. A dead
+  /// holder is shown until its document is gone (`left` is then not positive), and a holder that
+  /// just lost the lock until it is freed. An Error: no answer; a document that is not a lock's; a
+  /// provider of published locks.
   [[nodiscard]] Result<std::optional<SeenHolder>> inspect(
       const std::string& name,
       std::chrono::milliseconds timeout = std::chrono::milliseconds(5'000)) const;
 
   /// For administrators: frees a lock whose holder may be alive, as `leasehold release --force`
   /// does. Takes it over, waits until the old holder must have noticed, and frees it: blocks for
-  /// that holder's lease and 10 %, which is the largest `max_drift`; of other software's for what
-  /// is left of its date. A holder that is alive is notified that the lock is lost by its next
+  /// that holder's lease and 10 %, which is the largest `max_drift`; for a lock of other software
+  /// until its date. A holder that is alive is notified that the lock is lost by its next
   /// extension, and by its deadline at the latest. The first call in the lock's queue is notified
   /// of its turn. Returns the old holder; nothing: it was free.
   /// An Error: `refused`, the lock was extended or changed hands meanwhile, and nothing was done;

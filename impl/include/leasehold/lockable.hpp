@@ -11,10 +11,10 @@ namespace leasehold::inline v0_1 {
 /// A lock with the interface of std::timed_mutex (C++'s TimedLockable), for std::unique_lock,
 /// std::scoped_lock and std::lock.
 ///
-/// What a mutex cannot say, this interface hides. The lock may be lost between `lock` and `unlock`,
-/// and then another process may have it: ask `handle().held()` before each step, listen to
-/// `handle().lost()`, and give `handle().fencing_token()` to the resource. What the release found
-/// is not said. Each call is a round trip or more. Several locks are better acquired by
+/// This interface hides what a mutex cannot express. The lock may be lost between `lock` and
+/// `unlock`, and then another process may have it: ask `handle().held()` before each step, observe
+/// `handle().lost()`, and give `handle().fencing_token()` to the resource. The result of the
+/// release is not reported. Each call is a round trip or more. Several locks are better acquired by
 /// `acquire_all`, which tries no lock again and again, as std::lock may.
 /// Threads that share one object exclude each other until `unlock`, after a loss too; one of them
 /// at a time asks the server, so no release hands the lock over to the next. Not recursive. Any

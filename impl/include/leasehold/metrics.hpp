@@ -12,8 +12,8 @@
 
 namespace leasehold::inline v0_1 {
 
-/// Counts events, and writes the counts as text for Prometheus: in its exposition format 0.0.4, or
-/// in OpenMetrics 1.0. The first 100 lock names have a label of their own, later ones share
+/// Counts events, and writes the counts for Prometheus: in its exposition format 0.0.4, or in
+/// OpenMetrics 1.0. The first 100 lock names have a label of their own, later ones share
 /// "(others)".
 /// Thread safety: all calls from any thread.
 ///

@@ -17,7 +17,7 @@ typedef struct _mongoc_client_pool_t mongoc_client_pool_t;
 /// For applications that use libmongoc themselves.
 namespace leasehold::inline v0_1 {
 
-/// A provider on connections that the application has already; else as `LockProvider::connect`.
+/// `LockProvider::connect` on connections that the application has already.
 ///
 /// It takes clients out of the pool for as long as it lives: up to `workers`, and one for each
 /// change stream, two while it is replaced; up to four times as many while commands hang. If the

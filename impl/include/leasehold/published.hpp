@@ -7,7 +7,7 @@
 #include <vector>
 
 /// The four published ways to lock with MongoDB, as real locks with this library's API: what their
-/// authors describe, faults included. For comparison alone: the installed library has nothing of
+/// authors describe, faults included. For comparison alone: the installed library does not have
 /// them.
 ///
 /// `held()` of these locks is true until a reply says otherwise or the lock is released: none of

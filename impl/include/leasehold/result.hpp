@@ -15,7 +15,7 @@ enum class ErrorKind {
   refused,          ///< a single attempt found the lock held by another
   timed_out,        ///< the wait ended at the time it was given, or a single attempt's grant came
                     ///< after its own end
-  cancelled,        ///< the stop token asked
+  cancelled,        ///< the stop token was triggered
   unavailable,      ///< no server could be reached, or none that takes writes
   unknown_outcome,  ///< a single attempt without a reply; what it may have won is being deleted
   configuration,    ///< retrying cannot help: authentication, permission, wrong kind of server
@@ -41,7 +41,7 @@ std::ostream& operator<<(std::ostream& out, const Error& error);
 
 /// What `Result::value` and `Lockable` throw. A std::logic_error, because a caller that checks a
 /// Result never gets it.
-/// Thread safety: a value; to copy it never throws.
+/// Thread safety: a value; copying it never throws.
 ///
 ///     try {
 ///       auto handle = lock.try_acquire(5s).value();
@@ -60,8 +60,8 @@ class LockError : public std::logic_error {
   const std::shared_ptr<const Error> error_;
 };
 
-/// A value or an Error. `value()`, `*` and `->` throw LockError when there is none, so that a
-/// forgotten check is loud; nothing else here throws.
+/// A value or an Error. `value()`, `*` and `->` throw LockError when there is no value, so that a
+/// forgotten check is noticed; nothing else here throws.
 /// Thread safety: like the value it holds.
 ///
 ///     auto handle = lock.try_acquire(5s);

@@ -16,7 +16,7 @@ struct HeldRun {
   ReleaseResult release = ReleaseResult::unknown;
 };
 
-/// How long to wait for the lock, and which stop token to obey.
+/// How long to wait for the lock, and which stop token ends it.
 struct RunOptions {
   /// Empty: for ever. Zero: one attempt.
   std::optional<std::chrono::milliseconds> timeout;
@@ -26,9 +26,9 @@ struct RunOptions {
 
 /// Acquires the lock, calls `work` on this thread, releases. The stop token that `work` gets fires
 /// when the lock is lost, by its deadline, and when `options.stop` does; `work` should then return
-/// soon, for others may have the lock. It gives the fencing token to the resource.
-/// An Error: there was no lock, and `work` was not called. What `work` throws goes to the caller,
-/// after the release.
+/// soon, because others may have the lock. It gives the fencing token to the resource.
+/// An Error: the lock was not acquired, and `work` was not called. What `work` throws goes to the
+/// caller, after the release.
 ///
 ///     auto run = leasehold::run_while_held(lock, [](std::stop_token stop, auto token) {
 ///       while (!stop.stop_requested() && more_to_do()) do_a_piece(token);

@@ -24,15 +24,15 @@ struct Permit {
 ///
 /// Guaranteed, as far as the lock is (impl/GUARANTEES.md): never more than N permits are held at
 /// once by `held()`; if processes disagree on N, never more than the largest of them. Fencing
-/// tokens rise per slot, not across slots: fence what belongs to a slot by its token, by `slot`. A
-/// dead holder's slot is taken over by a call that waits at it within about one lease and a pause,
-/// and by any call within lease, `clock_margin` and three seconds; ten more on a set that takes no
-/// other writes, since a read is dated by the last one.
+/// tokens rise per slot, not across slots: compare tokens of one `slot` only. A dead holder's slot
+/// is taken over by a call that waits at it within about one lease and a pause, and by any call
+/// within lease, `clock_margin` and three seconds; ten more on a set that takes no other writes,
+/// because a read is dated by the last one.
 /// Fairness: a call that finds all slots taken waits at the one with the shortest queue at that
-/// time, and is served there as `LockOptions::waiting` has it: with `queue_waiting` first come,
-/// first served among the calls that wait at that slot. Once in about a second it looks at all
-/// slots, by one read, and takes one that is free; it keeps its place until it has a permit. If its
-/// slot is that of a long job while others change hands, it waits at one of those, too.
+/// time, by the strategy of `LockOptions::waiting`: with `queue_waiting` first come, first served
+/// among the calls that wait at that slot. About once a second it looks at all slots, by one read,
+/// and takes one that is free; it keeps its place until it has a permit. If a long job has its slot
+/// while others change hands, it waits at one of those, too.
 /// Not guaranteed: an order among calls that wait at different slots. A later call may be served
 /// sooner, and a slot without waiting calls may stay free for about a second.
 /// Cost: one command where the slot that is tried first is free, three where another is; a call

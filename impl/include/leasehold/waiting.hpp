@@ -45,16 +45,16 @@ class WaitingStrategy {
   [[nodiscard]] virtual std::chrono::nanoseconds longest_pause() const = 0;
 
   /// For a strategy that learns: the pace that a provider keeps for a lock, after an attempt that
-  /// won or was refused; none: what it has kept so far.
+  /// won or was refused; none: the pace stays.
   [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> next_pace(
       const AttemptSeen& /*seen*/, bool /*won*/) const {
     return std::nullopt;
   }
 
-  /// For a strategy that has its calls stand in the lock's queue (see `queue_waiting`): how long a
-  /// call that has stood there for `waited` pauses before it asks again, at least: it first pauses
-  /// for 1.5 times the provider's last wait in this queue, if that is longer. None: its calls do
-  /// not queue. No longer than `longest_pause`.
+  /// For a strategy whose calls join the lock's queue (see `queue_waiting`): how long a call that
+  /// has been queued for `waited` pauses at least before it asks again; it first pauses for 1.5
+  /// times the provider's last wait in this queue, if that is longer. None: its calls do not queue.
+  /// No longer than `longest_pause`.
   [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> renewal(
       std::chrono::nanoseconds /*waited*/) const {
     return std::nullopt;
@@ -78,41 +78,41 @@ enum class Jitter {
   decorrelated,  ///< uniform in [base, 3 * the pause before], at most max
 };
 
-/// Pauses that grow with every refusal, from `base` to `max`. Kind to the server, unfair to callers
-/// that have waited long: newcomers ask more often than they.
+/// Pauses that grow with every refusal, from `base` to `max`. Easy on the server, but unfair: new
+/// callers ask more often than those that have waited long.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> exponential_waiting(
     Jitter jitter, std::chrono::milliseconds base = std::chrono::milliseconds(10),
     std::chrono::milliseconds max = std::chrono::milliseconds(800));
 
-/// Aims at the end of a wait: a first attempt at once, then one when the wait is as old as waits
-/// for this lock usually are, and ever closer ones past that; so the call that has waited longest
-/// asks most. In [min, max].
+/// Aims at the end of a wait: a first attempt at once, then one when waits for this lock usually
+/// end, and ever closer ones after that; so the call that has waited longest asks most. In
+/// [min, max].
 ///
 /// The load is bounded although no waiter knows how many wait: each learns its pace from the share
 /// of its own attempts that win, until that share is about the same however many contend. The price
-/// is that the lock is idle for a part of the time, about a fifth.
+/// is that the lock is idle for about a fifth of the time.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> adaptive_waiting(
     std::chrono::milliseconds min = std::chrono::milliseconds(2),
     std::chrono::milliseconds max = std::chrono::milliseconds(800));
 
-/// Fair between processes: a call that finds the lock held stands in a queue that is kept in the
-/// lock's own document, and a release passes the lock to the first call in it, in one command. So
-/// there is an order, no call polls, and none is woken in vain.
+/// Fair between processes: a call that finds the lock held joins a queue in the lock's own
+/// document, and a release passes the lock to the first call in it, in one command. So there is an
+/// order, no call polls, and none is woken in vain.
 ///
-/// A provider learns from a change stream, which reports its own grants alone, that a lock was
+/// A provider is notified by a change stream, which reports its own grants alone, that a lock was
 /// passed to it (the role needs `find` and `changeStream`). A waiting call also asks again now and
 /// then, ever more seldom, at least each `longest`: that keeps its place, takes a lock that has
 /// become free otherwise, and finds a grant that the stream did not report. Without a stream calls
-/// queue all the same, but ask as often as with `adaptive_waiting`. Through a mongos there is none,
-/// because its news are late by seconds.
+/// queue, too, but ask as often as with `adaptive_waiting`. Through a mongos there is none, because
+/// its events are late by seconds.
 ///
-/// The order is that of first refusals. It is a preference, no promise: a place is lost when the
-/// document is deleted or overwritten by software that does not know of queues. A release of this
+/// The order is that of first refusals. It is best effort: a place is lost when the document is
+/// deleted or overwritten by software without queues. A release of this
 /// library keeps the queue, whatever the holder's own strategy. A queue has room
 /// for 64 calls. Further ones take numbers, and ask again about when their turn for a place comes.
 ///
-/// A call of this library that finds a queue stands in it, whatever its own strategy, because one
-/// that polls would find the lock free by luck alone. Other software that polls, such as the .NET
+/// A call of this library that finds a queue joins it, whatever its own strategy, because one that
+/// polls would rarely find the lock free. Other software that polls, such as the .NET
 /// package, can win only in the 20 ms for which some releases leave the lock free: the first in a
 /// second or, if holdings last 250 ms or more, one in four of these by chance.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> queue_waiting(

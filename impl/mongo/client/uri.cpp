@@ -65,7 +65,7 @@ UriParts parts_of(std::string_view uri) {
 std::string secret_in(std::string_view uri) {
   const auto parts = parts_of(uri);
   const bool plain = parts.login.find(':') != std::string_view::npos;
-  // A / or ? in a password ends what looks like hosts, and the @ stands behind it.
+  // A / or ? in a password ends what looks like hosts, and the @ follows it.
   const bool cut = parts.login.empty() && parts.after.find('@') != std::string_view::npos &&
                    has_odd_port(parts.hosts);
   if (plain || cut) return "a password";

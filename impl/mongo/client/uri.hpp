@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-/// Connection strings, as text: what the user wrote into one stays as it is.
+/// Connection strings, as text: what the user wrote into one is not changed.
 namespace leasehold::mongo {
 
 /// A URI in four: scheme and login end in "://" and "@", or are empty.
@@ -14,7 +14,7 @@ struct UriParts {
 };
 [[nodiscard]] UriParts parts_of(std::string_view uri);
 
-/// What stands in the URI that others must not read: "a password", or the option that is secret.
+/// What the URI has that others must not read: "a password", or the option that is secret.
 /// Empty: nothing. A URI that is badly written counts as one with a password where it may be one.
 [[nodiscard]] std::string secret_in(std::string_view uri);
 

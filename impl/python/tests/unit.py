@@ -44,7 +44,7 @@ class Arguments(Connected):
         self.assertIsInstance(raised.exception, ValueError)
         self.assertEqual(raised.exception.kind, "invalid_option")
 
-    def test_of_the_library_are_refused_with_its_sentence(self):
+    def test_a_refused_option_has_the_librarys_message(self):
         acquire = lambda name="job", **options: self.provider.lock(name, **options).acquire(timeout=0)
         self.refused("expiry is 50 ms", acquire, expiry=0.05)
         self.refused("waiting is 'patient'", acquire, waiting="patient")
@@ -58,7 +58,7 @@ class Arguments(Connected):
         self.refused("", leasehold.connect, "mysql://db1")
         self.refused("uri is NULL", leasehold.connect, None)
 
-    def test_that_c_would_take_for_something_else_are_refused(self):
+    def test_values_that_c_would_misread_are_refused(self):
         self.refused("expiry is 0 s", self.provider.lock, "job", expiry=0)
         self.refused("clock_margin is -0.001 s", self.provider.lock, "job", clock_margin=-0.001)
         self.refused("hand_overs_in_a_row is -1", self.provider.lock, "job", hand_overs_in_a_row=-1)
@@ -71,7 +71,7 @@ class Arguments(Connected):
         for timeout in (-1, float("nan"), timedelta(seconds=-1), 1e300):
             self.refused(f"timeout is {timeout} s", self.provider.lock("job").acquire, timeout)
 
-    def test_that_mean_the_same_are_the_same(self):
+    def test_seconds_and_timedelta_mean_the_same(self):
         for timeout in (0.05, timedelta(milliseconds=50)):
             began = time.monotonic()
             with self.assertRaises(leasehold.TimedOut) as raised:

@@ -71,8 +71,8 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
   std::atomic<bool> deletes_hang = false;  ///< until they are cut
   std::string refused_name;                ///< a lock that another holds; set while no command runs
   SharedName only_free;                    ///< if not empty: the one that no other holds
-  std::string queued_at;                   ///< a lock that a call waits for; likewise
-  std::string passing;                     ///< one that changes hands at each look; likewise
+  std::string queued_at;                   ///< if not empty: a lock that a call waits for
+  std::string passing;                     ///< if not empty: one that changes hands at each look
   std::vector<core::LockDocument> shown;   ///< to an inspection; set while no command runs
   std::atomic<int> looks = 0;
   /// Sees each command before it is executed, and may set the mode for it; set while none runs.

@@ -13,7 +13,7 @@ namespace leasehold::runtime {
 /// count: another may start in its place, so one hung socket never holds up the rest. The same
 /// holds for a worker that carries a step of the change stream, and for one that makes the index.
 ///
-/// Once as many commands in a row as there are workers were abandoned, and nothing was heard in
+/// Once as many commands in a row as there are workers were abandoned, and nothing was received in
 /// between, the servers are taken to be away or overloaded: then one command at a time asks, an
 /// extension before others, until one is answered. Each cut costs a server a connection, so many
 /// processes that all go on at full rate keep an overloaded one from ever recovering.

@@ -252,7 +252,7 @@ TEST(LabScenarioUri, InterruptedItLeavesNoDatabase) {
   EXPECT_EQ(WEXITSTATUS(lab.exit_status()), 2);
 }
 
-TEST(LabVerifyUri, WhatASetLacksIsSaidBeforeAnythingRuns) {
+TEST(LabVerifyUri, NamesWhatTheSetLacksBeforeAnythingRuns) {
   sim::live::ReplicaSet standalone({.members = 1, .standalone = true});
   const auto verify = [](const std::string& uri) {
     return run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", uri});

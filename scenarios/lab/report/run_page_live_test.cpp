@@ -68,7 +68,7 @@ TEST(RunPage, ShowsTokensExactly) {
   EXPECT_EQ(attribute(browse(folder.path, one.run.history), "data-tokens"), tokens);
 }
 
-TEST(RunPage, OfALargeRunIsDrawnWhole) {
+TEST(RunPage, DrawsALargeRunWhole) {
   const Folder folder;
   const auto one =
       properties::simulate(properties::draw_plan(3, {.processes = {2, 8}, .faulty_ms = 60'000}));

@@ -48,7 +48,7 @@ class Import : public testing::Test {
   std::vector<std::unique_ptr<CountedProvider>> providers_;
 };
 
-TEST_F(Import, OfHoldingsOneAfterTheOtherNothingIsViolated) {
+TEST_F(Import, ConsecutiveHoldingsViolateNothing) {
   for (const char* process : {"p1", "p2", "p1"}) {
     auto handle = acquire(process);
     std::this_thread::sleep_for(milliseconds(100));

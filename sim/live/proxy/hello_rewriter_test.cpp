@@ -155,7 +155,7 @@ RC_GTEST_PROP(HelloRewriter, AnyHelloSurvivesWithOnlyItsHostsChanged, ()) {
             op_msg(hello.as(kSeen), kMoreToCome));
 }
 
-RC_GTEST_PROP(HelloRewriter, WhatIsNoHelloPassesByteForByte, ()) {
+RC_GTEST_PROP(HelloRewriter, OtherMessagesPassByteForByte, ()) {
   const auto other = any_other();
   for (const auto& same : {op_msg(other), op_reply(other), op_msg(other, kMoreToCome)}) {
     RC_ASSERT(passed(same) == same);

@@ -41,7 +41,7 @@ void ChangeStreams::execute(const Object& command, EventQueue& queue, const Past
 }
 
 /// In the order in which the adapter writes the stages; another pipeline is refused. An opened
-/// stream has no news yet, unless it begins at a time before its opening.
+/// stream has no events yet, unless it begins at a time before its opening.
 Object ChangeStreams::open(const Array& stages, const Past& past) {
   const auto stage = [&](std::size_t at, const char* name) {
     const Value* argument = stages.items.at(at).as<Object>()->find(name);
@@ -59,12 +59,12 @@ Object ChangeStreams::open(const Array& stages, const Past& past) {
   return batch(last_cursor_, "firstBatch", std::move(news));
 }
 
-/// A request that waits for news of one of them hears that it was killed. By the manual on
+/// A request that waits for events of one of them is answered that it was killed. By the manual on
 /// killCursors the reply lists each by what became of it.
 Object ChangeStreams::kill(const std::vector<Value>& ids) {
   Array killed, unknown;
   for (const Value& id : ids) {
-    // Out of the map first: it hears that it was killed when no cursor is left that it could ask.
+    // Out of the map first: when it is answered no cursor must be left that it could ask.
     const auto found = cursors_.extract(id.integer());
     (found.empty() ? unknown : killed).items.push_back(id);
     if (!found.empty() && found.mapped().waiting) {
@@ -87,7 +87,7 @@ void ChangeStreams::next(std::int64_t id, std::int64_t wait_ms, EventQueue& queu
   Cursor& cursor = found->second;
   cursor.waiting = std::move(reply);
   const auto asked = ++cursor.asked;
-  // The manual's maxTimeMS of a getMore: how long it waits for news. An empty batch then is no
+  // The manual's maxTimeMS of a getMore: how long it waits for events. An empty batch then is no
   // error, and the cursor stays open. Counted in true time; mongod's own clock would not matter,
   // for it only decides when the client asks again.
   if (!cursor.news.items.empty()) return answer(id, cursor);
@@ -105,7 +105,7 @@ void ChangeStreams::answer(std::int64_t id, Cursor& cursor) {
   waiting(batch(id, "nextBatch", std::exchange(cursor.news, {})));
 }
 
-/// The server filters, so that a provider hears of its own grants and of no other write.
+/// The server filters, so that a provider is notified of its own grants and of no other write.
 void ChangeStreams::tell(const Object& event) {
   for (auto& [number, cursor] : cursors_) tell(cursor, event);
 }

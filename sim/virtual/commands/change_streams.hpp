@@ -9,7 +9,7 @@
 
 namespace leasehold::sim::simulated {
 
-/// One member's open cursors of change streams, on one collection: each hears of the writes that it
+/// One member's open cursors of change streams, on one collection: each reports the writes that it
 /// asked for once a majority has them. A primary opens them; they outlive its office.
 ///
 /// No position is kept to resume from: a client that loses its cursor opens another and has missed
@@ -31,7 +31,7 @@ class ChangeStreams {
 
   [[nodiscard]] static bool serves(const Object& command);
 
-  /// An `aggregate` with $changeStream, a `getMore` that waits for news, or a `killCursors`.
+  /// An `aggregate` with $changeStream, a `getMore` that waits for events, or a `killCursors`.
   /// REQUIRES: this outlives the queue's events.
   void execute(const Object& command, EventQueue& queue, const Past& past, Reply reply);
 
@@ -39,9 +39,9 @@ class ChangeStreams {
   /// Only collects, because all events of one commit go out as one batch, by `answer`.
   /// REQUIRES: a majority has it. A write that can be rolled back was never reported.
   void tell(const Object& event);
-  /// Answers waiting requests for which there is news.
+  /// Answers waiting requests for which there are events.
   void answer();
-  /// The member dies or rolls back: waiting requests hear this, and no cursor is left.
+  /// The member dies or rolls back: waiting requests are answered so, and no cursor is left.
   void end(const Object& error);
 
  private:

@@ -34,7 +34,7 @@ void ClientCommands::answer(const Member& m, Object reply, const ServerReply& to
   to(ServerAnswer::reply, std::move(reply));
 }
 
-/// By the manual `$clusterTime` is the newest time that the member has heard of, from whichever of
+/// By the manual `$clusterTime` is the newest time that the member knows of, from whichever of
 /// its clients: the time of no write here.
 void ClientCommands::set_times(Object& reply, Timestamp operation) {
   Object known;
@@ -45,7 +45,7 @@ void ClientCommands::set_times(Object& reply, Timestamp operation) {
   reply.set("$clusterTime"_key, std::move(known));
 }
 
-/// A getMore's maxTimeMS is how long it waits for news.
+/// A getMore's maxTimeMS is how long it waits for events.
 ClientCommands::Deadline ClientCommands::max_time_of(int member, const Object& command) const {
   const Value* limit = command.find("maxTimeMS"_key);
   if (limit == nullptr || ChangeStreams::serves(command)) {
@@ -63,7 +63,7 @@ void ClientCommands::command(int member, Request request, ServerReply reply) {
   // It arrives, for the server, when the server reads it.
   auto later = [this, member, request, was = m.is_primary, reply] {
     // Drawn when it goes on. It was primary when the client sent this; whether it reads its peers'
-    // news of another election before the command is a race.
+    // notice of another election before the command is a race.
     arrive(member, request, was && random_.chance(50), reply);
   };
   m.held_back.push_back({std::move(later), reply});
@@ -237,7 +237,7 @@ void ClientCommands::fenced_write(int member, std::shared_ptr<const FencedWrite>
   Object out;
   out.set("n"_key, std::int32_t{taken ? 1 : 0});
   out.set("ok"_key, 1.0);
-  // Below the 3 s after which the writer gives up, so that it hears "unknown" from the server.
+  // Below the 3 s after which the writer gives up, so that it gets "unknown" from the server.
   constexpr std::int64_t kWtimeout = 2'500 * kMs;
   wait_for_majority(member, std::move(out),
                     {members_.wall_ns(member) + kWtimeout, kWriteConcernFailed}, std::move(reply));

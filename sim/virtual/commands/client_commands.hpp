@@ -26,7 +26,7 @@ class ClientCommands {
     std::shared_ptr<const Object> command;
     std::string tag = {};  ///< goes into the oplog's entry, for the harness
     std::int64_t waits_ns = 0;
-    // A router has read its clock for $$NOW, and sends along the newest time it has heard.
+    // A router has read its clock for $$NOW, and sends along the newest time it knows.
     std::optional<Date> now = {};
     Timestamp heard = {};
   };

@@ -55,7 +55,7 @@ bool matches(const Object& query, const Object& document) {
     if (const auto* regex = wanted.as<Regex>()) {
       const auto* text = found == nullptr ? nullptr : found->as<std::string>();
       if (text == nullptr || !matches_pattern(*text, regex->pattern)) return false;
-    // One branch is enough; the fields beside it have to match all the same.
+    // One branch is enough; the fields beside it have to match, too.
     } else if (key == "$or"_key) {
       const auto& branches = wanted.as<Array>()->items;
       const bool any = std::any_of(branches.begin(), branches.end(), [&](const Value& branch) {
@@ -313,7 +313,7 @@ Executed find(const Object& command, const Collection& collection) {
   return out;
 }
 
-/// By the manual: to make an index that is there already, as it is, does nothing.
+/// By the manual: to make an index that is there already, with the same options, does nothing.
 Executed create_indexes(const Object& command) {
   const Fields fields(command,
                       {"createIndexes"_key, "indexes"_key, "writeConcern"_key, "maxTimeMS"_key});
@@ -344,7 +344,7 @@ bool begins_with(std::string_view text, std::initializer_list<std::string_view> 
   bool equal = true;
   for (const auto part : parts) {
     for (std::size_t i = 0; i < part.size(); ++i) {
-      // A backslash takes the next sign as it is; else one with a meaning of its own is refused.
+      // A backslash takes the next sign literally; else one with a meaning of its own is refused.
       const bool escaped = part[i] == '\\' && i + 1 < part.size();
       if (escaped) ++i;
       if (!escaped && std::string_view(".*+?()[]{}|$").find(part[i]) != std::string_view::npos) {

@@ -47,7 +47,7 @@ TEST(InjectedErrors, EachThirdAcquireOfATakenLockIsADuplicateKey) {
   }
 }
 
-TEST(InjectedErrors, OfAnExecutedCommandTheErrorIsTheReplysOrItsWriteConcerns) {
+TEST(InjectedErrors, AnExecutedCommandFailsInItsReplyOrItsWriteConcern) {
   InjectedErrors errors;
   errors.fail_next(2, kCode, true);
   Object done;

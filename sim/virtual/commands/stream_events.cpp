@@ -89,7 +89,7 @@ Object stream_event(const Change& change, const Document& before, Timestamp at) 
   Object changed = changed_fields(*before, *change.after);
   const bool update = is_logged_as_changes(*before, changed, *change.after);
   event.set("operationType"_key, std::string(update ? "update" : "replace"));
-  // A replacement shows the document as it is after it.
+  // A replacement shows the document after it.
   if (!update) {
     event.set("fullDocument"_key, *change.after);
     return event;

@@ -9,7 +9,7 @@ void Elections::start() {
 }
 
 void Elections::beat() {
-  // First all hear, then all decide, so that all decide on the same news.
+  // First all hear, then all decide, so that all decide by the same knowledge.
   for (int member = 0; member < kMembers; ++member) hear_all(member);
   for (int member = 0; member < kMembers; ++member) {
     if (members_.works(member)) watch_the_clock(member);
@@ -29,7 +29,7 @@ void Elections::hear(int from, int to) {
   Member& m = members_[from];
   const Member& other = members_[to];
   // Cluster time travels with every message, so no member's next write is earlier than what it
-  // could have heard of, whatever its clock shows.
+  // could know of, whatever its clock shows.
   m.logical = std::max(m.logical, other.logical);
   if (other.term > m.term) {
     m.term = other.term;

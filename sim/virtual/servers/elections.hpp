@@ -16,7 +16,7 @@ namespace leasehold::sim::simulated {
 /// all members have the same.
 ///
 /// An election is one event, so no member votes for two in one term. Two may take themselves for
-/// primary at once all the same, because a member that is cut off does so for an election timeout.
+/// primary at once nevertheless, because a member that is cut off does so for an election timeout.
 ///
 /// REQUIRES: it outlives the queue's events; all of them refer to it.
 class Elections {

@@ -79,7 +79,7 @@ TEST(MemberData, AKillTakesWhatNeitherTheJournalNorAMajorityHas) {
   EXPECT_EQ(value_of(committed.locks().find("a")), 2);
 }
 
-TEST(MemberData, WhatAMajorityHasIsNeverLess) {
+TEST(MemberData, TheCommitPointNeverMovesBack) {
   MemberData data;
   for (std::uint32_t i = 1; i <= 3; ++i) data.append(entry(i, 1, "a", 1), 0);
   EXPECT_EQ(data.commit(2), 0u);

@@ -35,7 +35,7 @@ void Members::at_wall(int member, std::int64_t wall, std::function<void()> run) 
   });
 }
 
-/// Clients keep their connections, and hear of it by the answers to what they wait for.
+/// Clients keep their connections, and are notified by the answers that they wait for.
 void Members::leave_office(int member) {
   Member& m = members_[member];
   m.is_primary = false;

@@ -141,7 +141,7 @@ struct Member {
 struct Residence {
   enum class Is { here, leaving, elsewhere };
   Is is = Is::here;
-  std::int64_t since_term = 0;  ///< members of earlier terms have not heard of it
+  std::int64_t since_term = 0;  ///< members of earlier terms do not know it
 };
 
 /// What a primary does with a command on that database.
@@ -186,7 +186,7 @@ class Members {
   /// does not make it shorter.
   void at_wall(int member, std::int64_t wall_ns, std::function<void()> run);
 
-  /// The primary becomes a secondary. Its log stays as it is: if another goes on without its end,
+  /// The primary becomes a secondary. Its log does not change: if another goes on without its end,
   /// replication rolls that back.
   void leave_office(int member);
 

@@ -56,7 +56,7 @@ TEST(Members, AStoppedMemberDoesItWhenItGoesOnAndADeadOneNever) {
   EXPECT_EQ(g.seen, (std::vector<std::string>{"at 100"}));
 }
 
-TEST(Members, WhoLeavesOfficeAnswersThoseWhoWaitedForAMajority) {
+TEST(Members, SteppingDownInterruptsMajorityWaits) {
   Ground g;
   g.members[0].waiters.push_back({1, 1, {}, [&](ServerAnswer answer, const Object& reply) {
                                     EXPECT_EQ(answer, ServerAnswer::reply);

@@ -139,7 +139,7 @@ TEST(ReplicaSet, ACommandThatWaitsInsideHasTheClockOfItsArrival) {
 }
 
 /// The giver's clock is a minute ahead, and no router brings its cluster time along.
-TEST(ReplicaSet, WhatAShardTakesAndWritesThenIsLaterThanAllOfTheGivers) {
+TEST(ReplicaSet, AReceivingShardWritesLaterThanTheDonor) {
   Asked giver, taker;
   giver.run_ms(300);
   taker.run_ms(300);
@@ -160,7 +160,7 @@ Object as_sent(const Body& body) {
   return to_object(*mongo::build({1, std::chrono::seconds(10), body}, "locks").get());
 }
 
-/// If the lock is held it stands in its queue for twice its lease.
+/// If the lock is held it is queued for twice its lease.
 Object attempt_of(core::Owner owner, std::uint64_t beat, std::chrono::milliseconds lease) {
   const auto id = core::format_lock_id({owner, lease.count(), beat});
   const std::chrono::milliseconds margin(500);
@@ -208,7 +208,7 @@ TEST(ReplicaSet, AStoppedPrimaryIsSentToAndExecutesWhenItGoesOn) {
   EXPECT_EQ(set.stamped().ms, went_on);
 }
 
-TEST(ReplicaSet, WhatAStoppedPrimaryWasSentEndsWithIt) {
+TEST(ReplicaSet, CommandsSentToAStoppedPrimaryBreakWithItsDeath) {
   Asked set;
   set.servers.stop(0);
   set.ask(0, stamp());
@@ -238,7 +238,7 @@ Object stamp_for_one() {
   return command;
 }
 
-TEST(ReplicaSet, WhatAMajorityAcknowledgedSurvivesTheDeathOfAll) {
+TEST(ReplicaSet, MajorityWritesSurviveTheDeathOfAllMembers) {
   Asked set;
   set.run_ms(500);
   set.ask(0, stamp());
@@ -258,7 +258,7 @@ TEST(ReplicaSet, WhatAMajorityAcknowledgedSurvivesTheDeathOfAll) {
             Value(true));
 }
 
-TEST(ReplicaSet, WhatOneMemberAcknowledgedDiesWithItWithinAJournalPeriod) {
+TEST(ReplicaSet, AWriteOfOneMemberIsLostWithinAJournalPeriod) {
   // Within 100 ms of the write its journal may not have it; after them it has.
   for (const bool waits : {false, true}) {
     Asked set;
@@ -377,7 +377,7 @@ TEST(ReplicaSet, ATtlMonitorThatDeletesAtOnceGivesAllDeletionsOneTime) {
 }
 
 /// With its data it is a member like any other: at the end it and one more are the majority.
-TEST(ReplicaSet, WhoLostItsDataTakesNoOfficeBeforeItHasCopiedThem) {
+TEST(ReplicaSet, AWipedMemberIsNotElectedBeforeItsInitialSync) {
   Set set;
   set.write(0, 1);
   set.run_ms(300);

@@ -14,7 +14,7 @@ constexpr std::int64_t kShuns = 10'000 * kMs;
 
 }  // namespace
 
-/// The next time of the oplog: the member's clock, or just after all that it has heard of.
+/// The next time of the oplog: the member's clock, or just after all that it knows of.
 /// A clock that goes back leaves only the counter to rise; measured on a mongod, an hour long. So
 /// operationTime orders writes across every jump and failover, where $$NOW does not.
 Timestamp Replication::next_time(int member) {
@@ -168,7 +168,7 @@ void Replication::answer_waiters(Member& primary) {
   for (Waiter& w : done) w.reply(ServerAnswer::reply, std::move(w.answer));
 }
 
-/// A change stream hears of a write when a majority has it (the manual on change streams), and of
+/// A change stream reports a write when a majority has it (the manual on change streams), and of
 /// locks alone: it is open on their collection.
 void Replication::notify_streams(Member& m, std::size_t from) {
   if (m.streams.any()) tell_of_locks(m.data, from, [&m](const Object& e) { m.streams.tell(e); });

@@ -69,7 +69,7 @@ class Replication {
 
   Members& members_;
   const Listener listener_;
-  // INVARIANT: never goes back, so the listener hears each write once, whichever primary finds out.
+  // INVARIANT: never goes back, so the listener gets each write once, whichever primary finds out.
   Timestamp announced_;  ///< of the last write that a majority was seen to have
   std::int64_t behind_since_ = 0;
   std::int64_t rolled_back_ = 0;

@@ -21,15 +21,15 @@ namespace leasehold::sim::simulated {
 /// ```
 /// A router, as measured on 7.0.11, reads its own clock for $$NOW, and answers with the newest
 /// operationTime of the shards' replies to this command and the newest $clusterTime of all that it
-/// has heard of any client. It sends that along, so that a shard's next write is later. It sends to
-/// the shard that it takes for the right one until that one says otherwise.
+/// has received from any client. It sends that along, so that a shard's next write is later. It
+/// sends to the shard that it takes for the right one until that one says otherwise.
 ///
 /// REQUIRES: it outlives the queue's events; all of them refer to it.
 class Shards {
  public:
   static constexpr int kMembers = simulated::kMembers;
 
-  /// `listener` hears of the writes to the locks' database alone, each once, in their order.
+  /// `listener` is notified of the writes to the locks' database alone, each once, in their order.
   /// `cluster`: there are two shards, and this is the seed of what the first one does not draw.
   Shards(EventQueue& queue, Random& random, const ServerSettings& settings,
          Replication::Listener listener, std::optional<std::uint64_t> cluster = {});

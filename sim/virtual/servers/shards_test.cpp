@@ -83,12 +83,12 @@ TEST(Shards, ATokenIsThePlaceOfItsWriteAndRisesOverMoves) {
     }
     ahead += cluster.cluster_time(i) > cluster.time(i) ? 1 : 0;
   }
-  EXPECT_GT(ahead, 40u) << "a router has heard of other writes";
+  EXPECT_GT(ahead, 40u) << "a router knows of other writes";
 }
 
 /// The old shard goes on writing what stayed there, and its answer that the locks have moved has a
-/// later time than the new shard has heard of.
-TEST(Shards, WhatARouterHeardOfTheOldShardIsPastForTheNewOne) {
+/// later time than the new shard knows of.
+TEST(Shards, TheNewShardContinuesAfterTheClusterTimeOfTheOld) {
   for (int i = 0; i < 20; ++i) {
     Cluster cluster;
     cluster.run_ms(300);
@@ -121,7 +121,7 @@ TEST(Shards, NowIsTheClockOfAnyRouter) {
 }
 
 /// With $$NOW of its arrival at a router.
-TEST(Shards, WhatComesDuringAMoveIsExecutedOnceByTheOtherShard) {
+TEST(Shards, ACommandDuringAMoveIsExecutedOnceByTheReceivingShard) {
   Cluster cluster;
   cluster.run_ms(300);
   cluster.write();

@@ -15,7 +15,7 @@ void say(nlohmann::json answer, const std::string& is) {
 std::mutex mutex;  // of all below
 std::map<std::int64_t, LockHandle> held;
 std::map<std::int64_t, std::stop_callback<std::function<void()>>> watches;
-// >>> YOUR LOCK: an acquire, and a release; what else it is asked stands in main
+// >>> YOUR LOCK: an acquire and a release; main answers all else
 void acquire(const Lock& lock, std::int64_t id, milliseconds timeout) {
   auto handle = lock.try_acquire(timeout);
   const std::lock_guard guard(mutex);
