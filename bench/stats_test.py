@@ -278,7 +278,7 @@ class Command(Made):
         self.assertIn("| made-up | 1.00 |", ran.stdout)
         self.assertIn("Kaplan", ran.stdout)
 
-    def test_what_is_missing_is_one_clear_error(self):
+    def test_a_missing_package_or_folder_is_one_clear_error(self):
         ran = self.run_it(self.folder.name)
         self.assertEqual(ran.returncode, 64)
         self.assertRegex(ran.stderr, r"^stats: the folder is '.*': it must have .*\n$")

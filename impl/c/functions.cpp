@@ -19,7 +19,7 @@ using leasehold::c::guarded;
 using leasehold::c::kind_of;
 using leasehold::c::read;
 using leasehold::c::value_of;
-using leasehold::c::WarningHook;
+using leasehold::runtime::WarningHook;
 using leasehold::c::write;
 
 namespace {

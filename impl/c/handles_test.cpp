@@ -22,6 +22,7 @@
 namespace leasehold::c {
 namespace {
 
+using runtime::WarningHook;
 using Mode = runtime::FakeServer::Mode;
 
 bool readable(int fd, int timeout_ms = 0) {

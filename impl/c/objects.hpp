@@ -12,7 +12,7 @@
 #include <stop_token>
 
 #include "c/event_fd.hpp"
-#include "c/warning_hook.hpp"
+#include "runtime/threads/warning_hook.hpp"
 #include "runtime/threads/fork.hpp"
 
 namespace leasehold::c {
@@ -40,7 +40,7 @@ class MadeHere {
 
 struct leasehold_provider {
   leasehold::LockProvider provider;
-  std::shared_ptr<leasehold::c::WarningHook> warnings = {};  ///< null: standard error
+  std::shared_ptr<leasehold::runtime::WarningHook> warnings = {};  ///< null: standard error
   leasehold::c::MadeHere made = {};
 };
 

@@ -33,7 +33,7 @@ Finding after(HistoryBuilder story, Check check, Kind kind, Change change) {
   return find(judge(history, {}), check);
 }
 
-/// Likewise the last one.
+/// The same for the last one.
 template <typename To>
 History with_last(HistoryBuilder story, Kind kind, const To& change) {
   auto history = story.end(9'000);
@@ -118,7 +118,7 @@ TEST(PresumedDeadRule, OnlyAWholeLeaseAfterTheFirstSight) {
   EXPECT_EQ(with(500, 1'021).events.size(), 3u) << "its write, the sight, the attempt";
 }
 
-TEST(PresumedDeadRule, OfAnotherLockIdOrWithoutTheDriftIsTooEarly) {
+TEST(PresumedDeadRule, PresumingAnUnseenLockIdOrIgnoringTheDriftIsTooEarly) {
   auto s = two_attempts();
   s.extend(300, 310, "a", 1, 110).crash(320, "a");
   s.presuming("a", 1).win(1'400, 1'410, "b", 1, 120);
@@ -263,7 +263,7 @@ TEST(Refinement, ALockIsTakenFromAnotherOnlyWhenALeaseHasRunAndTheDatesSaySo) {
             "another that is neither given, observed nor expired");
 }
 
-TEST(Refinement, WhoIsObservedHasHadAWholeLease) {
+TEST(Refinement, AnObservedHolderHasHadAWholeLease) {
   const auto with = [](int at) {
     auto s = two_attempts();
     return refined(s.presuming("a", 1).win(at, at + 1, "b", 1, 120)).verdict;
@@ -394,7 +394,7 @@ TEST(Refinement, ALockIsLostAndNotReleasedOnlyIfItsDocumentWasNotThere) {
   EXPECT_EQ(forced("another", 620), Verdict::violated);
 }
 
-TEST(Refinement, WhoHasLeftAsksForNothingAndNoLockIdIsWrittenTwice) {
+TEST(Refinement, ALeftOwnerSendsNothingAndNoLockIdIsWrittenTwice) {
   EXPECT_EQ(refined(held_by_a().release(100, 110, "a", 1, 110).refused(200, 210, "a", 1)).why,
             "lock 'lock': acquire 3 of a is sent: its owner has left the lock before");
   auto history = extended_once().end(9'000);

@@ -57,7 +57,7 @@ class Known {
 
   /// The sending of the first command that writes this lockId; kNone: none so far.
   [[nodiscard]] Index sending(Id lock_id) const { return sendings_[lock_id]; }
-  /// The first sending of this command, likewise.
+  /// The first sending of this command, for the same.
   [[nodiscard]] Index sent(Id command) const { return commands_[command]; }
   [[nodiscard]] const Farewell& farewell(Id owner) const { return farewells_[owner]; }
 

@@ -159,7 +159,7 @@ inline std::int64_t earliest_end(const Digest& d, const Writer& holder) {
   return rules::deadline(d.fact(holder.command.send).at_ns, holder.ask()->expiry_ms * kMs);
 }
 
-/// Likewise of a tenure, by a change after it. Dates of a lock that is known by its answers count
+/// The same for a tenure, by a change after it. Dates of a lock that is known by its answers count
 /// too: by the primary's clock its lease lasts until the document's date, at most for its length
 /// from the last write. Servers date their entries by a clock that advances now and then.
 inline std::int64_t earliest_end(const Digest& d, const Writer& holder, const Tenure& t,

@@ -153,8 +153,9 @@ inline constexpr ExcuseLimit kExcuseLimits[]{
     // A document that waits for the TTL monitor meets the faults that stop it.
     {model::Check::G8, 27, 90},
     // Few acquires send a second command, whatever is slow.
-    {model::Check::G9, 1, 5}, {model::Check::G6, 1, 5}, {model::Check::release, 1, 5}, {model::Check::needless, 1, 5},
-    {model::Check::refinement, 1, 5}, {model::Check::grounded, 1, 5}};
+    {model::Check::G9, 1, 5}, {model::Check::G6, 1, 5}, {model::Check::release, 1, 5},
+    {model::Check::needless, 1, 5}, {model::Check::refinement, 1, 5},
+    {model::Check::grounded, 1, 5}};
 
 /// What is asked of the findings of all runs.
 struct Demands {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-namespace leasehold::c {
+namespace leasehold::runtime {
 
 /// A caller's function for warnings, until its provider is closed: a language's runtime may end
 /// before the library's threads do, and must not be called by them then.
@@ -63,4 +63,4 @@ class WarningHook {
   bool ended_ = false;
 };
 
-}  // namespace leasehold::c
+}  // namespace leasehold::runtime
