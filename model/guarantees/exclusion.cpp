@@ -76,13 +76,18 @@ void check_pair(const Digest& d, Finding& f, const HeldSpan& a, const HeldSpan& 
 }
 
 /// No call is granted a lock while another holds it from before the call until after the grant.
-void check_granted(const Digest& d, Finding& f, const HeldSpan& held, const HeldSpan& call) {
-  const auto more = held.span.to - call.span.to;
-  if (more <= 0) return;
-  violate(f,
-          subject(d, call.session->granted) + " was granted it while " +
-              d.process_name(held.session->process) + " held it, for " + ms(more) + " more",
-          {held.session->granted, held.session->answers.last, call.session->granted});
+void check_granted(const Digest& d, Finding& f, const std::vector<HeldSpan>& by_begin) {
+  const HeldSpan* longest = nullptr;
+  for (const HeldSpan& one : by_begin) {
+    const bool lasts = longest != nullptr && longest->span.to > one.span.to;
+    if (!one.is_call && !lasts) longest = &one;
+    if (!one.is_call || !lasts) continue;
+    violate(f,
+            subject(d, one.session->granted) + " was granted it while " +
+                d.process_name(longest->session->process) + " held it, for " +
+                ms(longest->span.to - one.span.to) + " more",
+            {longest->session->granted, longest->session->answers.last, one.session->granted});
+  }
 }
 
 }  // namespace
@@ -110,16 +115,14 @@ Finding check_exclusion(const Digest& d) {
     });
     const HeldSpan* longest = nullptr;
     for (const HeldSpan& one : spans) {
-      if (one.is_call) {
-        if (longest != nullptr) check_granted(d, f, *longest, one);
-        continue;
-      }
+      if (one.is_call) continue;
       ++f.checked;
       check_end(d, f, one);
       if (longest != nullptr) check_pair(d, f, *longest, one);
       if (longest == nullptr || one.span.to > longest->span.to) longest = &one;
     }
   }
+  for (const auto& spans : by_name) check_granted(d, f, spans);
   return f;
 }
 

@@ -67,14 +67,17 @@ class Holders {
 };
 
 /// Whether a later holder may have written before: then the refusal of this one is right, whatever
-/// its held() said. What has no higher token does not overtake a lock that is known by its answers.
+/// its held() said. Which holder of a lock is later that is known by its answers is seldom certain:
+/// so only a higher token counts, stored before the answer.
 bool may_be_overtaken(const Digest& d, const Holders& holders, Id holder, const Fact& write) {
+  const bool ours = d.promises == nullptr;
+  const auto by = write.at_ns + (ours ? d.allowed.truth_lag_ns : 0);
   return std::any_of(d.stored.begin(), d.stored.end(), [&](Index i) {
     const Fact& stored = d.fact(i);
     const Id other = holders.of_stored(i);
-    return stored.name == write.name && stored.at_ns <= write.at_ns + d.allowed.truth_lag_ns &&
-           (d.promises == nullptr || stored->token > write->token) && holders.is_known(other) &&
-           other != holder && !holders.after(holder, other);
+    return stored.name == write.name && stored.at_ns <= by && holders.is_known(other) &&
+           (ours || stored->token > write->token) && other != holder &&
+           !holders.after(holder, other);
   });
 }
 

@@ -3,6 +3,7 @@
 #include "model/guarantees/user_calls.hpp"
 #include "model/queue/queue_turns.hpp"
 #include "model/verdict/waiters.hpp"
+#include "model/workers/worker_digest.hpp"
 
 namespace leasehold::model {
 namespace {
@@ -302,9 +303,7 @@ void check_hand_overs_in_a_row(const Digest& d, Finding& f) {
 Finding check_liveness(const Digest& d) {
   Finding f = finding(Check::G7);
   if (d.promises != nullptr) {
-    for (const SessionDigest& s : d.sessions) {
-      if (s.ask != kNone) check_on_time(d, f, s);
-    }
+    check_waits(d, f, check_on_time);
     return f;
   }
   const auto waiters = waiters_by_name(d);

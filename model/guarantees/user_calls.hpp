@@ -29,14 +29,14 @@ void check_ends_on_time(const Digest& d, Finding& f, const UserCall& call, const
   const auto said = ask->single_attempt ? ask.at_ns + attempts : ask->give_up_ns;
   const auto latest =
       said + (promises != nullptr ? promises->answers_within_ms * kMs : d.allowed.lateness_ns);
-  if (latest >= d.finished_ns) return;
+  if (latest >= d.finished_ns && (promises == nullptr || call.ended == kNone)) return;
   const auto happened = call.ended == kNone ? kNever : d.fact(call.ended).at_ns;
+  const auto late = happened - (call.commands == 1 ? said : latest);
   check_bound(d, f,
               {ask->single_attempt ? ask.at_ns : said, latest, happened,
                d.process_of[ask.process]->alive_until, d.delays(ask.process, Needs::process)},
               [&] {
-                return told() + " ended " +
-                       (call.ended == kNone ? "never" : ms(happened - said) + " late");
+                return told() + " ended " + (call.ended == kNone ? "never" : ms(late) + " late");
               },
               {call.asked, call.ended});
 }

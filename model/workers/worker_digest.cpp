@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 
 namespace leasehold::model {
@@ -89,10 +90,10 @@ class Attribution {
   }
 
   /// A call with one write left has that write, and no other call has it. If none is left, perhaps
-  /// it had any other write. Whether something became certain.
+  /// it had any other write. From the last call on; whether something became certain.
   bool settle() {
     bool settled = false;
-    for (auto& [call, left] : left_) {
+    for (auto& [call, left] : std::views::reverse(left_)) {
       if (call == nullptr) continue;
       std::erase_if(left, [this](Index put) { return writers_.contains(put); });
       if (left.size() > 1) continue;

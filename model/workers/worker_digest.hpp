@@ -33,7 +33,8 @@ class LaterGrants {
   std::vector<Index> first_;  ///< of each call and all later ones
 };
 
-/// The rest of G7, of a worker's lock: a call gets a lock that no other call can have.
-void check_waits(const Digest& d, Finding& f);
+/// G7 of a worker's lock: each call ends `on_time`, and gets a lock that no other call can have.
+void check_waits(const Digest& d, Finding& f,
+                 void (*on_time)(const Digest&, Finding&, const SessionDigest&));
 
 }  // namespace leasehold::model

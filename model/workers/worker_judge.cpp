@@ -57,7 +57,6 @@ std::vector<Finding> judge_worker(const History& history, const Promises& promis
   for (const auto& [check, checker] : kCheckers) {
     if (!is_promised(promises, check) || !why_unchecked(promises, check).empty()) continue;
     Finding f = checker(d);
-    if (check == Check::G7 && promises.passes_on_leases) check_waits(d, f);
     if (!d.oplog_read && kByDocuments.contains(check)) {
       f.leave_open(Open::unread, "the server's oplog was not read to its end");
     }

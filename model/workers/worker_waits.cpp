@@ -34,8 +34,11 @@ class Waits {
     for (const SessionDigest* call : calls_) stays_.push_back(stay_of(*call));
   }
 
-  void check(Finding& f) const {
+  template <typename OnTime>
+  void check(Finding& f, const OnTime& on_time) const {
     for (const SessionDigest* call : calls_) {
+      on_time(d_, f, *call);
+      if (!promises_.passes_on_leases) continue;
       if (promises_.waits == Promises::Waits::none) {
         check_attempt(f, *call);
       } else if (!call->asked->single_attempt) {
@@ -103,10 +106,11 @@ class Waits {
     };
     while (meets()) end = fault->to;
     const auto margins = margins_ms(call);
-    stay.to = margins ? end : kNever;
+    const auto leases = promises_.passes_on_leases.value_or(0);
+    stay.to = margins && promises_.passes_on_leases ? end : kNever;
     stay.lease_ns = margins.value_or(0) * kMs +
-                    static_cast<std::int64_t>(*promises_.passes_on_leases *
-                                              static_cast<double>(call.asked->expiry_ms * kMs));
+                    static_cast<std::int64_t>(
+                        leases * static_cast<double>(call.asked->expiry_ms * kMs));
   }
 
   /// Until when it may keep the lock from a call that waits since `waits_from`, if no call that
@@ -226,9 +230,10 @@ class Waits {
 
 }  // namespace
 
-void check_waits(const Digest& d, Finding& f) {
+void check_waits(const Digest& d, Finding& f,
+                 void (*on_time)(const Digest&, Finding&, const SessionDigest&)) {
   const auto commands = commands_of(d);
-  for (const auto& calls : worker_calls(d)) Waits(d, calls, commands).check(f);
+  for (const auto& calls : worker_calls(d)) Waits(d, calls, commands).check(f, on_time);
 }
 
 }  // namespace leasehold::model
