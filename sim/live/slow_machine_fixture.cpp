@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -133,7 +132,6 @@ class SlowMachine final : public testing::EmptyTestEventListener {
 }  // namespace leasehold::sim::live
 
 int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);  // a child may end before it has read all that it is given
   testing::InitGoogleTest(&argc, argv);
   auto* machine = new leasehold::sim::live::SlowMachine;
   testing::UnitTest::GetInstance()->listeners().Append(machine);  // which owns it

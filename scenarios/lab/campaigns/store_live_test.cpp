@@ -38,8 +38,7 @@ class Copied {
     fs::remove_all(folder);
     fs::create_directories(temporary);
     fs::copy(LEASEHOLD_STORES "/template", folder, fs::copy_options::recursive);
-    signal(SIGINT, SIG_DFL);   // the laboratory would inherit that it is ignored
-    signal(SIGPIPE, SIG_IGN);  // a worker may be dead
+    signal(SIGINT, SIG_DFL);  // the laboratory would inherit that it is ignored
   }
   ~Copied() { fs::remove_all(folder); }
   Copied(const Copied&) = delete;

@@ -1,7 +1,6 @@
 #include "sim/live/stores/store_script.hpp"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -26,7 +25,6 @@ class Script {
     std::ofstream(path) << "#!/bin/sh\ncase $1 in\nabout) echo '" << about << "' ;;\n"
                         << others << "\nesac\n";
     fs::permissions(path, fs::perms(0755));
-    signal(SIGPIPE, SIG_IGN);  // not each of them reads its input
   }
   ~Script() { fs::remove(path); }
   Script(const Script&) = delete;

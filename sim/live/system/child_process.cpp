@@ -43,6 +43,16 @@ void close_if_open(int& descriptor) {
   descriptor = -1;
 }
 
+/// A child may end before it has read all that it is told: the write fails then, and must not end
+/// this process. Returns the signal, which children get back as the system gives it.
+sigset_t broken_pipes_are_errors() {
+  signal(SIGPIPE, SIG_IGN);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGPIPE);
+  return set;
+}
+
 }  // namespace
 
 ChildProcess::ChildProcess(const std::vector<std::string>& command, Io io, bool own_session,
@@ -73,9 +83,10 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, Io io, bool 
   // Else the child would keep closed connections open: some libraries do not mark sockets.
   posix_spawn_file_actions_addclosefrom_np(&actions, 3);
   // A signal from the terminal is for the harness, which then ends its children in order.
-  short flags = POSIX_SPAWN_SETPGROUP;
-  if (own_session) flags = POSIX_SPAWN_SETSID;
-  posix_spawnattr_setflags(&attributes, flags);
+  const short group = own_session ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP;
+  const sigset_t broken_pipe = broken_pipes_are_errors();
+  posix_spawnattr_setsigdefault(&attributes, &broken_pipe);
+  posix_spawnattr_setflags(&attributes, static_cast<short>(group | POSIX_SPAWN_SETSIGDEF));
   std::vector<char*> arguments;
   for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -119,7 +130,6 @@ void ChildProcess::close_pipes() {
 void ChildProcess::close_input() { close_if_open(in_); }
 
 void ChildProcess::say(const std::string& text) const {
-  // A child that is gone hears nothing; the process that starts children ignores SIGPIPE.
   if (in_ >= 0 && ::write(in_, text.data(), text.size()) < 0) return;
 }
 
