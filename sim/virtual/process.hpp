@@ -5,19 +5,21 @@
 #include <string>
 #include <vector>
 
+#include "sim/own_calls.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/record/recorder.hpp"
-#include "sim/virtual/caller.hpp"
+#include "sim/virtual/machine.hpp"
+#include "sim/virtual/network.hpp"
 #include "sim/virtual/servers/shards.hpp"
 
 namespace leasehold::sim::simulated {
 
 /// A simulated process: a machine, a network, the runtime and the core of production on them, and
-/// its callers. It decides what a kill, a pause and the end of the faults mean for them; its
-/// callers decide what they do.
+/// its users. It decides what a kill, a pause and the end of the faults mean for them; the users
+/// decide what they do.
 ///
 /// REQUIRES: it outlives the queue's events, which refer to it: a killed one is kept to the end.
-class Process {
+class Process final : private OwnHome {
  public:
   struct World {
     EventQueue& queue;
@@ -35,7 +37,7 @@ class Process {
   /// `doomed`: it takes a lock that no other process wants and holds it until it is killed, so that
   /// each run has a dead holder's document to wait for.
   Process(World world, std::string name, const ProcessPlan& plan, bool doomed);
-  ~Process();
+  ~Process() override;
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
@@ -46,9 +48,9 @@ class Process {
   void resume();
   /// Faults are over: it makes two more acquires and is done; a scripted one releases what it has.
   void heal();
-  /// Lets one of its callers do what the plan says now. REQUIRES: it is scripted.
+  /// Lets one of its users do what the plan says now. REQUIRES: it is scripted.
   void perform(const StepPlan& step);
-  /// Its callers that hold this name ask their handles, if it runs.
+  /// Its users that hold this name ask their handles, if it runs.
   void ask_holders_of(const std::string& name);
 
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -61,7 +63,10 @@ class Process {
   [[nodiscard]] bool holds() const;
   [[nodiscard]] bool awaits_a_reply() const { return network_.awaits_a_reply(); }
   [[nodiscard]] const Network::Counts& sent() const { return network_.sent(); }
-  [[nodiscard]] std::int64_t kept_since() const { return home_.kept_since(); }
+  /// Since when functions of its users that take their time have kept the thread that calls back.
+  [[nodiscard]] std::int64_t kept_since() const override {
+    return keep_ > 0 || kept_to_ == world_.queue.now() ? kept_from_ : 0;
+  }
   [[nodiscard]] bool is_doomed() const { return doomed_; }
 
   LinkFaults& link() { return network_.link; }
@@ -69,10 +74,27 @@ class Process {
   void set_wall_offset(std::int64_t ms) { machine_.clock.wall_offset_ms = ms; }
 
  private:
+  class HandleWatch;
+
   std::shared_ptr<runtime::Driver> make_driver();
-  std::vector<Caller> make_callers();
+  std::vector<User> make_users();
   void finish_if_all_ended();
   void finish();
+
+  void later(std::chrono::nanoseconds span, Job job) override {
+    machine_.later(span.count(), std::move(job));
+  }
+  [[nodiscard]] bool over() const override { return over_; }
+  [[nodiscard]] std::unique_ptr<Watch> watch(const HoldingPointer& holding) override;
+  void write(Holding& holding, Job done) override;
+  void keep_callback(std::chrono::nanoseconds span) override;
+  void ended() override { finish_if_all_ended(); }
+  /// Calls back within the turn of the thread that has the answer.
+  void notify(Job job) override { job(); }
+  void start_thread(Job job) override { machine_.start_user(std::move(job)); }
+  [[nodiscard]] core::LocalInstant now() const override { return machine_.clock.now(); }
+  [[nodiscard]] Recorder& recorder() override { return *recorder_; }
+  [[nodiscard]] const std::shared_ptr<runtime::Driver>& driver() override { return driver_; }
 
   // The order of these members is part of what a seed means, because their constructors draw. They
   // are destroyed from the last to the first.
@@ -85,9 +107,13 @@ class Process {
   const std::shared_ptr<Recorder> recorder_;
   Network network_;
   bool done_ = false;
-  bool over_ = false;  ///< the run has ended: no caller is notified any more
-  Caller::Home home_;            ///< with the driver, which ends before what it runs on
-  std::vector<Caller> callers_;  ///< and their handles before it
+  bool over_ = false;  ///< the run has ended: no user is notified any more
+  int keep_ = 0;       ///< functions of users that keep the thread that calls back, now
+  std::int64_t kept_from_ = 0, kept_to_ = -1;
+  /// Numbers the writes to the fence, so that what the oplog has is matched with what was asked.
+  std::int64_t writes_ = 0;
+  std::shared_ptr<runtime::Driver> driver_;  ///< ends before what it runs on
+  std::vector<User> users_;                  ///< and their handles before it
 };
 
 }  // namespace leasehold::sim::simulated

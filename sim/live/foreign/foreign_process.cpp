@@ -16,10 +16,11 @@
 
 #include "model/history/from_outside.hpp"
 #include "sim/live/foreign/worker_protocol.hpp"
+#include "sim/live/processes/job_thread.hpp"
 #include "sim/live/servers/member_clock.hpp"
 #include "sim/live/system/child_process.hpp"
-#include "sim/plan/workload.hpp"
 #include "sim/record/held_answers.hpp"
+#include "sim/user.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -54,14 +55,9 @@ std::string ending(int status, bool may_end, const std::string& errors) {
          (told.message.empty() ? "" : ": " + told.message);
 }
 
-class ForeignProcess;
-/// One caller of a worker, by its number: until the faults are over and it has finished, or the
-/// worker broke off.
-void live_as_caller(ForeignProcess& process, int number);
-
 /// One process around a lock that is not ours, and the lines of scenarios/WORKERS.md that are
 /// exchanged with it. It decides when a question is answered, and what is wrong with the process.
-/// Its callers, each on a thread of its own, decide what is asked (`live_as_caller`).
+/// Its users, each on a thread of its own, decide what is asked.
 ///
 /// A line that breaks the protocol, a death that no fault caused and a hang are `protocol` events
 /// and end the process. They are no violation if it never was ready. Answers are stamped with their
@@ -69,7 +65,7 @@ void live_as_caller(ForeignProcess& process, int number);
 ///
 /// INVARIANT: `ended_ns_` never rises, and no event of the process stands after it.
 ///
-/// Thread safety: callers ask from any thread; one thread attends, kills, stops and heals.
+/// Thread safety: users ask from any thread; one thread attends, kills, stops and heals.
 class ForeignProcess final : public LiveProcess {
  public:
   struct Heard {
@@ -95,22 +91,17 @@ class ForeignProcess final : public LiveProcess {
     const auto& order = setting_.order;
     child_.say(start_line({name(), order.uri, order.database, order.plan.expiry_ms}));
     reader_ = std::jthread([this](const std::stop_token& stop) { read_answers(stop); });
-    for (int i = 0; i < order.plan.callers; ++i) {
-      callers_.emplace_back([this, i] { live_as_caller(*this, i); });
-    }
+    seat_users();
   }
 
-  ~ForeignProcess() override {
-    kill();
-    callers_.clear();
-  }
+  ~ForeignProcess() override;
 
   [[nodiscard]] bool running() override {
     const std::lock_guard guard(mutex_);
     return phase_ == Phase::works && !stopped_;
   }
 
-  [[nodiscard]] bool holds() override { return holdings > 0; }
+  [[nodiscard]] bool holds() override { return holdings_ > 0; }
   [[nodiscard]] bool over() override {
     const std::lock_guard guard(mutex_);
     return phase_ == Phase::over;
@@ -130,11 +121,7 @@ class ForeignProcess final : public LiveProcess {
     kill();
   }
 
-  void heal() override {
-    const std::lock_guard guard(mutex_);
-    healed_ = true;
-    changed_.notify_all();
-  }
+  void heal() override;
 
   std::optional<std::int64_t> kill() override {
     const bool alive = child_.running();
@@ -156,8 +143,7 @@ class ForeignProcess final : public LiveProcess {
     if (killed) emit({.at_ns = *killed, .kind = Kind::crash, .process = name()});
   }
 
-  /// A write to the resource may still be on its way.
-  void join() override { callers_.clear(); }
+  void join() override;
   void pause(bool) override {
     const std::lock_guard guard(mutex_);
     stopped_ = true;
@@ -175,10 +161,12 @@ class ForeignProcess final : public LiveProcess {
   /// Whether it read its wall clock since, and was shown another time than the true one.
   [[nodiscard]] bool saw_its_wall_clock() override { return clock_.was_shown(); }
 
-  // For its callers:
-  [[nodiscard]] const ForeignSetting& setting() const { return setting_; }
-  std::atomic<std::int64_t> ids = 0, writes = 0;
-  std::atomic<int> holdings = 0;  ///< granted and not released
+ private:
+  class Seat;
+  enum class Phase { starting, works, broken, stopping, over };
+
+  void seat_users();
+
   [[nodiscard]] bool await_ready() {
     std::unique_lock guard(mutex_);
     milliseconds waited{0};
@@ -199,13 +187,8 @@ class ForeignProcess final : public LiveProcess {
     return phase_ == Phase::works;
   }
 
-  [[nodiscard]] bool healed() {
-    const std::lock_guard guard(mutex_);
-    return healed_;
-  }
-
   /// The answer; nothing: there will be none. It writes the question itself, so that no other
-  /// caller's question comes between.
+  /// user's question comes between.
   std::optional<Heard> question(Dialogue::Question kind, std::int64_t id, const std::string& line,
                                 std::int64_t limit_ms) {
     std::unique_lock guard(mutex_);
@@ -231,15 +214,7 @@ class ForeignProcess final : public LiveProcess {
     return std::nullopt;
   }
 
-  /// Returns whether the time passed; else it broke off before. `until_healed`: at most until then.
-  bool rest(std::chrono::nanoseconds time, bool until_healed) {
-    std::unique_lock guard(mutex_);
-    changed_.wait_for(guard, time,
-                      [&] { return phase_ != Phase::works || (until_healed && healed_); });
-    return phase_ == Phase::works;
-  }
-
-  /// One caller has nothing to do any more. When the last one ends, the worker is stopped.
+  /// One user has nothing to do any more. When the last one ends, the worker is stopped.
   void caller_ended() {
     const std::lock_guard guard(mutex_);
     if (--at_work_ > 0 || phase_ != Phase::works) return;
@@ -259,9 +234,6 @@ class ForeignProcess final : public LiveProcess {
   [[nodiscard]] std::int64_t stamp() const { return std::min(now_(), ended_ns_.load()); }
   [[nodiscard]] std::int64_t now() const { return now_(); }
   void emit(Event&& event) const { emit_(std::move(event)); }
-
- private:
-  enum class Phase { starting, works, broken, stopping, over };
 
   void read_answers(const std::stop_token& stop) {
     LineReader lines;
@@ -355,11 +327,12 @@ class ForeignProcess final : public LiveProcess {
   std::condition_variable changed_;
   Phase phase_ = Phase::starting;
   bool stopped_ = false;  ///< by SIGSTOP
-  bool healed_ = false;
   bool output_ended_ = false;
   bool ready_ = false;
   std::string unfinished_;  ///< what it said after its last line, shortened
-  int at_work_;  ///< callers
+  int at_work_;  ///< users
+  std::atomic<std::int64_t> ids_ = 0, writes_ = 0;
+  std::atomic<int> holdings_ = 0;  ///< granted and not released
   std::int64_t stopping_since_ns_ = 0;
   /// Killed or broken off.
   std::atomic<std::int64_t> ended_ns_ = std::numeric_limits<std::int64_t>::max();
@@ -369,10 +342,9 @@ class ForeignProcess final : public LiveProcess {
   std::map<std::int64_t, Heard> heard_;            ///< by the id of the question
 
   std::jthread reader_;
-  std::vector<std::jthread> callers_;  ///< last: they end before what they use
+  std::vector<std::unique_ptr<Seat>> seats_;  ///< last: they end before what they use
 };
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr milliseconds kAskEvery{5};
 
 /// A caller that waits so long for a free lock will wait for ever: it is certain by then that it is
@@ -385,220 +357,217 @@ std::int64_t longest_wait_ms(const ForeignSetting& setting) {
          static_cast<std::int64_t>(leases * static_cast<double>(setting.order.plan.expiry_ms));
 }
 
-/// One caller of a worker around a lock that is not ours. It runs the workload by asking the
-/// worker's process, and writes to the fenced resource if the lock promises tokens. It decides what
-/// an answer means to its user, and what the history says of it.
-///
-/// INVARIANT: it has `answers_` from the grant until its release is asked for.
-class ForeignCaller {
+/// One user of a worker around a lock that is not ours, and its thread. It calls the lock by asking
+/// the worker's process, and writes to the fenced resource if the lock promises tokens. It decides
+/// what an answer means to its user, and what the history says of it.
+class ForeignProcess::Seat final : public UserHome {
  public:
-  ForeignCaller(ForeignProcess& process, int number)
+  Seat(ForeignProcess& process, int number)
       : process_(process),
-        setting_(process.setting()),
-        number_(number),
+        setting_(process.setting_),
         random_(setting_.order.seed + static_cast<std::uint64_t>(number)),
-        workload_({setting_.order.plan, setting_.order.locks,
-                   long_holding(setting_.order.plan,
-                                options_of(setting_.order.plan, "leasehold", 0))}) {}
+        user_(*this, std::make_unique<Calls>(*this),
+              Workload({setting_.order.plan, setting_.order.locks,
+                        long_holding(setting_.order.plan,
+                                     options_of(setting_.order.plan, "leasehold", 0))}),
+              random_) {
+    thread_.post([this, number] {
+      if (!process_.await_ready()) return;
+      user_.happened(Workload::Started{});
+      follow_script(number);
+    });
+  }
 
-  void live() {
-    const bool ready = process_.await_ready();
-    if (ready) setting_.order.plan.scripted ? follow_script() : work();
-    flush();
-    process_.caller_ended();
+  void heal() {
+    thread_.post([this] {
+      knows_of_end_ = true;
+      user_.faults_end()();
+    });
   }
 
  private:
-  void work() {
-    auto action = workload_.next(Workload::Started{}, random_);
-    while (!workload_.ended() && process_.works()) {
-      const auto happened = std::visit([&](const auto& now) { return perform(now); }, action);
-      const bool between = std::holds_alternative<Workload::Rest>(action);
-      action = workload_.next(happened, random_);
-      // Between two acquires, because no acquire from here on has a short timeout.
-      if (!between || !process_.healed() || std::exchange(knows_of_end_, true)) continue;
-      (void)workload_.next(Workload::FaultsEnded{}, random_);
+  class Calls final : public LockCalls {
+   public:
+    explicit Calls(Seat& seat) : seat_(seat) {}
+    void acquire(const Workload::Acquire& acquire, Granted granted) override {
+      auto got = seat_.acquire(acquire);
+      granted(got ? std::vector{std::move(got)} : std::vector<HoldingPointer>{});
     }
-  }
+    void cancel() override {}  // it has no such line
+    void release(const HoldingPointer& holding, std::function<void()> released) override {
+      seat_.release(*holding);
+      released();
+    }
 
-  /// Each step at its time. One that comes while an acquire is under way does not fit, and an
-  /// acquire cannot be cancelled: both are left out. A holder answers what its user asks until its
-  /// release.
-  void follow_script() {
+   private:
+    Seat& seat_;
+  };
+
+  /// A "held" was true at some time between its stamp, or else the question, and its arrival; after
+  /// a "not_held" no more is asked.
+  class Asker final : public Watch {
+   public:
+    Asker(Seat& seat, const HoldingPointer& holding)
+        : seat_(seat),
+          self_(holding),
+          id_(holding->session),
+          answers_(seat.process_.name(), id_, holding->name) {
+      // A lock that tells of its loss has to do so without being asked.
+      holding->silent = holding->silent && seat.setting_.lock.promises.tells_loss;
+    }
+    ~Asker() override { flush(); }
+
+    void begin() override {
+      ask();
+      seat_.later(kAskEvery, [this, self = self_] {
+        const auto holding = self.lock();
+        if (holding && !holding->over) seat_.process_.works() ? begin() : flush();
+      });
+    }
+    void ask() override {
+      const auto holding = self_.lock();
+      if (!holding || holding->silent || answers_.said_no()) return;
+      const auto asked = seat_.process_.now();
+      const auto heard = seat_.process_.question(Dialogue::Question::ask, id_, ask_line(id_), 0);
+      if (!heard) return flush();
+      answers_.add(heard->answer.is == Answer::Is::held, heard->answer.at_ns.value_or(asked),
+                   heard->received_ns, [this](Event&& e) { seat_.process_.emit(std::move(e)); });
+    }
+    void flush() override {
+      answers_.flush(seat_.process_.stamp(),
+                     [this](Event&& e) { seat_.process_.emit(std::move(e)); });
+    }
+    void end() override { flush(); }
+
+   private:
+    Seat& seat_;
+    const std::weak_ptr<Holding> self_;  ///< which owns this
+    const std::int64_t id_;
+    HeldAnswers answers_;
+  };
+
+  /// Each step at its time, unless an acquire was under way then; that cannot be cancelled.
+  void follow_script(int number) {
     constexpr std::int64_t kLate_ns = 50 * kNsPerMs;
     for (const StepPlan& step : setting_.order.steps) {
-      if (step.caller != number_ || step.action == StepPlan::Action::cancel) continue;
+      if (step.caller != number || step.action == StepPlan::Action::cancel) continue;
       const auto at = setting_.order.began_ns + step.at_ms * kNsPerMs;
-      if (process_.now() > at + kLate_ns) continue;
-      if (!hold_until(at, true)) break;
-      const bool holds = answers_ != nullptr;
-      if (step.action == StepPlan::Action::acquire && !holds) {
-        perform(Workload::Acquire{lock_name(step.lock), milliseconds(step.acquire_timeout_ms)});
-      } else if (step.action == StepPlan::Action::write && holds) {
-        perform(Workload::Write{});
-      } else if (step.action == StepPlan::Action::release && holds) {
-        perform(Workload::Release{});
-      }
-    }
-    hold_until(kNever, true);
-    if (answers_) perform(Workload::Release{});
-  }
-
-  /// True: the time has come; else faults are over, or the worker broke off before. Its user asks
-  /// meanwhile.
-  bool hold_until(std::int64_t end_ns, bool wakes_when_healed) {
-    for (;;) {
-      const auto now = process_.now();
-      if (now >= end_ns) return true;
-      const auto pause = std::min<nanoseconds>(kAskEvery, nanoseconds(end_ns - now));
-      if (!process_.rest(pause, wakes_when_healed)) return false;
-      ask();
-      if (process_.healed()) return false;
+      later(nanoseconds(at - process_.now()), [this, step, at] {
+        if (knows_of_end_ || !process_.works() || process_.now() > at + kLate_ns) return;
+        user_.happened(Workload::StepDue{step});
+      });
     }
   }
 
-  Workload::Event perform(const Workload::Rest& rest) {
-    process_.rest(rest.time, true);
-    return Workload::TimePassed{};
+  void later(nanoseconds span, Job job) override { thread_.later(span, std::move(job)); }
+  [[nodiscard]] bool over() const override { return !process_.works(); }
+  [[nodiscard]] std::unique_ptr<Watch> watch(const HoldingPointer& holding) override {
+    return std::make_unique<Asker>(*this, holding);
   }
+  void ended() override { process_.caller_ended(); }
 
-  Workload::Event perform(const Workload::Acquire& acquire) {
-    id_ = ++process_.ids;
-    name_ = acquire.lock;
+  /// Null: it was not granted.
+  HoldingPointer acquire(const Workload::Acquire& acquire) {
+    const auto id = ++process_.ids_;
     const auto timeout_ms = std::min(acquire.timeout.count(), longest_wait_ms(setting_));
-    Event asked = event(Kind::ask);
+    Event asked = process_.event(Kind::ask, id, acquire.lock);
     asked.single_attempt = timeout_ms == 0;
     if (timeout_ms > 0) asked.give_up_ns = asked.at_ns + timeout_ms * kNsPerMs;
     asked.expiry_ms = setting_.order.plan.expiry_ms;
     asked.clock_margin_ms = setting_.order.clock_margin_ms;
     asked.healed = knows_of_end_;
     process_.emit(std::move(asked));
-    const auto heard = process_.question(Dialogue::Question::acquire, id_,
-                                         acquire_line(id_, name_, timeout_ms), timeout_ms);
-    if (!heard) return Workload::NotGranted{};
-    if (heard->answer.is != Answer::Is::granted) {
-      Event e = event_at(Kind::ended, *heard);
-      e.outcome = to_string(heard->answer.is);
-      e.message = heard->answer.why;
+    const auto heard = process_.question(Dialogue::Question::acquire, id,
+                                         acquire_line(id, acquire.lock, timeout_ms), timeout_ms);
+    if (!heard) return nullptr;
+    const auto& answer = heard->answer;
+    const bool granted = answer.is == Answer::Is::granted;
+    Event e = heard_event(granted ? Kind::granted : Kind::ended, id, acquire.lock, *heard);
+    if (!granted) {
+      e.outcome = to_string(answer.is);
+      e.message = answer.why;
       process_.emit(std::move(e));
-      return Workload::NotGranted{};
+      return nullptr;
     }
-    emit_granted(*heard);
-    ++process_.holdings;
-    return Workload::Granted{static_cast<std::uint64_t>(id_)};
-  }
-
-  /// Its user may rely on it from the stamp on, or else from the question.
-  void emit_granted(const ForeignProcess::Heard& heard) {
-    Event e = event_at(Kind::granted, heard);
-    e.token = token_ = heard.answer.token.value_or(0);
-    if (heard.answer.remaining_ms) {
-      e.deadline_ns =
-          heard.answer.at_ns.value_or(heard.asked_ns) + *heard.answer.remaining_ms * kNsPerMs;
+    e.token = answer.token.value_or(0);
+    // Its user may rely on it from the stamp on, or else from the question.
+    if (answer.remaining_ms) {
+      e.deadline_ns = answer.at_ns.value_or(heard->asked_ns) + *answer.remaining_ms * kNsPerMs;
     }
+    ++process_.holdings_;
+    auto holding = std::make_shared<Holding>(
+        Holding{acquire.lock, id, FencingToken(e.token), process_.name() + "/" + std::to_string(id)});
     process_.emit(std::move(e));
-    answers_ = std::make_unique<HeldAnswers>(process_.name(), id_, name_);
-  }
-
-  /// A lock that tells of its loss has to do so without being asked.
-  Workload::Event perform(const Workload::Receive& receive) {
-    relies_on_lost_ = receive.relies_on_lost && setting_.lock.promises.tells_loss;
-    ask();
-    return Workload::TimePassed{};
-  }
-
-  Workload::Event perform(const Workload::Write&) {
-    ask();
-    if (token_ > 0 && setting_.lock.promises.tokens == model::Promises::Tokens::rising) {
-      write_fenced();
-      ask();
-    }
-    return Workload::Written{};
+    return holding;
   }
 
   /// Nothing is written for a worker that ended meanwhile.
-  void write_fenced() {
-    if (!resource_) resource_ = setting_.resource();
-    Event e = event(Kind::write);
-    e.sent_ns = e.at_ns;
-    e.token = token_;
-    if (!process_.works()) return;
-    e.write_number = ++process_.writes;
-    e.outcome = resource_->write({name_, process_.name(), e.write_number,
-                                  process_.name() + "/" + std::to_string(id_),
-                                  FencingToken(token_)});
-    const auto answered = process_.now();
-    e.at_ns = process_.stamp();
-    if (e.at_ns < answered) e.outcome = "unknown";
-    process_.emit(std::move(e));
+  void write(Holding& holding, Job done) override {
+    const bool fences = holding.token.value() > 0 &&
+                        setting_.lock.promises.tokens == model::Promises::Tokens::rising;
+    if (fences && process_.works()) {
+      if (!resource_) resource_ = setting_.resource();
+      Event e = write_of(holding, ++process_.writes_);
+      e.process = process_.name();
+      e.sent_ns = process_.stamp();
+      e.outcome = resource_->write(
+          {holding.name, e.process, e.write_number, holding.owner, holding.token});
+      const auto answered = process_.now();
+      e.at_ns = process_.stamp();
+      if (e.at_ns < answered) e.outcome = "unknown";
+      process_.emit(std::move(e));
+      holding.watch->ask();
+    }
+    done();
   }
 
-  Workload::Event perform(const Workload::Hold& hold) {
-    hold_until(process_.now() + nanoseconds(hold.time).count(), false);
-    return Workload::TimePassed{};
-  }
-
-  Workload::Event perform(const Workload::Release&) {
-    ask();
-    flush();
-    process_.emit(event(Kind::release));
-    const auto heard =
-        process_.question(Dialogue::Question::release, id_, release_line(id_), 0);
+  void release(const Holding& holding) {
+    const auto id = holding.session;
+    holding.watch->flush();
+    process_.emit(process_.event(Kind::release, id, holding.name));
+    const auto heard = process_.question(Dialogue::Question::release, id, release_line(id), 0);
     if (heard) {
-      Event e = event_at(Kind::released, *heard);
+      Event e = heard_event(Kind::released, id, holding.name, *heard);
       e.outcome = to_string(heard->answer.is);
       process_.emit(std::move(e));
     }
-    --process_.holdings;
-    return Workload::Released{};
+    --process_.holdings_;
   }
 
-  /// What only scripted and doomed callers do.
-  template <typename Other>
-  Workload::Event perform(const Other&) {
-    return Workload::TimePassed{};
-  }
-
-  /// A "held" was true at some time between its stamp, or else the question, and its arrival; after
-  /// a "not_held" no more is asked.
-  void ask() {
-    if (!answers_ || answers_->said_no() || relies_on_lost_) return;
-    const auto asked = process_.now();
-    const auto heard = process_.question(Dialogue::Question::ask, id_, ask_line(id_), 0);
-    if (!heard) return;
-    answers_->add(heard->answer.is == Answer::Is::held, heard->answer.at_ns.value_or(asked),
-                  heard->received_ns, [this](Event&& e) { process_.emit(std::move(e)); });
-  }
-
-  void flush() {
-    if (!answers_) return;
-    answers_->flush(process_.stamp(), [this](Event&& e) { process_.emit(std::move(e)); });
-    answers_.reset();
-  }
-
-  [[nodiscard]] Event event(Kind kind) const { return process_.event(kind, id_, name_); }
   /// An event of what the worker said, stamped no later than when it was received.
-  [[nodiscard]] Event event_at(Kind kind, const ForeignProcess::Heard& heard) const {
-    Event e = event(kind);
+  [[nodiscard]] Event heard_event(Kind kind, std::int64_t id, const std::string& lock,
+                                  const Heard& heard) const {
+    Event e = process_.event(kind, id, lock);
     e.at_ns = std::min(e.at_ns, heard.received_ns);
     return e;
   }
 
   ForeignProcess& process_;
   const ForeignSetting& setting_;
-  const int number_;
   Random random_;
-  Workload workload_;
-  std::int64_t id_ = 0;
-  std::string name_;
-  std::int64_t token_ = 0;
   bool knows_of_end_ = false;
-  bool relies_on_lost_ = false;               ///< no `ask` during this holding
   std::shared_ptr<FencedResource> resource_;  ///< if the lock has tokens
-  std::unique_ptr<HeldAnswers> answers_;
+  User user_;
+  JobThread thread_;  ///< last: it ends before what it uses
 };
 
-void live_as_caller(ForeignProcess& process, int number) { ForeignCaller(process, number).live(); }
+void ForeignProcess::seat_users() {
+  for (int i = 0; i < setting_.order.plan.callers; ++i) {
+    seats_.push_back(std::make_unique<Seat>(*this, i));
+  }
+}
+
+ForeignProcess::~ForeignProcess() {
+  kill();
+  seats_.clear();
+}
+
+void ForeignProcess::heal() {
+  for (const auto& seat : seats_) seat->heal();
+}
+
+/// A write to the resource may still be on its way.
+void ForeignProcess::join() { seats_.clear(); }
 
 }  // namespace
 

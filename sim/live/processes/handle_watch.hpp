@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -12,6 +13,7 @@
 
 #include "sim/live/processes/worker_clock.hpp"
 #include "sim/record/held_answers.hpp"
+#include "sim/user.hpp"
 
 namespace leasehold::sim::live {
 
@@ -28,63 +30,67 @@ class HandleWatch {
         emit_(std::move(emit)),
         thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
-  /// What a user has of a lock: a handle, or a term that it leads.
-  struct Handle {
-    std::function<bool()> held;
-    std::function<std::chrono::nanoseconds()> remaining;
-    std::stop_token lost;
-    std::string name;
-    std::int64_t session = 0;
-  };
-
-  /// Watches a handle until this is destroyed; what `held` asks must outlive it. A
-  /// silent one is asked only on request, because its user relies on `lost()` alone, and a question
-  /// at the deadline would do what a timer has to do.
-  class Watched {
+  /// Watches what a user holds, from `begin` to `end`. A silent one is asked only on request,
+  /// because its user relies on `lost()` alone, and a question at the deadline would do what a timer
+  /// has to do.
+  class Watched final : public Watch {
    public:
-    Watched(HandleWatch& watch, Handle handle, bool silent = false)
+    /// REQUIRES: both outlive it.
+    Watched(HandleWatch& watch, const Holding& holding)
         : watch_(watch),
-          handle_(std::move(handle)),
-          answers_(watch.process_, handle_.session, handle_.name),
-          on_lost_(handle_.lost, [this] {
-            watch_.emit_({.at_ns = watch_.clock_->true_ns(),
-                          .kind = model::Kind::notified,
-                          .process = watch_.process_,
-                          .session = handle_.session,
-                          .name = handle_.name});
-          }) {
-      const std::lock_guard lock(watch_.mutex_);
-      ask_once();
+          holding_(holding),
+          answers_(watch.process_, holding.session, holding.name) {}
+    ~Watched() override { leave(); }
+
+    void begin() override {
+      on_lost_.emplace(holding_.lost(), [this] {
+        watch_.emit_({.at_ns = watch_.clock_->true_ns(),
+                      .kind = model::Kind::notified,
+                      .process = watch_.process_,
+                      .session = holding_.session,
+                      .name = holding_.name});
+      });
+      ask();
       // At once, because a kill must not hide that the handle got to its user.
-      answers_.flush(watch_.clock_->true_ns(), watch_.emit_);
-      if (silent) return;
+      flush();
+      if (holding_.silent) return;
+      const std::lock_guard lock(watch_.mutex_);
       watch_.watched_.push_back(this);
       watch_.changed_.notify_all();
     }
-    ~Watched() {
-      const std::lock_guard lock(watch_.mutex_);
-      watch_.watched_.remove(this);
-      answers_.flush(watch_.clock_->true_ns(), watch_.emit_);
-    }
-    Watched(const Watched&) = delete;
-    Watched& operator=(const Watched&) = delete;
-
-    /// Asks now as well: before and after writes, at the beginning and at the end.
-    void ask() {
+    /// Also before and after writes, at the beginning and at the end.
+    void ask() override {
       const std::lock_guard lock(watch_.mutex_);
       ask_once();
+    }
+    void flush() override {
+      const std::lock_guard lock(watch_.mutex_);
+      answers_.flush(watch_.clock_->true_ns(), watch_.emit_);
+    }
+    void end() override {
+      if (holding_.handle) ask();
+      leave();
     }
 
    private:
     friend class HandleWatch;
 
+    void leave() {
+      {
+        const std::lock_guard lock(watch_.mutex_);
+        watch_.watched_.remove(this);
+      }
+      flush();
+      on_lost_.reset();
+    }
+
     /// REQUIRES: the watch's mutex is held.
     void ask_once() {
       const auto& clock = *watch_.clock_;
       const auto before = clock.true_ns();
-      const bool held = handle_.held();
+      const bool held = holding_.held();
       const auto asked = clock.now().time_since_epoch().count();
-      const auto left = handle_.remaining().count();
+      const auto left = holding_.remaining().count();
       const auto after = clock.true_ns();
       const auto until = left > 0 ? clock.true_ns_of(asked + left) : 0;
       answers_.add(held, before, after, watch_.emit_, until);
@@ -92,9 +98,9 @@ class HandleWatch {
     }
 
     HandleWatch& watch_;
-    const Handle handle_;
+    const Holding& holding_;
     HeldAnswers answers_;
-    const std::stop_callback<std::function<void()>> on_lost_;
+    std::optional<std::stop_callback<std::function<void()>>> on_lost_;
   };
 
  private:

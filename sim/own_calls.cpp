@@ -1,0 +1,223 @@
+#include "sim/own_calls.hpp"
+
+#include <array>
+
+#include "api/access.hpp"
+
+namespace leasehold::sim {
+namespace {
+
+using model::Event;
+using std::chrono::milliseconds;
+
+/// Every so many-th holding asks `ensure()`, by its number and not by a draw.
+constexpr std::uint64_t kEnsuresEvery = 8;
+/// For so many hundredths of the lease, by turns.
+constexpr std::array kEnsured{50, 95, 105, 80};
+
+std::uint64_t session_of(const LockHandle& handle) {
+  return detail::Access::inside(handle).session();
+}
+
+Event event_of(const LockHandle& handle) {
+  Event e;
+  e.session = static_cast<std::int64_t>(session_of(handle));
+  e.name = handle.name();
+  return e;
+}
+
+}  // namespace
+
+void OwnCalls::acquire(const Workload::Acquire& acquire, Granted granted) {
+  ++calls_;
+  stop_ = {};
+  granted_ = std::move(granted);
+  if (acquire.permits > 0) return acquire_permit(acquire);
+  if (!acquire.also.empty()) return acquire_all(acquire);
+  acquire.leads ? stand_for_election(acquire) : acquire_one(acquire);
+}
+
+void OwnCalls::cancel() {
+  if (permit_call_) return permit_call_->cancel();
+  if (candidate_) return candidate_->give_up();
+  stop_.request_stop();
+}
+
+Lock OwnCalls::lock(const std::string& name) const {
+  return detail::Access::lock(home_.driver(), name, options_);
+}
+
+void OwnCalls::acquire_one(const Workload::Acquire& acquire) {
+  Event call;
+  call.name = acquire.lock;
+  call.single_attempt = acquire.timeout == milliseconds(0);
+  const auto limit =
+      call.single_attempt ? options_.effective_operation_timeout() : acquire.timeout;
+  const auto asked = lock(acquire.lock);
+  const auto begin = [this, call, limit](const char* verb) { return called(call, verb, limit); };
+  if (waits()) {
+    return home_.start_thread([=, this, timeout = acquire.timeout, stop = stop_.get_token()] {
+      const auto number = begin("try_acquire");
+      auto got = asked.try_acquire(timeout, stop);
+      returned(number, asked.name(), got);
+      answered(std::move(got));
+    });
+  }
+  asked.acquire_async(
+      acquire.timeout,
+      [this, number = begin("acquire_async"), name = acquire.lock](Result<LockHandle> got) {
+        returned(number, name, got, home_.kept_since());
+        answered(std::move(got));
+      },
+      stop_.get_token());
+}
+
+void OwnCalls::acquire_permit(const Workload::Acquire& acquire) {
+  const Recorder::PermitAsked asked{acquire.lock, acquire.permits, acquire.timeout};
+  std::vector<std::string> slots;
+  for (int i = 0; i < acquire.permits; ++i) slots.push_back(slot_name(acquire.lock, i));
+  const auto call = home_.recorder().permit_asked(asked, options_, home_.now());
+  permit_call_ = runtime::PermitCall::start(
+      home_.driver(), {std::move(slots), options_, acquire.timeout},
+      [this, asked, call](Result<runtime::PermitCall::Got> got) {
+        if (home_.over()) return;
+        home_.recorder().permit_answered(call, asked, got ? got->handle.name() : "",
+                                       got ? "" : to_string(got.error().kind), home_.now());
+        if (!got) return answered(got.error());
+        answered(detail::Access::handle(std::move(got->handle)));
+      });
+}
+
+void OwnCalls::acquire_all(const Workload::Acquire& acquire) {
+  std::vector<Lock> locks{lock(acquire.lock)};
+  for (const auto& name : acquire.also) locks.push_back(lock(name));
+  home_.start_thread([this, locks, timeout = acquire.timeout, stop = stop_.get_token()] {
+    Recorder::AllAsked asked{{}, timeout};
+    for (const Lock& lock : locks) asked.names.push_back(lock.name());
+    const auto call = home_.recorder().all_asked(asked, options_, home_.now());
+    auto got = leasehold::acquire_all(locks, timeout, stop);
+    std::vector<FencingToken> tokens;
+    if (got) {
+      for (const auto& handle : *got) tokens.push_back(handle.fencing_token());
+    }
+    home_.recorder().all_answered(call, asked, tokens, got ? "" : to_string(got.error().kind),
+                                home_.now());
+    if (home_.over()) return;
+    std::vector<HoldingPointer> holdings;
+    if (got) {
+      for (auto& handle : *got) holdings.push_back(hold(std::move(handle)));
+    }
+    home_.notify([this, holdings] { std::exchange(granted_, nullptr)(holdings); });
+  });
+}
+
+void OwnCalls::stand_for_election(const Workload::Acquire& acquire) {
+  candidate_ = std::make_shared<Candidate>(
+      lock(acquire.lock), home_.driver()->executor(),
+      [this, name = acquire.lock](FencingToken token) {
+        home_.notify([this, name, token] {
+          if (home_.over()) return;
+          const auto grant = home_.recorder().grant_of(name, token);
+          std::exchange(granted_, nullptr)({std::make_shared<Holding>(
+              Holding{name, grant.session, token, grant.owner, options_.expiry, nullptr, candidate_})});
+        });
+      });
+  home_.start_thread([this, candidate = candidate_] {
+    candidate->run();
+    home_.notify([this, candidate] {
+      if (home_.over()) return;
+      candidate_.reset();
+      if (candidate->had_term()) return std::exchange(term_over_, nullptr)();
+      std::exchange(granted_, nullptr)({});
+    });
+  });
+}
+
+void OwnCalls::answered(Result<LockHandle> handle) {
+  if (home_.over()) return;
+  std::vector<HoldingPointer> holdings;
+  if (handle) holdings.push_back(hold(std::move(*handle)));
+  home_.notify([this, holdings] {
+    permit_call_.reset();
+    std::exchange(granted_, nullptr)(holdings);
+  });
+}
+
+/// The owner by name and token: the handle does not show it, and the fence's record needs it.
+HoldingPointer OwnCalls::hold(LockHandle handle) const {
+  const auto session = static_cast<std::int64_t>(session_of(handle));
+  const auto name = handle.name();
+  const auto token = handle.fencing_token();
+  const auto release_nothing = [](LockHandle* one) {
+    (void)detail::Access::take(std::move(*one));
+    delete one;
+  };
+  return std::make_shared<Holding>(
+      Holding{name, session, token, home_.recorder().grant_of(name, token).owner, options_.expiry,
+              std::shared_ptr<LockHandle>(new LockHandle(std::move(handle)), release_nothing)});
+}
+
+void OwnCalls::ensure(const HoldingPointer& holding) {
+  if (!holding->handle || session_of(*holding->handle) % kEnsuresEvery != 0) return;
+  home_.start_thread([this, handle = holding->handle] {
+    const auto hundredths = kEnsured[session_of(*handle) / kEnsuresEvery % kEnsured.size()];
+    const milliseconds least = options_.expiry * hundredths / 100;
+    const auto call = called(*handle, "ensure");
+    const bool ensured = handle->ensure(least);
+    Event end = event_of(*handle);
+    end.deadline_ns = (home_.now() + least).time_since_epoch().count();
+    returned(std::move(end), call, ensured ? "yes" : "no");
+  });
+}
+
+/// The handle may end before an asynchronous release is answered.
+void OwnCalls::release(const HoldingPointer& holding, std::function<void()> released) {
+  if (holding->term) {
+    term_over_ = std::move(released);
+    return holding->term->end_term();  // released when its work has returned; then `run` returns
+  }
+  LockHandle& handle = *holding->handle;
+  if (waits()) {
+    handle.begin_release();
+    return home_.start_thread([this, holding, released = std::move(released)] {
+      const auto call = called(*holding->handle, "release");
+      returned(event_of(*holding->handle), call, to_string(holding->handle->release()));
+      home_.notify(released);
+    });
+  }
+  const auto call = called(handle, "release_async");
+  handle.release_async([this, end = event_of(handle), call, released](ReleaseResult found) mutable {
+    end.from_ns = home_.kept_since();
+    returned(std::move(end), call, to_string(found));
+    home_.notify(released);
+  });
+}
+
+std::int64_t OwnCalls::called(Event call, const char* verb, milliseconds timeout) const {
+  call.verb = verb;
+  const auto now = home_.now();
+  call.give_up_ns = (now + timeout).time_since_epoch().count();
+  return home_.recorder().called(std::move(call), now);
+}
+
+/// What is asked of a handle is answered within an operation.
+std::int64_t OwnCalls::called(const LockHandle& handle, const char* verb) const {
+  return called(event_of(handle), verb, options_.effective_operation_timeout());
+}
+
+void OwnCalls::returned(Event end, std::int64_t call, const std::string& outcome) const {
+  end.call = call;
+  end.outcome = outcome;
+  home_.recorder().returned(std::move(end), home_.now());
+}
+
+void OwnCalls::returned(std::int64_t call, const std::string& name, const Result<LockHandle>& got,
+                        std::int64_t kept_since_ns) const {
+  Event end = got ? event_of(*got) : Event();
+  end.name = name;
+  end.from_ns = kept_since_ns;
+  if (got) end.token = got->fencing_token().value();
+  returned(std::move(end), call, got ? "granted" : to_string(got.error().kind));
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,111 @@
+#include "sim/user.hpp"
+
+#include <algorithm>
+
+namespace leasehold::sim {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+UserHome::Job User::faults_end() {
+  return [this, action = workload_.next(Workload::FaultsEnded{}, *random_)] { perform(action); };
+}
+
+/// Where it is another call's, or none's, nothing is notified.
+void User::cancel() {
+  if (workload_.acquires()) lock_->cancel();
+}
+
+void User::ask() {
+  for (const auto& holding : holdings_) holding->watch->ask();
+}
+
+void User::flush() {
+  for (const auto& holding : holdings_) holding->watch->flush();
+}
+
+void User::perform(const Workload::Action& action) {
+  std::visit([&](const auto& next) { on(next); }, action);
+}
+
+void User::on(const Workload::Rest& rest) {
+  home_->later(rest.time, [this] { happened(Workload::TimePassed{}); });
+}
+
+void User::on(const Workload::Acquire& acquire) {
+  ++calls_;
+  lock_->acquire(acquire, [this](std::vector<HoldingPointer> got) {
+    if (home_->over()) return;
+    holdings_ = std::move(got);
+    if (holdings_.empty()) return happened(Workload::NotGranted{});
+    happened(Workload::Granted{static_cast<std::uint64_t>(holdings_.front()->session)});
+  });
+  // It may be granted meanwhile, or be another call's turn: then there is nothing to cancel.
+  const auto give_up = [this, call = calls_] {
+    if (call == calls_) cancel();
+  };
+  // A candidate has no time-out of its own: a user gives up.
+  if (acquire.leads) home_->later(std::max(acquire.timeout, milliseconds(1)), give_up);
+  if (acquire.cancel_after) home_->later(*acquire.cancel_after, give_up);
+}
+
+/// Still within the callback of the grant, if there is one, where a user's code would begin.
+void User::on(const Workload::Receive& receive) {
+  for (const auto& holding : holdings_) {
+    holding->silent = receive.relies_on_lost;
+    holding->watch = home_->watch(holding);
+  }
+  for (const auto& holding : holdings_) holding->watch->begin();
+  if (receive.callback_time && !lock_->waits()) home_->keep_callback(*receive.callback_time);
+  // After this callback has returned, as a user's next statement would be.
+  pass_while_held(std::chrono::microseconds(1));
+}
+
+/// Not after a release: the workload then has another action under way.
+void User::pass_while_held(nanoseconds span) {
+  home_->later(span, [this, held = std::weak_ptr(holdings_.front())] {
+    const auto holding = held.lock();
+    if (holding && !holding->over) happened(Workload::TimePassed{});
+  });
+}
+
+void User::on(const Workload::Hold& hold) {
+  for (const auto& holding : holdings_) lock_->ensure(holding);
+  pass_while_held(hold.time);
+}
+
+/// It writes whatever the answer is: that stale writes are refused has to be shown, not avoided.
+void User::on(const Workload::Write&) {
+  const auto left = std::make_shared<std::size_t>(holdings_.size());
+  for (const auto& holding : std::vector(holdings_)) {
+    // Asked right before: a holder that writes after a no makes a stale write knowingly.
+    holding->watch->ask();
+    home_->write(*holding, [this, left] {
+      if (--*left == 0) happened(Workload::Written{});
+    });
+  }
+}
+
+/// It asks again after it has asked for the release, at once and before an answer can be there: the
+/// answer is no from then on.
+void User::on(const Workload::Release&) {
+  const auto left = std::make_shared<std::size_t>(holdings_.size());
+  for (const auto& holding : std::exchange(holdings_, {})) {
+    holding->watch->ask();
+    holding->over = true;
+    // The user waits for the release before it goes on, as `release()` does.
+    lock_->release(holding, [this, left] {
+      if (!home_->over() && --*left == 0) happened(Workload::Released{});
+    });
+    holding->watch->end();
+  }
+}
+
+model::Event write_of(const Holding& holding, std::int64_t number) {
+  model::Event e{.kind = model::Kind::write, .session = holding.session, .name = holding.name};
+  e.write_number = number;
+  e.token = holding.token.value();
+  return e;
+}
+
+}  // namespace leasehold::sim
