@@ -34,6 +34,7 @@ const near = (from, to) => to >= view.from && from <= view.to;
 function label(text, y) { pen.fillStyle = "#1d232b"; pen.fillText(text, 8, y); }
 // A pixel shows one thing: what would only paint it again is left out.
 let painted = new Map();
+let drawn = {};  // how many bars, those under another's pixel too
 function again(key, at) {
   const pixel = Math.floor(at);
   if (painted.get(key) === pixel) return true;
@@ -82,7 +83,9 @@ function drawLanes() {
       if (!near(b.from, b.to)) continue;
       const tall = b.kind !== "waits";
       const [from, to] = box(b.from, b.to, y + (tall ? 3 : 8), tall ? 18 : 8, colors[b.kind]);
-      if (b.kind === "held") inside(`${b.lock} token ${b.token}`, from, to, y + 16, "#fff");
+      if (b.kind !== "held") continue;
+      ++drawn.green;
+      inside(`${b.lock} token ${b.token}`, from, to, y + 16, "#fff");
     }
     for (const m of lane.marks) {
       if (!near(m.at, m.at)) continue;
@@ -95,6 +98,7 @@ function drawLanes() {
   });
   for (const o of overlaps) {
     if (!near(o.from, o.to)) continue;
+    ++drawn.red;
     for (const lane of o.lanes) {
       box(o.from, o.to, lanesTop() + lane * laneHeight + 18, 4, "#c0392b");
     }
@@ -131,13 +135,14 @@ function drawDocuments() {
 function draw() {
   const began = performance.now();
   painted = new Map();
+  drawn = {green: 0, red: 0};
   const ratio = devicePixelRatio || 1;
   canvas.style.height = height() + "px";
   canvas.width = canvas.clientWidth * ratio; canvas.height = height() * ratio;
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.font = "12px system-ui,sans-serif";
   drawTime(); drawFaults(); drawLanes(); drawClocks(); drawDocuments();
-  canvas.dataset.drawMs = (performance.now() - began).toFixed(1);
+  Object.assign(canvas.dataset, drawn, {drawMs: (performance.now() - began).toFixed(1)});
 }
 let asked = false;
 function redraw() {

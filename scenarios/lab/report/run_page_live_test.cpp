@@ -1,13 +1,20 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
+#include <optional>
 
 #include "properties/campaigns/simulate.hpp"
 #include "properties/stories/scenario.hpp"
 #include "scenarios/lab/report/report.hpp"
 #include "scenarios/lab/ran_fixture.hpp"
+#include "sim/live/live_test.hpp"
+#include "sim/live/run/harness.hpp"
+#include "sim/live/stores/scripted_servers.hpp"
 
-/// The page in a real browser: it jumps to the violation and says what it shows.
+/// The page in a real browser: it jumps to the violation and says what it shows, and each kind of
+/// run is drawn as its history has it.
 namespace leasehold::lab {
 namespace {
 
@@ -22,19 +29,19 @@ class Folder {
 };
 
 /// What the browser makes of the page: its document after the scripts ran.
-std::string browse(const fs::path& folder, const model::History& history) {
+std::string browse(const fs::path& folder, const model::History& history,
+                   const std::string& part = "", const PageHead& head = {}) {
   const auto file = folder / "run.html";
-  write_file(file, run_page(history));
+  write_file(file, run_page(history, head));
   const auto ran = run_program(
       {"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
        "--no-first-run", "--disable-background-networking", "--disable-component-update",
        "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND",
        "--user-data-dir=" + (folder / "browser").string(), "--window-size=1400,1000", "--dump-dom",
-       "file://" + file.string()});
+       "file://" + file.string() + part});
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
   return ran.out;
 }
-
 std::string attribute(const std::string& page, const std::string& name) {
   const auto begin = page.find(name + "=\"");
   if (begin == std::string::npos) return "";
@@ -79,6 +86,101 @@ TEST(RunPage, DrawsALargeRunWhole) {
               attribute(page, "data-draw-ms").c_str());
   EXPECT_FALSE(attribute(page, "data-draw-ms").empty());
 }
+
+/// Two holders of one lock that both answered yes at one time.
+int pairs_at_once(const model::History& history) {
+  struct Yes {
+    std::string lock;
+    std::int64_t from, to;
+  };
+  std::map<std::pair<std::string, std::int64_t>, Yes> answers;
+  for (const auto& e : history) {
+    if (e.kind != model::Kind::held || e.outcome != "yes") continue;
+    auto& yes = answers.try_emplace({e.process, e.session}, e.name, e.first_answered_ns, 0)
+                    .first->second;
+    yes.to = std::max(yes.to, e.last_asked_ns);
+  }
+  int pairs = 0;
+  for (auto a = answers.begin(); a != answers.end(); ++a) {
+    for (auto b = std::next(a); b != answers.end(); ++b) {
+      pairs += a->second.lock == b->second.lock && a->second.from < b->second.to &&
+               b->second.from < a->second.to;
+    }
+  }
+  return pairs;
+}
+
+/// A green bar for each grant; red where two held at once, and nowhere else.
+void expect_drawn(const std::string& page, const model::History& history, bool two_at_once) {
+  const auto grants = std::count_if(history.begin(), history.end(), [](const auto& e) {
+    return e.kind == model::Kind::granted;
+  });
+  const auto green = std::stoi("0" + attribute(page, "data-green"));
+  const auto red = std::stoi("0" + attribute(page, "data-red"));
+  EXPECT_GT(grants, 1);
+  EXPECT_EQ(green, grants);
+  EXPECT_GE(red, pairs_at_once(history));
+  EXPECT_EQ(red > 0, two_at_once);
+  std::printf("%d green bars, %d red\n", green, red);
+}
+
+TEST(RunPage, DrawsWhatAVirtualRunAndABrokenStoryHave) {
+  const Folder folder;
+  const auto sound = properties::simulate(properties::draw_plan(3, {})).run.history;
+  expect_drawn(browse(folder.path, sound, "#all"), sound, false);
+  const auto story = properties::read_scenario(LEASEHOLD_SCENARIOS
+                                               "/time-and-the-holder/successor-clock-ahead.scn");
+  const auto broken = properties::simulate(story.plan).run.history;
+  expect_drawn(browse(folder.path, broken, "#all"), broken, true);
+}
+
+/// Our own lock on a replica set, a worker's there and on another store, and one that grants every
+/// lock at once.
+struct PageKind {
+  const char* name;
+  std::string worker = {}, promises = {};
+  std::string store = {};
+  bool two_at_once = false;
+};
+class LivePage : public testing::TestWithParam<PageKind> {};
+
+TEST_P(LivePage, IsDrawnAsItsHistoryHasIt) {
+  const auto& kind = GetParam();
+  const Folder folder;
+  sim::live::Janitor janitor;
+  const auto database = sim::live::fresh_database();
+  std::optional<sim::live::ScriptedServers> store;
+  if (!kind.store.empty()) store.emplace(std::make_shared<sim::live::StoreScript>(kind.store));
+  auto run = store ? sim::live::LiveRun::on(*store, database, janitor)
+                   : sim::live::LiveRun::on(sim::live::faulty_set(), database, janitor);
+  PageHead head;
+  if (!kind.worker.empty()) {
+    head.promises = model::promises_from_json(content_of(kind.promises));
+    run.foreign = sim::live::ForeignLock{kind.worker, *head.promises};
+  }
+  sim::Plan plan{.locks = 2, .faulty_ms = 3'000};
+  plan.processes.assign(3, {.long_hold_percent = 0});
+  plan.faults = {{.kind = sim::FaultPlan::Kind::crash, .at_ms = 2'000, .process = 0}};
+  const auto history = sim::live::run_live(plan, run).history;
+  expect_drawn(browse(folder.path, history, "#all", head), history, kind.two_at_once);
+}
+
+const std::string kGenerous =
+    R"(say() { printf '{%s}\n' "$1"; }; say '"is":"ready"'; while read -r line; do )"
+    R"(id=${line#*'"id":'}; id=${id%%[,\}]*}; case $line in )"
+    R"(*'"acquire"'*) say "\"id\":$id,\"is\":\"granted\"" ;; )"
+    R"(*'"ask"'*) say "\"id\":$id,\"is\":\"held\"" ;; )"
+    R"(*'"release"'*) say "\"id\":$id,\"is\":\"released\"" ;; *'"stop"'*) exit 0 ;; esac; done)";
+
+INSTANTIATE_TEST_SUITE_P(
+    All, LivePage,
+    testing::Values(
+        PageKind{"OwnLock"},
+        PageKind{"Worker", LEASEHOLD_WORKER_TEMPLATE, LEASEHOLD_WORKERS "/leasehold.json"},
+        PageKind{"GenerousWorker", kGenerous, LEASEHOLD_WORKERS "/pymongo.json", "", true},
+        PageKind{"Store", "python3 " LEASEHOLD_STORES "/template/worker.py",
+                 LEASEHOLD_STORES "/template/promises.json", LEASEHOLD_STORES "/template/store"}),
+    [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace
 }  // namespace leasehold::lab
