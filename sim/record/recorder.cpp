@@ -197,7 +197,7 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
     says("pass-on", *passed);
     if (passed->or_owner) e.also_owner = core::to_hex(*passed->or_owner);
   } else if (const auto* plain = std::get_if<core::RawCommand>(&command.body)) {
-    // Of a published lock: to the checkers a command that prepares an attempt is a look.
+    // A published lock sent it: to the checkers a command that prepares an attempt is a look.
     constexpr std::array kVerbs{"look", "acquire", "extend", "delete", "index"};
     const auto* const verb = kVerbs[static_cast<std::size_t>(plain->role)];
     using Role = core::RawCommand::Role;

@@ -32,7 +32,7 @@ std::int32_t int32_at(std::string_view bytes, std::size_t at) {
 /// REQUIRES: the header is there, like for the next.
 std::int32_t op_code_of(std::string_view message) { return int32_at(message, 12); }
 
-/// Of an OP_MSG.
+/// Those that an OP_MSG has.
 std::uint32_t flags_of(std::string_view message) {
   if (message.size() < kFlags + 4) return 0;
   return static_cast<std::uint32_t>(int32_at(message, kFlags));
