@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "properties/fidelity/server_comparison.hpp"
-#include "sim/live/servers/real_data.hpp"
+#include "sim/live/servers/replica_set.hpp"
 #include "sim/live/system/loopback.hpp"
 #include "sim/virtual/cluster.hpp"
 
@@ -110,7 +110,7 @@ class RealSet final : public ComparedSet {
   /// Commands that wait for the lock must end before the members do.
   ~RealSet() override { let_go(); }
 
-  sim::ServerControl control() override { return {set_, &set_, &data_}; }
+  sim::ServerControl control() override { return {set_, &set_, data_.get()}; }
   void hold_replication(bool on) override {
     const int primary = set_.primary();
     for (int m = 0; m < set_.size(); ++m) {
@@ -139,7 +139,7 @@ class RealSet final : public ComparedSet {
     if (hold == Hold::lock) {
       set_.member(held_).must("admin", {{"fsync", 1}, {"lock", true}});
     } else {
-      inside_ = data_.hold_inside("", ms, ms);
+      inside_ = data_->hold_inside("", ms, ms);
       inside_.value().begin();
     }
   }
@@ -174,7 +174,8 @@ class RealSet final : public ComparedSet {
   }
 
   sim::live::ReplicaSet set_{options()};
-  sim::live::RealData data_{set_, {kDatabase + std::string(".locks"), ""}};
+  std::unique_ptr<sim::DataControl> data_ =
+      sim::live::data_of(set_, kDatabase + std::string(".locks"), "");
   std::vector<Wire> calls_;
   int held_ = -1;  ///< the member inside which a command waits
   std::optional<sim::DataControl::Inside> inside_;  ///< nothing: it waits for a lock

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "properties/fuzz/fuzz.hpp"
-#include "sim/live/oplog/document_truth.hpp"
 #include "sim/live/oplog/oplog.hpp"
 #include "sim/record/lock_truth.hpp"
 

@@ -15,7 +15,7 @@
 
 #include "model/history/from_outside.hpp"
 #include "model/workers/worker_judge.hpp"
-#include "sim/live/oplog/document_truth.hpp"
+#include "sim/live/oplog/oplog.hpp"
 
 namespace leasehold::properties {
 namespace {

@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "scenarios/command/command_fixture.hpp"
-#include "sim/live/own_set/preflight.hpp"
+#include "sim/live/own_set/user_set.hpp"
 #include "sim/live/system/listener_test.hpp"
 
 /// TLS, passwords and roles, by a mongod that insists on them.

@@ -9,11 +9,33 @@
 
 #include "core/protocol.hpp"
 #include "model/history/history.hpp"
-#include "sim/faults/link_rules.hpp"
 #include "sim/plan/fault.hpp"
 
 /// What faults need of a world. Both worlds offer it; `FaultInjector` decides what to do with it.
 namespace leasehold::sim {
+
+/// What happens to the bytes between one peer and one member. Nothing is dropped from a connection
+/// that lives on, because TCP does not do that either: bytes wait, or the connection is reset.
+struct LinkRule {
+  bool hold_requests = false;                   ///< bytes to the member wait until the rule changes
+  bool hold_replies = false;                    ///< bytes from it
+  std::chrono::milliseconds delay_requests{0};  ///< they arrive that much later, even if the sender
+                                                ///< has closed by then
+  std::chrono::milliseconds delay_replies{0};
+  bool refuse = false;  ///< connections are reset, new ones as soon as they name their sender
+
+  bool operator==(const LinkRule&) const = default;
+};
+
+/// The sender, and the member that it speaks to. A process speaks by its name, a member as
+/// "member-0/beat" (heartbeats, votes) or "member-0/sync" (replication).
+struct Link {
+  std::string peer;
+  int member = 0;
+
+  auto operator<=>(const Link&) const = default;
+};
+using Links = std::vector<Link>;
 
 /// A process as a fault sees it.
 struct ProcessView {

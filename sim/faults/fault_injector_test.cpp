@@ -14,30 +14,6 @@ using K = FaultPlan::Kind;
 
 constexpr std::int64_t kMs = 1'000'000;
 
-TEST(LinkRules, RulesOfOneLinkCombineWithTheLongerDelay) {
-  const Link link{"p0", 1}, other{"p0", 2};
-  LinkRules rules;
-  rules.add(1, {link, other}, {.delay_requests = milliseconds(30)});
-  rules.add(2, {link}, {.hold_replies = true, .delay_requests = milliseconds(20)});
-  rules.add(3, {link}, {.refuse = true});
-  EXPECT_EQ(rules.of(link),
-            (LinkRule{.hold_replies = true, .delay_requests = milliseconds(30), .refuse = true}));
-  EXPECT_EQ(rules.of(other), LinkRule{.delay_requests = milliseconds(30)});
-  EXPECT_EQ(rules.of({"p1", 1}), LinkRule{});
-}
-
-TEST(LinkRules, TheEndOfOneLeavesTheOthers) {
-  const Link link{"p0", 1};
-  LinkRules rules;
-  rules.add(1, {link}, {.hold_requests = true});
-  rules.add(2, {link}, {.hold_requests = true});
-  EXPECT_EQ(rules.remove(1), Links{link});
-  EXPECT_EQ(rules.of(link), LinkRule{.hold_requests = true});
-  EXPECT_EQ(rules.remove(2), Links{link});
-  EXPECT_EQ(rules.of(link), LinkRule{});
-  EXPECT_EQ(rules.remove(2), Links{});
-}
-
 /// Three members and one process, of which only what is asked of them is kept.
 struct Recorded final : ProcessControl, MemberControl, DataControl, LinkControl {
   std::vector<ProcessView> running() override { return {{.name = "p0", .holds = true}}; }
@@ -243,6 +219,25 @@ TEST_F(Injection, EndingOneOfTwoFaultsOfALinkKeepsTheOther) {
   EXPECT_EQ(rule(), LinkRule{});
   EXPECT_EQ(notes(), (std::vector<std::string>{"cut-link begins", "slow-link begins",
                                                "slow-link ends", "cut-link ends"}));
+}
+
+TEST_F(Injection, RulesOfOneLinkCombineWithTheLongerDelay) {
+  inject(K::slow_link, 300, 20);
+  inject(K::late_requests, 200, 30);
+  inject(K::lost_replies, 100);
+  const auto slow = milliseconds(20), late = milliseconds(30);
+  EXPECT_EQ(rule(),
+            (LinkRule{.hold_replies = true, .delay_requests = late, .delay_replies = slow}));
+  inject(K::refuse_link, 50);
+  inject(K::refuse_link, 60);
+  EXPECT_TRUE(rule().refuse);
+  EXPECT_FALSE((cluster.rules[{"p0", 1}].refuse)) << "it does not lead";
+  run_to(50);
+  EXPECT_TRUE(rule().refuse) << "the end of one leaves the other";
+  run_to(60);
+  EXPECT_FALSE(rule().refuse);
+  run_to(200);
+  EXPECT_EQ(rule(), (LinkRule{.delay_requests = slow, .delay_replies = slow}));
 }
 
 TEST_F(Injection, EndingADriftKeepsALaterJumpOfTheClock) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <utility>
 
 #include "model/history/history.hpp"
 
@@ -12,15 +14,42 @@ class HeldAnswers {
  public:
   using Emit = std::function<void(model::Event&&)>;
 
-  HeldAnswers(std::string process, std::int64_t session, std::string name);
+  HeldAnswers(std::string process, std::int64_t session, std::string name)
+      : run_{.kind = model::Kind::held,
+             .process = std::move(process),
+             .session = session,
+             .name = std::move(name)} {}
 
   /// An answer that was given between these two readings of the harness's clock, and until when
   /// `remaining()` said in between that it is held; 0: nothing remained, or was asked for. What is
   /// later than it said before begins another event.
   void add(bool held, std::int64_t before_ns, std::int64_t after_ns, const Emit& emit,
-           std::int64_t until_ns = 0);
+           std::int64_t until_ns = 0) {
+    constexpr std::int64_t kLater = 1'000'000;  // an extension moves the end by more than this
+    const char* answer = held ? "yes" : "no";
+    const bool later = held ? until_ns > until_ns_ + kLater : until_ns > 0;
+    const bool of_this_moment = run_.first_answered_ns == after_ns;
+    if (run_.count > 0 && (run_.outcome != answer || (later && !of_this_moment))) {
+      flush(after_ns, emit);
+    }
+    if (later) run_.deadline_ns = until_ns_ = until_ns;
+    if (run_.count++ == 0) {
+      run_.outcome = answer;
+      run_.first_answered_ns = after_ns;
+      run_.first_asked_ns = held ? 0 : before_ns;
+      run_.last_asked_ns = 0;
+    }
+    if (held) run_.last_asked_ns = before_ns;
+    said_no_ |= !held;
+  }
+
   /// Emits what it has not emitted yet. A process that may be killed calls it now and then.
-  void flush(std::int64_t now_ns, const Emit& emit);
+  void flush(std::int64_t now_ns, const Emit& emit) {
+    if (run_.count == 0) return;
+    run_.at_ns = now_ns;
+    emit(model::Event(run_));
+    run_.count = run_.deadline_ns = 0;
+  }
 
   [[nodiscard]] bool said_no() const { return said_no_; }
   [[nodiscard]] std::int64_t count() const { return run_.count; }

@@ -59,62 +59,45 @@ void Recorder::set_options(Event& e, const LockOptions& o) const {
 }
 
 /// A user's call that asks for more than one lock, or for one of several.
-Event Recorder::of_call(Kind kind, const std::string& name, std::int64_t count,
-                        std::chrono::milliseconds timeout, const LockOptions& options,
-                        core::LocalInstant now) const {
-  Event e = at(now, kind);
-  e.call = calls_;
-  e.name = name;
-  e.count = count;
-  e.single_attempt = timeout.count() == 0;
-  if (!e.single_attempt) e.give_up_ns = ns(now + timeout);
-  set_options(e, options);
-  return e;
-}
-
-std::int64_t Recorder::permit_asked(const PermitAsked& asked, const LockOptions& options,
-                                    core::LocalInstant now) {
+std::int64_t Recorder::asked(Kind kind, const std::vector<std::string>& names, std::int64_t count,
+                             std::chrono::milliseconds timeout, const LockOptions& options,
+                             core::LocalInstant now) {
   const std::lock_guard lock(mutex_);
   ++calls_;
-  emit_(of_call(Kind::permit, asked.semaphore, asked.permits, asked.timeout, options, now));
+  for (const auto& name : names) {
+    Event e = at(now, kind);
+    e.call = calls_;
+    e.name = name;
+    e.count = count;
+    e.single_attempt = timeout.count() == 0;
+    if (!e.single_attempt) e.give_up_ns = ns(now + timeout);
+    set_options(e, options);
+    if (kind == Kind::all && options.max_holding) e.max_holding_ms = options.max_holding->count();
+    emit_(std::move(e));
+  }
   return calls_;
 }
 
 void Recorder::permit_answered(std::int64_t call, const PermitAsked& asked,
                                const std::string& slot, const std::string& reason,
                                core::LocalInstant now) {
-  const std::lock_guard lock(mutex_);
-  Event e = at(now, Kind::permit_end);
-  e.call = call;
-  e.name = slot.empty() ? asked.semaphore : slot;
-  e.outcome = slot.empty() ? reason : "granted";
-  emit_(std::move(e));
-}
-
-std::int64_t Recorder::all_asked(const AllAsked& asked, const LockOptions& options,
-                                 core::LocalInstant now) {
-  const std::lock_guard lock(mutex_);
-  ++calls_;
-  const auto count = static_cast<std::int64_t>(asked.names.size());
-  for (const auto& name : asked.names) {
-    Event e = of_call(Kind::all, name, count, asked.timeout, options, now);
-    e.max_holding_ms = options.max_holding ? options.max_holding->count() : 0;
-    emit_(std::move(e));
-  }
-  return calls_;
+  Event end;
+  end.call = call;
+  end.name = slot.empty() ? asked.semaphore : slot;
+  end.outcome = slot.empty() ? reason : "granted";
+  answered(Kind::permit_end, std::move(end), now);
 }
 
 void Recorder::all_answered(std::int64_t call, const AllAsked& asked,
                             const std::vector<FencingToken>& tokens, const std::string& reason,
                             core::LocalInstant now) {
-  const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < asked.names.size(); ++i) {
-    Event e = at(now, Kind::all_end);
-    e.call = call;
-    e.name = asked.names[i];
-    e.outcome = tokens.empty() ? reason : "granted";
-    if (!tokens.empty()) e.token = tokens[i].value();
-    emit_(std::move(e));
+    Event end;
+    end.call = call;
+    end.name = asked.names[i];
+    end.outcome = tokens.empty() ? reason : "granted";
+    if (!tokens.empty()) end.token = tokens[i].value();
+    answered(Kind::all_end, std::move(end), now);
   }
 }
 
@@ -125,9 +108,9 @@ std::int64_t Recorder::called(Event call, core::LocalInstant now) {
   return calls_;
 }
 
-void Recorder::returned(Event end, core::LocalInstant now) {
+void Recorder::answered(Kind kind, Event end, core::LocalInstant now) {
   const std::lock_guard lock(mutex_);
-  emit_(at(now, Kind::returned, std::move(end)));
+  emit_(at(now, kind, std::move(end)));
 }
 
 void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {
@@ -177,79 +160,60 @@ void Recorder::on(const core::ReplyArrived& event, core::LocalInstant now) {
   emit_(std::move(e));
 }
 
-void Recorder::send(Event&& e, const std::string& name, const std::string& owner,
-                    const std::string& lock_id) {
-  e.name = name;
-  e.owner = owner;
-  e.lock_id = lock_id;
-  emit_(std::move(e));
-}
-
 void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
   Event e = at(now, Kind::send);
   e.command = static_cast<std::int64_t>(command.id);
-  Sent& sent = under_way_[command.id];
-  if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
-    const auto owner = core::to_hex(acquire->owner);
-    e.verb = "acquire";
-    sent = {e.verb, owner, acquire->lock_id};
-    e.session = static_cast<std::int64_t>(acquire->session);
-    if (acquire->observed) e.observed_lock_id = *acquire->observed;
-    send(std::move(e), acquire->name, owner, acquire->lock_id);
-  } else if (const auto* given = std::get_if<core::HandOverCommand>(&command.body)) {
-    e.verb = "hand-over";
-    e.giver = core::to_hex(given->from);
-    sent = {e.verb, core::to_hex(given->owner), given->lock_id, e.giver};
-    e.session = static_cast<std::int64_t>(given->session);
-    send(std::move(e), given->name, sent.owner, given->lock_id);
-  } else if (const auto* extend = std::get_if<core::ExtendCommand>(&command.body)) {
+  const auto says = [&e](const char* verb, const auto& body) {
+    e.verb = verb;
+    e.name = body.name;
+    e.owner = core::to_hex(body.owner);
+  };
+  const auto writes = [&e](const auto& body) {
+    e.session = static_cast<std::int64_t>(body.session);
+    e.lock_id = body.lock_id;
+  };
+  if (const auto* extend = std::get_if<core::ExtendCommand>(&command.body)) {
     e.verb = "extend";
-    sent = {e.verb, "", ""};
-    for (const auto& s : extend->statements) {
-      e.session = static_cast<std::int64_t>(s.session);
-      send(Event(e), s.name, core::to_hex(s.owner), s.lock_id);
+    under_way_[command.id] = {e.verb};
+    for (const auto& statement : extend->statements) {
+      says("extend", statement);
+      writes(statement);
+      emit_(Event(e));
     }
+    return;
+  }
+  if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
+    says("acquire", *acquire);
+    writes(*acquire);
+    e.observed_lock_id = acquire->observed.value_or("");
+  } else if (const auto* given = std::get_if<core::HandOverCommand>(&command.body)) {
+    says("hand-over", *given);
+    writes(*given);
+    e.giver = core::to_hex(given->from);
   } else if (const auto* remove = std::get_if<core::DeleteCommand>(&command.body)) {
-    e.verb = "delete";
-    sent = {e.verb, core::to_hex(remove->owner), ""};
-    if (remove->or_owner) e.also_owner = sent.also_owner = core::to_hex(*remove->or_owner);
-    send(std::move(e), remove->name, sent.owner, "");
+    says("delete", *remove);
+    if (remove->or_owner) e.also_owner = core::to_hex(*remove->or_owner);
   } else if (const auto* passed = std::get_if<core::PassOnCommand>(&command.body)) {
-    e.verb = "pass-on";
-    sent = {e.verb, core::to_hex(passed->owner), ""};
-    if (passed->or_owner) e.also_owner = sent.also_owner = core::to_hex(*passed->or_owner);
-    send(std::move(e), passed->name, sent.owner, "");
+    says("pass-on", *passed);
+    if (passed->or_owner) e.also_owner = core::to_hex(*passed->or_owner);
   } else if (const auto* plain = std::get_if<core::RawCommand>(&command.body)) {
-    on_plain(std::move(e), sent, *plain);
+    // A published lock sent it: to the checkers a command that prepares an attempt is a look.
+    constexpr std::array kVerbs{"look", "acquire", "extend", "delete", "index"};
+    const auto* const verb = kVerbs[static_cast<std::size_t>(plain->role)];
+    using Role = core::RawCommand::Role;
+    const bool is_put = plain->role == Role::acquire || plain->role == Role::extend;
+    if (is_put || plain->role == Role::release) says(verb, *plain);
+    if (is_put) writes(*plain);
+    e.verb = verb;
   } else {
     e.verb = std::holds_alternative<core::ReadHoldersCommand>(command.body) ? "look"
              : std::holds_alternative<core::StreamCommand>(command.body)    ? "stream"
                                                                             : "index";
-    sent = {e.verb, "", ""};
-    emit_(std::move(e));
   }
-}
-
-/// A published lock: to the checkers a command that prepares an attempt is a look.
-void Recorder::on_plain(Event e, Sent& sent, const core::RawCommand& plain) {
-  constexpr std::array kVerbs{"look", "acquire", "extend", "delete", "index"};
-  e.verb = kVerbs[static_cast<std::size_t>(plain.role)];
-  const auto owner = core::to_hex(plain.owner);
-  sent = {e.verb, "", ""};
-  using Role = core::RawCommand::Role;
-  if (plain.role == Role::acquire) {
-    sent = {e.verb, owner, plain.lock_id};
-    e.session = static_cast<std::int64_t>(plain.session);
-    send(std::move(e), plain.name, owner, plain.lock_id);
-  } else if (plain.role == Role::extend) {
-    e.session = static_cast<std::int64_t>(plain.session);
-    send(std::move(e), plain.name, owner, plain.lock_id);
-  } else if (plain.role == Role::release) {
-    sent.owner = owner;
-    send(std::move(e), plain.name, owner, "");
-  } else {
-    emit_(std::move(e));
-  }
+  const bool extends = e.verb == "extend";  // its reply names no owner
+  under_way_[command.id] =
+      extends ? Sent{e.verb} : Sent{e.verb, e.owner, e.lock_id, e.giver, e.also_owner};
+  emit_(std::move(e));
 }
 
 void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/history/history.hpp"
@@ -45,8 +46,10 @@ class Recorder final : public runtime::Observer {
     std::chrono::milliseconds timeout{};  ///< zero: no waiting
   };
   /// Returns the call's number.
-  std::int64_t permit_asked(const PermitAsked& asked, const LockOptions& options,
-                            core::LocalInstant now);
+  std::int64_t permit_asked(const PermitAsked& call, const LockOptions& options,
+                            core::LocalInstant now) {
+    return asked(model::Kind::permit, {call.semaphore}, call.permits, call.timeout, options, now);
+  }
   /// `slot`: the name of the lock; empty: none, for this reason.
   void permit_answered(std::int64_t call, const PermitAsked& asked, const std::string& slot,
                        const std::string& reason, core::LocalInstant now);
@@ -58,8 +61,11 @@ class Recorder final : public runtime::Observer {
     std::chrono::milliseconds timeout{};  ///< zero: no waiting
   };
   /// Returns the call's number.
-  std::int64_t all_asked(const AllAsked& asked, const LockOptions& options,
-                         core::LocalInstant now);
+  std::int64_t all_asked(const AllAsked& call, const LockOptions& options,
+                         core::LocalInstant now) {
+    const auto count = static_cast<std::int64_t>(call.names.size());
+    return asked(model::Kind::all, call.names, count, call.timeout, options, now);
+  }
   /// `tokens`: of each lock; empty: it got none, for this reason.
   void all_answered(std::int64_t call, const AllAsked& asked,
                     const std::vector<FencingToken>& tokens, const std::string& reason,
@@ -68,7 +74,9 @@ class Recorder final : public runtime::Observer {
   /// A call of a user begins: the event has what it asks for. Returns the call's number.
   std::int64_t called(model::Event call, core::LocalInstant now);
   /// It returns: the event has its number, and what was returned.
-  void returned(model::Event end, core::LocalInstant now);
+  void returned(model::Event end, core::LocalInstant now) {
+    answered(model::Kind::returned, std::move(end), now);
+  }
 
   /// The session that got this process's latest grant of `name` with `token`, until it has
   /// released. A holder asks as soon as it has its handle: with a lock that starts its tokens
@@ -89,8 +97,8 @@ class Recorder final : public runtime::Observer {
  private:
   struct Sent {
     std::string verb;
-    std::string owner;
-    std::string lock_id;  ///< of an acquire or hand-over
+    std::string owner = {};
+    std::string lock_id = {};  ///< of an acquire or hand-over
     std::string giver = {}, also_owner = {};
   };
 
@@ -98,18 +106,16 @@ class Recorder final : public runtime::Observer {
   model::Event of_session(core::SessionId session, const std::string& name, core::LocalInstant now,
                           model::Kind kind) const;
   void set_options(model::Event& e, const LockOptions& options) const;
-  model::Event of_call(model::Kind kind, const std::string& name, std::int64_t count,
-                       std::chrono::milliseconds timeout, const LockOptions& options,
-                       core::LocalInstant now) const;
+  std::int64_t asked(model::Kind kind, const std::vector<std::string>& names, std::int64_t count,
+                     std::chrono::milliseconds timeout, const LockOptions& options,
+                     core::LocalInstant now);
+  void answered(model::Kind kind, model::Event end, core::LocalInstant now);
   void on(const core::AcquireAsked& event, core::LocalInstant now);
   void on(const core::ReleaseAsked& event, core::LocalInstant now);
   void on(const core::ReplyArrived& event, core::LocalInstant now);
   void on_send(const core::Command& command, core::LocalInstant now);
-  void on_plain(model::Event event, Sent& sent, const core::RawCommand& plain);
   void on_effect(const core::Effect& effect, core::LocalInstant now);
   void forget(core::SessionId session);
-  void send(model::Event&& event, const std::string& name, const std::string& owner,
-            const std::string& lock_id);
 
   const std::string process_;
   const Emit emit_;

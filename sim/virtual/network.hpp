@@ -6,7 +6,7 @@
 #include <string>
 
 #include "runtime/threads/carrier.hpp"
-#include "sim/faults/link_rules.hpp"
+#include "sim/faults/cluster_control.hpp"
 #include "sim/plan/lock_registry.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/record/recorder.hpp"

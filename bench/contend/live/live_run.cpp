@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "cli/command_line.hpp"
-#include "sim/live/own_set/preflight.hpp"
+#include "sim/live/own_set/user_set.hpp"
 #include "sim/live/system/child_process.hpp"
 
 namespace leasehold::bench {

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "scenarios/lab/progress.hpp"
-#include "sim/live/own_set/preflight.hpp"
+#include "sim/live/own_set/user_set.hpp"
 
 namespace leasehold::lab {
 

@@ -27,28 +27,25 @@ int main(int argc, char** argv) {
   options.expiry = milliseconds(std::atoi(argv[3]));
   options.clock_margin = milliseconds(500);
   const auto clock = runtime::boottime_clock();
-  const auto say = [&clock](const char* what, FencingToken token) {
-    std::printf("%s %lld %lld\n", what,
-                static_cast<long long>(clock->now().time_since_epoch().count()),
+  const auto now = [&clock] { return clock->now(); };
+  const auto say = [](const char* what, FencingToken token, auto at) {
+    std::printf("%s %lld %lld\n", what, static_cast<long long>(at.time_since_epoch().count()),
                 static_cast<long long>(token.value()));
     std::fflush(stdout);
   };
   Leadership* self = nullptr;
   Leadership leadership(provider.create_lock("leader", options).value(),
                         [&](const std::stop_token& stop, FencingToken token) {
-                          say("begin", token);
-                          const std::stop_callback asked(stop, [&] { say("asked", token); });
+                          say("begin", token, now());
+                          const std::stop_callback asked(stop, [&] { say("asked", token, now()); });
                           while (!stop.stop_requested()) {
-                            const auto at = clock->now().time_since_epoch().count();
+                            const auto at = now();
                             const bool leads = self->leading() == token;
                             if (!leads && stop.stop_requested()) break;
-                            std::printf("%s %lld %lld\n", leads ? "yes" : "no",
-                                        static_cast<long long>(at),
-                                        static_cast<long long>(token.value()));
-                            std::fflush(stdout);
+                            say(leads ? "yes" : "no", token, at);
                             std::this_thread::sleep_for(milliseconds(5));
                           }
-                          say("end", token);
+                          say("end", token, now());
                         });
   self = &leadership;
   std::stop_source stop;

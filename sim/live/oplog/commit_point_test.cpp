@@ -1,4 +1,4 @@
-#include "sim/live/oplog/majority_watch.hpp"
+#include "sim/live/oplog/oplog.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,6 @@
 
 #include <leasehold/fencing_token.hpp>
 
-#include "sim/live/oplog/document_truth.hpp"
 #include "sim/live/oplog/oplog.hpp"
 
 namespace leasehold::sim::live {

@@ -1,32 +1,15 @@
 #include "sim/live/oplog/oplog.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace leasehold::sim::live {
 
 namespace {
-
-constexpr std::chrono::milliseconds kPause{50};
-constexpr int kBatch = 2'000;
-constexpr int kMarkTimeout_ms = 500;
-
-std::string name_of(const Json& entry) {
-  const Json& id = id_in(entry);
-  return id.is_string() ? id.get<std::string>() : "";
-}
-
-SeenEntry seen_in(const Json& entry) {
-  return {packed_timestamp(entry["ts"]), std::hash<std::string>{}(entry.dump())};
-}
-
-model::Event reread_event(std::int64_t at_ns, const char* outcome) {
-  return {.at_ns = at_ns, .kind = model::Kind::reread, .outcome = outcome};
-}
 
 constexpr std::size_t kLongestArray = 100'000;  ///< no document of a lock has a larger one
 
@@ -108,6 +91,46 @@ Json updated(Json document, const Json& o) {
   return document;
 }
 
+/// The value at a path like "lock.owner"; null: there is none.
+const Json* at_path(const Json& document, const std::string& path) {
+  const Json* value = &document;
+  for (std::size_t from = 0; from <= path.size();) {
+    const auto dot = std::min(path.find('.', from), path.size());
+    const auto found = value->find(path.substr(from, dot - from));
+    if (found == value->end()) return nullptr;
+    value = &*found;
+    from = dot + 1;
+  }
+  return value->is_null() ? nullptr : value;
+}
+
+/// ObjectIds, UUIDs and numbers too.
+std::string words(const Json* value) {
+  if (value == nullptr) return "";
+  return value->is_string() ? value->get<std::string>() : value->dump();
+}
+
+/// A date, or ms since 1970.
+std::int64_t ms_since_1970(const Json* value) {
+  if (value == nullptr) return 0;
+  return value->is_object() && value->contains("$date") ? date_ms(*value) : integer(*value);
+}
+
+/// Ours, or one of a published lock, which has other fields.
+LockDocument lock_in(const Json& document) {
+  LockDocument lock;
+  const auto* const holder = document.contains("LockId") ? "LockId" : "lockId";
+  lock.lock_id = text_in(document, holder);
+  lock.of_nobody = document.contains("LockId") && document["LockId"].is_null();
+  lock.acquired_at_ms = date_ms(document.value("acquiredAt", Json()));
+  const auto expires = document.find("expiresAt");
+  if (expires != document.end() && expires->contains("$date")) {
+    lock.expires_at_ms = date_ms(*expires);
+  }
+  if (document.contains("fencingToken")) lock.stored_token = integer(document["fencingToken"]);
+  return lock;
+}
+
 using model::Event;
 using model::Kind;
 
@@ -150,174 +173,6 @@ std::vector<SeenEntry> vanished(const std::vector<SeenEntry>& seen,
   return gone;
 }
 
-OplogReader::OplogReader(Source source, std::function<std::int64_t()> now_ns)
-    : database_(std::move(source.database)),
-      lock_namespace_(database_ + "." + source.lock_collection),
-      resource_namespace_(database_ + "." + source.resource_collection),
-      now_ns_(std::move(now_ns)),
-      client_(
-          with_option(source.uri,
-                      std::string("socketTimeoutMS=5000&serverSelectionTimeoutMS=5000&appName=") +
-                          kClientName)),
-      documents_(std::move(source.documents)) {
-  first_ = last_ = client_.must("admin", {{"ping", 1}})["operationTime"];
-  thread_ = std::thread([this] { follow(); });
-}
-
-OplogReader::~OplogReader() {
-  stopped_ = true;
-  if (thread_.joinable()) thread_.join();
-}
-
-model::History OplogReader::take() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(events_, {});
-}
-
-bool OplogReader::catch_up() {
-  // The round under way may have begun before; the one after the next certainly began after.
-  const auto target = rounds_ + 2;
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (rounds_ < target && std::chrono::steady_clock::now() < limit) {
-    std::this_thread::sleep_for(kPause);
-  }
-  return rounds_ >= target;
-}
-
-model::History OplogReader::read_again() {
-  stopped_ = true;
-  thread_.join();
-  model::History out;
-  try {
-    std::vector<SeenEntry> again;
-    for (Json from = first_, batch; !(batch = entries_after(from)).empty();) {
-      for (const Json& entry : batch) again.push_back(seen_in(entry));
-      from = batch.back()["ts"];
-    }
-    const auto gone = vanished(seen_, again, oldest_entry());
-    out.push_back(reread_event(now_ns_(), "kept"));
-    out.back().count = static_cast<std::int64_t>(seen_.size() - gone.size());
-    for (const auto& entry : gone) {
-      out.push_back(reread_event(now_ns_(), "vanished"));
-      out.back().order = entry.order;
-    }
-  } catch (const std::exception& error) {
-    out.push_back(reread_event(now_ns_(), "unread"));
-    out.back().message = error.what();
-  }
-  return out;
-}
-
-std::int64_t OplogReader::oldest_entry() {
-  const Json reply = client_.must(
-      "local",
-      {{"find", "oplog.rs"}, {"sort", {{"$natural", 1}}}, {"limit", 1}, {"singleBatch", true}});
-  return packed_timestamp(reply["cursor"]["firstBatch"].at(0)["ts"]);
-}
-
-void OplogReader::follow() {
-  while (!stopped_) {
-    try {
-      if (documents_.of_another_lock()) mark();
-      while (read_batch()) {
-      }
-      ++rounds_;
-    } catch (const std::exception&) {
-      // There is no primary at the moment; what was not read is still there.
-    }
-    std::this_thread::sleep_for(kPause);
-  }
-}
-
-/// All later entries in the oplog were written after it was sent, because a majority has it.
-void OplogReader::mark() {
-  const auto sent = now_ns_();
-  const Json reply = client_.run_once(
-      database_,
-      {{"update", "marks"},
-       {"updates",
-        Json::array({{{"q", {{"_id", 0}}}, {"u", {{"$inc", {{"n", 1}}}}}, {"upsert", true}}})},
-       {"writeConcern", {{"w", "majority"}, {"wtimeout", kMarkTimeout_ms}}}});
-  if (integer(reply["ok"]) != 1 || reply.contains("writeConcernError") ||
-      reply.contains("writeErrors")) {
-    return;
-  }
-  marks_[packed_timestamp(reply["operationTime"])] = sent;
-}
-
-/// 0: there is none.
-std::int64_t OplogReader::marked_before(std::int64_t order) const {
-  const auto after = marks_.lower_bound(order);
-  return after == marks_.begin() ? 0 : std::prev(after)->second;
-}
-
-Json OplogReader::entries_after(const Json& timestamp) {
-  const auto collection = lock_namespace_.substr(database_.size() + 1);
-  const Json reply = client_.must(
-      "local", {{"find", "oplog.rs"},
-                {"filter",
-                 {{"ts", {{"$gt", timestamp}}},
-                  {"$or", Json::array({{{"ns", {{"$in", {lock_namespace_, resource_namespace_}}}}},
-                                       {{"op", "c"}, {"o.applyOps.ns", lock_namespace_}},
-                                       {{"ns", database_ + ".$cmd"}, {"o.drop", collection}}})}}},
-                {"limit", kBatch},
-                {"batchSize", kBatch},
-                {"singleBatch", true},
-                {"readConcern", {{"level", "majority"}}}});
-  return reply["cursor"]["firstBatch"];
-}
-
-/// Returns whether there may be more.
-bool OplogReader::read_batch() {
-  const Json batch = entries_after(last_);
-  for (const Json& entry : batch) {
-    if (entry["o"].contains("drop")) {
-      for (auto& event : documents_.drop(entry)) emit(std::move(event));
-    } else if (text_in(entry, "op") == "c") {
-      for (const Json& inner : entry["o"]["applyOps"]) read_entry(inner, entry);
-    } else {
-      read_entry(entry, entry);
-    }
-    seen_.push_back(seen_in(entry));
-    last_ = entry["ts"];
-  }
-  return static_cast<int>(batch.size()) == kBatch;
-}
-
-/// `when` has its time: itself, or its transaction.
-void OplogReader::read_entry(const Json& entry, const Json& when) {
-  const auto op = text_in(entry, "op");
-  if (op != "i" && op != "u" && op != "d") return;
-  const auto order = packed_timestamp(when["ts"]);
-  if (text_in(entry, "ns") == lock_namespace_) {
-    for (auto& event : documents_.read(entry, when)) {
-      event.from_ns = marked_before(order);
-      emit(std::move(event));
-    }
-  }
-  if (text_in(entry, "ns") == resource_namespace_) read_resource(entry, order);
-}
-
-void OplogReader::read_resource(const Json& entry, std::int64_t order) {
-  model::Event event;
-  event.kind = model::Kind::stored;
-  event.name = name_of(entry);
-  event.order = order;
-  const Json* document = apply(resources_, entry, event.name);
-  if (document == nullptr || text_in(*document, "owner").empty()) return;
-  event.owner = text_in(*document, "owner");
-  event.process = text_in(*document, "process");
-  event.write_number = integer((*document)["write"]);
-  event.token = std::stoll(text_in(*document, "token"));
-  emit(std::move(event));
-}
-
-void OplogReader::emit(model::Event event) {
-  event.at_ns = now_ns_();
-  const std::lock_guard lock(mutex_);
-  events_.push_back(std::move(event));
-}
-
 std::string text_in(const Json& document, const char* key) {
   return document.contains(key) && document[key].is_string() ? document[key].get<std::string>()
                                                              : "";
@@ -337,6 +192,62 @@ const Json* apply(std::map<std::string, Json>& documents, const Json& entry,
   Json& document = documents[key];
   document = op == "i" ? entry["o"] : updated(document, entry["o"]);
   return &document;
+}
+
+DocumentTruth::Seen DocumentTruth::seen_in(const Json& document, std::int64_t wall_ms) const {
+  Seen seen{words(at_path(document, mapping_->id)), words(at_path(document, mapping_->owner))};
+  if (of_lock_ids_) seen.owner = model::owner_of(LockTruth::holder_in(seen.owner));
+  seen.held = !seen.owner.empty();
+  const Json* expires = mapping_->expires.empty() ? nullptr : at_path(document, mapping_->expires);
+  if (expires == nullptr) return seen;
+  seen.expires_at_ms = ms_since_1970(expires);
+  if (seen.expires_at_ms <= wall_ms) seen.held = false;
+  return seen;
+}
+
+model::History DocumentTruth::read(const Json& entry, const Json& when) {
+  const Json& id = id_in(entry);
+  const auto key = id.dump();
+  const auto known = documents_.find(key);
+  const Json before = known == documents_.end() ? Json{{"_id", id}} : known->second;
+  if (apply(documents_, entry, key) == nullptr) return became(key, before, true, when);
+  Json& document = documents_[key];
+  // The first entry of a document may be a change of it.
+  if (!document.contains("_id")) document["_id"] = id;
+  return became(key, document, false, when);
+}
+
+/// Ours is named by the document's `_id`, or by `resourceId` ("insert-unique").
+model::History DocumentTruth::became(const std::string& key, const Json& known, bool gone,
+                                     const Json& when) {
+  const auto order = packed_timestamp(when.at("ts"));
+  if (!mapping_) {
+    const auto name = text_in(known, known.contains("resourceId") ? "resourceId" : "_id");
+    const auto lock = lock_in(known);
+    return truth_.written(key, name, gone ? nullptr : &lock, order);
+  }
+  const auto wall_ms = when.contains("wall") ? date_ms(when["wall"]) : 0;
+  const Seen now = gone ? Seen{} : seen_in(known, wall_ms);
+  const Seen before = std::exchange(seen_[key], now);
+  const bool same = now.owner == before.owner && now.expires_at_ms == before.expires_at_ms;
+  if (now.held == before.held && (same || !now.held)) return {};
+  model::Event e;
+  e.kind = now.held ? model::Kind::put : model::Kind::gone;
+  e.name = gone ? before.name : now.name;
+  e.owner = now.owner;
+  e.order = order;
+  e.wall_ms = wall_ms;
+  if (now.held) e.expires_at_ms = now.expires_at_ms;
+  return {std::move(e)};
+}
+
+model::History DocumentTruth::drop(const Json& when) {
+  model::History all;
+  for (const auto& [key, document] : std::exchange(documents_, {})) {
+    const auto events = became(key, document, true, when);
+    all.insert(all.end(), events.begin(), events.end());
+  }
+  return all;
 }
 
 void attribute_writes(model::History& history) {
@@ -361,6 +272,56 @@ void attribute_writes(model::History& history) {
     found->unanswered = false;
     put->lock_id = found->lock_id;
   }
+}
+
+namespace {
+
+OpTime op_time(const Json& value) {
+  return {integer(value.at("t")), packed_timestamp(value.at("ts"))};
+}
+
+// Members are asked ten times a second. The asking thread may not run for a while and hear one of
+// them first, so one answer shows nothing.
+constexpr int kShown = 3;
+constexpr int kWithoutPrimary = 6;
+
+}  // namespace
+
+MemberAnswer answer_in(const Json& hello) {
+  MemberAnswer answer;
+  if (!hello.value("isWritablePrimary", false)) return answer;
+  answer.election = hello.at("electionId").value("$oid", "");
+  answer.written = op_time(hello.at("lastWrite").at("opTime"));
+  answer.committed = op_time(hello.at("lastWrite").at("majorityOpTime"));
+  return answer;
+}
+
+bool CommitPoint::proven() const { return shown_ >= kShown || without_primary_ >= kWithoutPrimary; }
+
+void CommitPoint::hear(const MemberAnswer& answer) {
+  if (!answer.election.empty() && answer.election >= election_) return hear_primary(answer);
+  if (!election_.empty()) ++without_primary_;
+}
+
+void CommitPoint::hear_primary(const MemberAnswer& answer) {
+  if (wanted_ && answer.committed < *wanted_) {
+    // No member was primary, or its writes had no majority: one span.
+    shown_ = proven() ? kShown : shown_ + 1;
+  } else {
+    if (proven()) over_.push_back({since_ns_, answer.answered_ns});
+    shown_ = 0;
+    since_ns_ = answer.asked_ns;
+    wanted_.reset();
+    if (answer.committed < answer.written) wanted_ = answer.written;
+  }
+  election_ = answer.election;
+  without_primary_ = 0;
+}
+
+std::vector<CommitPoint::Span> CommitPoint::spans(std::int64_t now_ns) const {
+  auto all = over_;
+  if (proven()) all.push_back({since_ns_, now_ns});
+  return all;
 }
 
 }  // namespace leasehold::sim::live

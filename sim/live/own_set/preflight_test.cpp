@@ -1,4 +1,4 @@
-#include "sim/live/own_set/preflight.hpp"
+#include "sim/live/own_set/user_set.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -29,10 +30,8 @@ class UserSet final : public MemberSet {
   /// The address of this member in the set's configuration.
   [[nodiscard]] const std::string& address(int index) const { return at(index).address; }
 
-  /// A URI of this member alone, past its proxy.
-  [[nodiscard]] const std::string& member_uri(int index) const { return at(index).uri; }
-
   [[nodiscard]] int size() override { return static_cast<int>(members_.size()); }
+  [[nodiscard]] std::string member_uri(int index) override { return at(index).uri; }
   [[nodiscard]] MongoClient& member(int index) override { return *at(index).client; }
   [[nodiscard]] bool reachable(int index) override;
   [[nodiscard]] FaultProxy& proxy() override { return proxy_; }
@@ -58,5 +57,25 @@ class UserSet final : public MemberSet {
   FaultProxy proxy_;
   std::string uri_;
 };
+
+/// A user's replica set, examined before anything runs on it.
+struct Preflight {
+  std::vector<std::string> missing;  ///< what a run needs, a sentence each, with its remedy
+  bool unreachable = false;          ///< no primary answered: nothing else could be looked at
+  std::vector<std::string> notes;    ///< what to know when reading a verdict
+  std::int64_t ttl_period_ms = 60'000;
+};
+
+/// The reason why no proxies can stand before the members that this URI names, as a sentence with
+/// its remedy; empty: there is none, or it is no URI.
+[[nodiscard]] std::string why_no_proxies(const std::string& uri);
+
+/// Looks at rights, version, TTL monitor, write concern and clocks, all at once. Writes to
+/// `database`, and drops it. `clock_margin_ms`: the least of the plans that are to run.
+[[nodiscard]] Preflight look_before_running(const std::string& uri, const std::string& database,
+                                            std::int64_t clock_margin_ms);
+
+/// Drops what a run wrote, collection by collection, because that needs no right but the run's.
+void drop_database(const std::string& uri, const std::string& database);
 
 }  // namespace leasehold::sim::live

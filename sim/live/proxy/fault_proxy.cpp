@@ -23,8 +23,6 @@
 
 #include "mongo/client/uri.hpp"
 #include "runtime/threads/clock.hpp"
-#include "sim/live/proxy/hello_rewriter.hpp"
-#include "sim/live/proxy/request_watch.hpp"
 #include "sim/live/proxy/wire_message.hpp"
 
 namespace leasehold::sim::live {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "sim/faults/cluster_control.hpp"
-#include "sim/faults/link_rules.hpp"
 
 namespace leasehold::sim::live {
 

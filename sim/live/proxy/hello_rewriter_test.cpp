@@ -1,4 +1,4 @@
-#include "sim/live/proxy/hello_rewriter.hpp"
+#include "sim/live/proxy/wire_message.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "mongo/bson.hpp"
-#include "sim/live/proxy/wire_message.hpp"
 
 namespace leasehold::sim::live {
 namespace {

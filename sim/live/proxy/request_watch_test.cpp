@@ -1,4 +1,4 @@
-#include "sim/live/proxy/request_watch.hpp"
+#include "sim/live/proxy/wire_message.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "mongo/bson.hpp"
-#include "sim/live/proxy/wire_message.hpp"
 
 namespace leasehold::sim::live {
 namespace {

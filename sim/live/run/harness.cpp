@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <mutex>
+#include <thread>
 
 #include "model/history/from_outside.hpp"
 #include "runtime/threads/clock.hpp"
@@ -67,6 +69,63 @@ StoreUse use_of(const Plan& plan, const LiveRun& run, std::function<std::int64_t
   for (int i = 0; i < kGraves; ++i) use.resources.push_back(grave_name(doomed_name(i)));
   return use;
 }
+
+/// Measures the ground of a run: notes when the machine, or a member, stood still for longer than a
+/// checker may blame on the lock. Thread safety: `take` from any thread.
+class StallWatch {
+ public:
+  /// Watches from now on: each of these URIs is of one member.
+  StallWatch(const std::vector<std::string>& members, std::function<std::int64_t()> now_ns)
+      : now_ns_(std::move(now_ns)),
+        machine_(now_ns_, [this](const auto& span) { note(model::kMachine, span); }) {
+    for (const auto& uri : members) {
+      const auto name = member_name(static_cast<int>(threads_.size()));
+      threads_.emplace_back(
+          [this, uri, name](const std::stop_token& stop) { watch_member(stop, uri, name); });
+    }
+  }
+  ~StallWatch() {
+    for (auto& thread : threads_) thread.request_stop();
+  }
+  StallWatch(const StallWatch&) = delete;
+  StallWatch& operator=(const StallWatch&) = delete;
+
+  /// `stall` events since the last call, of no process; the victim says of what.
+  [[nodiscard]] model::History take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(stalls_, {});
+  }
+
+ private:
+  /// A ping waits for no lock and no disk.
+  void watch_member(const std::stop_token& stop, const std::string& uri, const std::string& name) {
+    constexpr std::chrono::milliseconds kPingEvery{100};
+    MongoClient client(with_option(uri, "serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
+                                        "&socketTimeoutMS=2000&appName=stall-watch"));
+    while (!stop.stop_requested()) {
+      const auto asked = now_ns_();
+      try {
+        (void)client.run_once("admin", {{"ping", 1}});
+      } catch (const std::exception&) {
+        // The ping failed; its time counts all the same.
+      }
+      const auto now = now_ns_();
+      if (now - asked > Standstills::kLongFrom_ns) note(name, {asked, now});
+      std::this_thread::sleep_for(kPingEvery);
+    }
+  }
+
+  void note(const std::string& victim, const Standstills::Span& span) {
+    const std::lock_guard lock(mutex_);
+    stalls_.push_back(stall_of(victim, span));
+  }
+
+  const std::function<std::int64_t()> now_ns_;
+  std::mutex mutex_;
+  model::History stalls_;  ///< protected by mutex_
+  StandstillWatch machine_;
+  std::vector<std::jthread> threads_;
+};
 
 class Harness {
  public:

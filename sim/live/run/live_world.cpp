@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "sim/live/own_set/preflight.hpp"
+#include "sim/live/own_set/user_set.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -27,34 +27,26 @@ Plan TheirSet::possible(Plan plan) const {
   return plan;
 }
 
-RunSite::RunSite(TheirSet theirs, ReplicaSetOptions ours) : theirs_(std::move(theirs)) {
-  if (theirs_.script) {
-    scripted_ = std::make_unique<ScriptedServers>(theirs_.script);
-  } else if (theirs_.uri.empty()) {
-    ours_ = std::make_unique<ReplicaSet>(ours);
-  } else if (theirs_.power > Power::processes) {
-    user_set_ = std::make_unique<UserSet>(theirs_.uri);
-  }
+RunSite::RunSite(TheirSet theirs, const ReplicaSetOptions& ours)
+    : theirs_(std::move(theirs)), at_(begin(ours)) {}
+
+StoreAt RunSite::begin(const ReplicaSetOptions& ours) {
+  if (theirs_.script) return begin<ScriptedServers>(theirs_.script);
+  if (theirs_.is_ours()) return begin<ReplicaSet>(ours);
+  if (theirs_.power > Power::processes) return begin<UserSet>(theirs_.uri);
+  return theirs_.uri;
 }
 
 LiveRun RunSite::run_in(const std::string& database, Janitor& janitor, const std::string& folder) {
-  if (scripted_) return LiveRun::on(*scripted_, database, janitor, folder);
-  if (ours_) return LiveRun::on(*ours_, database, janitor, folder);
+  auto run = LiveRun::on(at_, database, janitor, folder);
+  if (theirs_.uri.empty()) return run;
   databases_.push_back(database);
-  auto run = user_set_ ? LiveRun::on(*user_set_, database, janitor, folder)
-                       : LiveRun::on(theirs_.uri, database, janitor, folder);
   run.ttl_period_ms = theirs_.ttl_period_ms;
   return run;
 }
 
-std::vector<std::string> RunSite::log_files() const {
-  if (scripted_) return scripted_->log_files();
-  return ours_ ? ours_->log_files() : std::vector<std::string>();
-}
-
 Traffic RunSite::traffic() const {
-  if (scripted_) return scripted_->proxy().traffic();
-  return user_set_ ? user_set_->proxy().traffic() : Traffic();
+  return at_.proxy == nullptr ? Traffic() : at_.proxy->traffic();
 }
 
 std::vector<std::string> RunSite::leave() {
@@ -86,7 +78,7 @@ void LiveWorld::start_servers_for(const Plan& plan) {
 }
 
 RunResult LiveWorld::run(const Plan& plan) {
-  if (!site_ || site_->has_set_of_ours()) start_servers_for(plan);
+  if (!site_ || setting_.set.is_ours()) start_servers_for(plan);
   auto run = site_->run_in(databases() + "_" + std::to_string(++runs_), janitor_);
   run.foreign = setting_.foreign;
   run.stop = setting_.stop;

@@ -19,7 +19,10 @@ namespace leasehold::sim::live {
 /// Where runs are, if not on a replica set of ours: a user's replica set, with what may be done to
 /// it, or another store.
 struct TheirSet {
-  std::string uri;                     ///< empty: there is none, we start servers of our own
+  /// Whether there is none, and we start a replica set of our own.
+  [[nodiscard]] bool is_ours() const { return uri.empty() && !script; }
+
+  std::string uri;                     ///< of that set
   Power power = Power::servers;        ///< over that set; generated faults need no more
   std::int64_t ttl_period_ms = 1'000;  ///< of its TTL monitor
   bool keep_databases = false;         ///< else those of the runs are dropped
@@ -38,7 +41,7 @@ struct TheirSet {
 class RunSite {
  public:
   /// Throws NoServers, or std::runtime_error if their set does not answer.
-  RunSite(TheirSet theirs, ReplicaSetOptions ours);
+  RunSite(TheirSet theirs, const ReplicaSetOptions& ours);
   ~RunSite() { (void)leave(); }
   RunSite(const RunSite&) = delete;
   RunSite& operator=(const RunSite&) = delete;
@@ -46,20 +49,25 @@ class RunSite {
   /// A run there, in a database that no other run has.
   [[nodiscard]] LiveRun run_in(const std::string& database, Janitor& janitor,
                                const std::string& folder = "");
-  /// Whether servers of ours suit one plan more than another.
-  [[nodiscard]] bool has_set_of_ours() const { return ours_ != nullptr; }
-  [[nodiscard]] std::vector<std::string> log_files() const;  ///< of servers of ours
+  [[nodiscard]] std::vector<std::string> log_files() const { return at_.log_files; }
   /// Through the proxies before their members, if there are any.
   [[nodiscard]] Traffic traffic() const;
   /// Drops the databases. Returns what could not be done, and why.
   std::vector<std::string> leave();
 
  private:
+  template <typename Servers, typename Given>
+  [[nodiscard]] StoreAt begin(const Given& given) {
+    const auto servers = std::make_shared<Servers>(given);
+    servers_ = servers;
+    return *servers;
+  }
+  [[nodiscard]] StoreAt begin(const ReplicaSetOptions& ours);
+
   const TheirSet theirs_;
-  std::unique_ptr<ReplicaSet> ours_;
-  std::unique_ptr<ScriptedServers> scripted_;
-  std::unique_ptr<UserSet> user_set_;   ///< if faults of links are wanted
-  std::vector<std::string> databases_;  ///< that were written to
+  std::shared_ptr<void> servers_;  ///< that are ours, or have proxies
+  const StoreAt at_;
+  std::vector<std::string> databases_;  ///< of a user's, that were written to
 };
 
 /// A replica set with faults for any number of runs, each in a database of its own. A set of ours

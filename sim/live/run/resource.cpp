@@ -33,9 +33,7 @@ std::string MongoResource::write(const Write& w) {
                                 {"updates", Json::array({{{"q", filter}, {"u", change}}})},
                                 {"writeConcern", majority()},
                                 {"maxTimeMS", 3'000}});
-    const bool clean = integer(reply["ok"]) == 1 && !reply.contains("writeErrors") &&
-                       !reply.contains("writeConcernError");
-    if (!clean) return "unknown";
+    if (!confirmed(reply)) return "unknown";
     return integer(reply["n"]) == 1 ? "accepted" : "refused";
   } catch (const std::exception&) {
     return "unknown";

@@ -6,8 +6,6 @@
 #include <sstream>
 #include <utility>
 
-#include "sim/live/servers/mongod.hpp"
-
 namespace leasehold::sim::live {
 
 namespace {
@@ -16,8 +14,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kTick{5};
 constexpr std::int64_t kTick_ns = std::chrono::nanoseconds(kTick).count();
-constexpr milliseconds kPingEvery{100};
-constexpr std::int64_t kStallFrom_ns = 100'000'000;
 constexpr std::int64_t kShortFrom_ns = 10'000'000;
 constexpr std::int64_t kWindow_ns = 1'000'000'000, kMuch_ns = kWindow_ns / 5;
 constexpr int kWatchers = 2;
@@ -44,7 +40,7 @@ std::vector<Standstills::Span> Standstills::add(const Span& span) {
   for (const auto& one : last_) lost_ns += one.span.to_ns - one.span.from_ns;
   std::vector<Span> count;
   for (auto& one : last_) {
-    const bool is_long = one.span.to_ns - one.span.from_ns > kStallFrom_ns;
+    const bool is_long = one.span.to_ns - one.span.from_ns > kLongFrom_ns;
     if (one.returned || (!is_long && lost_ns <= kMuch_ns)) continue;
     one.returned = true;
     count.push_back(one.span);
@@ -73,48 +69,6 @@ StandstillWatch::StandstillWatch(const std::function<std::int64_t()>& now_ns,
       }
     });
   }
-}
-
-StallWatch::StallWatch(std::vector<Member> members, std::function<std::int64_t()> now_ns)
-    : now_ns_(std::move(now_ns)),
-      machine_(now_ns_, [this](const auto& span) { note(model::kMachine, span); }) {
-  for (auto& member : members) {
-    threads_.emplace_back([this, member = std::move(member)](const std::stop_token& stop) {
-      watch_member(stop, member);
-    });
-  }
-}
-
-StallWatch::~StallWatch() {
-  for (auto& thread : threads_) thread.request_stop();
-}
-
-model::History StallWatch::take() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(stalls_, {});
-}
-
-/// A ping waits for no lock and no disk.
-void StallWatch::watch_member(const std::stop_token& stop, const Member& member) {
-  MongoClient client(direct_uri(member.port) +
-                     "&serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
-                     "&socketTimeoutMS=2000&appName=stall-watch");
-  while (!stop.stop_requested()) {
-    const auto asked = now_ns_();
-    try {
-      (void)client.run_once("admin", {{"ping", 1}});
-    } catch (const std::exception&) {
-      // The ping failed; its time counts all the same.
-    }
-    const auto now = now_ns_();
-    if (now - asked > kStallFrom_ns) note(member.name, {asked, now});
-    std::this_thread::sleep_for(kPingEvery);
-  }
-}
-
-void StallWatch::note(const std::string& victim, const Standstills::Span& span) {
-  const std::lock_guard lock(mutex_);
-  stalls_.push_back(stall_of(victim, span));
 }
 
 std::optional<Standstills::Span> ThreadWaits::look(std::int64_t now_ns, bool disks) {

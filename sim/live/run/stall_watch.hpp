@@ -4,11 +4,9 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "model/history/history.hpp"
@@ -23,6 +21,7 @@ class Standstills {
   struct Span {
     std::int64_t from_ns = 0, to_ns = 0;
   };
+  static constexpr std::int64_t kLongFrom_ns = 100'000'000;
   /// The thread should have run from `span.from_ns` on. Returns those that count and were not
   /// returned before: the long ones, and all of the last second once they are more than a fifth.
   [[nodiscard]] std::vector<Span> add(const Span& span);
@@ -48,36 +47,6 @@ class StandstillWatch {
                   const std::function<void(const Standstills::Span&)>& note);
 
  private:
-  std::vector<std::jthread> threads_;
-};
-
-/// Measures the ground of a run: notes when the machine, or a member, stood still for longer than a
-/// checker may blame on the lock.
-///
-/// Thread safety: `take` from any thread.
-class StallWatch {
- public:
-  struct Member {
-    std::string name;
-    int port = 0;
-  };
-  /// Watches from now on. `now_ns` is the harness's clock.
-  StallWatch(std::vector<Member> members, std::function<std::int64_t()> now_ns);
-  ~StallWatch();
-  StallWatch(const StallWatch&) = delete;
-  StallWatch& operator=(const StallWatch&) = delete;
-
-  /// `stall` events since the last call, of no process; `name` says of what.
-  [[nodiscard]] model::History take();
-
- private:
-  void watch_member(const std::stop_token& stop, const Member& member);
-  void note(const std::string& victim, const Standstills::Span& span);
-
-  const std::function<std::int64_t()> now_ns_;
-  std::mutex mutex_;
-  model::History stalls_;  ///< protected by mutex_
-  StandstillWatch machine_;
   std::vector<std::jthread> threads_;
 };
 

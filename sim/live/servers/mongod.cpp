@@ -8,7 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <thread>
+#include <sstream>
 
 #include "runtime/threads/os_entropy.hpp"
 #include "sim/live/system/loopback.hpp"
@@ -18,8 +18,6 @@ namespace leasehold::sim::live {
 namespace {
 
 namespace fs = std::filesystem;
-using std::chrono::milliseconds;
-using SteadyClock = std::chrono::steady_clock;
 
 /// Whether a server listens. Asked before the driver is, because the driver leaves a server that
 /// refused alone for five seconds.
@@ -90,11 +88,9 @@ std::string find_mongod() {
     throw NoMongod(std::string("LEASEHOLD_MONGOD is ") + named + ": it must be a program");
   }
   if (const char* path = std::getenv("PATH")) {
-    std::string rest = path;
-    while (!rest.empty()) {
-      const auto colon = rest.find(':');
-      candidates.push_back(rest.substr(0, colon) + "/mongod");
-      rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
+    std::istringstream folders(path);
+    for (std::string folder; std::getline(folders, folder, ':');) {
+      candidates.push_back(folder + "/mongod");
     }
   }
   candidates.push_back(cache_folder() + "/mongod");
@@ -135,32 +131,16 @@ std::string direct_uri(int port) {
   return "mongodb://" + address_of(port) + "/?directConnection=true";
 }
 
-void until_true(const std::string& what, const std::function<bool()>& attempt, milliseconds limit) {
-  const auto end = SteadyClock::now() + limit;
-  std::string complaint;
-  while (SteadyClock::now() < end) {
-    try {
-      if (attempt()) return;
-    } catch (const NoServers&) {
-      throw;
-    } catch (const std::exception& error) {
-      complaint = error.what();
-    }
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  const auto seconds = std::chrono::round<std::chrono::seconds>(limit).count();
-  throw std::runtime_error(what + " did not succeed within " + std::to_string(seconds) + " s" +
-                           (complaint.empty() ? "" : ": " + complaint));
-}
-
 Mongod::Mongod(MongodOptions options, Janitor& janitor)
     : options_(std::move(options)), janitor_(&janitor) {
   fs::create_directories(options_.data);
   if (options_.own_clock) clock_.emplace(options_.data + ".clock");
-  start();
+  begin_restart();
 }
 
-void Mongod::start() {
+void Mongod::begin_restart() {
+  if (alive_) return;
+  client_.reset();
   auto words = command_line(options_);
   if (clock_) {
     const std::vector<std::string> clock{"env", clock_->preload(), clock_->file_variable()};
@@ -168,7 +148,7 @@ void Mongod::start() {
   }
   process_ = ChildProcess(words, ChildProcess::Io::nothing);
   janitor_->watch(process_.pid());
-  alive_ = true;
+  alive_ = starting_ = true;
   stopped_ = false;
 }
 
@@ -180,6 +160,7 @@ void Mongod::connect() {
 }
 
 void Mongod::wait_until_ready() {
+  if (!starting_) return;
   until_true("starting " + options_.program, [&] {
     if (!process_.running()) {
       alive_ = starting_ = false;  // the next restart starts it again
@@ -188,16 +169,12 @@ void Mongod::wait_until_ready() {
     }
     if (!listens(options_.port)) return false;
     if (!client_) connect();
-    return integer(client_->run("admin", {{"ping", 1}})["ok"]) == 1;
+    const auto about = client_->must("admin", {{"buildInfo", 1}});
+    if (is_supported(about)) return true;
+    throw NoMongod(options_.program + " is " + about.value("version", "?") +
+                   ": it must be 5.1 or newer");
   });
-  if (!starting_) require_supported();  // it is the same after a restart
-}
-
-void Mongod::require_supported() {
-  const auto about = client_->must("admin", {{"buildInfo", 1}});
-  if (is_supported(about)) return;
-  throw NoMongod(options_.program + " is " + about.value("version", "?") +
-                 ": it must be 5.1 or newer");
+  starting_ = false;
 }
 
 void Mongod::shut_down() {
@@ -223,20 +200,6 @@ bool Mongod::died() {
 void Mongod::wipe() {
   fs::remove_all(options_.data);
   fs::create_directories(options_.data);
-}
-
-void Mongod::begin_restart() {
-  if (alive_) return;
-  client_.reset();
-  start();
-  starting_ = true;
-}
-
-void Mongod::restart() {
-  begin_restart();
-  if (!starting_) return;
-  wait_until_ready();
-  starting_ = false;
 }
 
 void Mongod::stop() {

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -13,10 +11,6 @@
 
 namespace leasehold::sim::live {
 
-/// Servers that cannot be started here; the message says why, or how to get them.
-struct NoServers : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 /// No mongod was found, or none that starts.
 struct NoMongod : NoServers {
   using NoServers::NoServers;
@@ -41,12 +35,6 @@ struct NoMongod : NoServers {
 /// A URI straight to the member there, past any proxy. More options follow an `&`.
 [[nodiscard]] std::string direct_uri(int port);
 
-/// Repeats `attempt` until it returns true; throws std::runtime_error with its last complaint once
-/// the limit is over, and NoServers as soon as it does. On a machine that is overloaded a mongod
-/// needs more than a minute to start.
-void until_true(const std::string& what, const std::function<bool()>& attempt,
-                std::chrono::milliseconds limit = std::chrono::minutes(3));
-
 struct MongodOptions {
   std::string program;
   std::string data;  ///< its folder, made if it is not there; log and clock stand beside it
@@ -63,14 +51,13 @@ class Mongod {
   /// Starts it; it does not listen yet. REQUIRES: `data` lies in the janitor's folder.
   Mongod(MongodOptions options, Janitor& janitor);
 
-  /// Waits until it answers. Throws NoMongod if it ended, or is too old.
+  /// Waits until it answers, if it was started. Throws NoMongod if it ended, or is too old.
   void wait_until_ready();
 
   void shut_down();      ///< SIGTERM, and waits until it has stopped cleanly
   void begin_kill();     ///< SIGKILL, and no wait; `kill` has to follow
   void kill();           ///< SIGKILL; it is dead when this returns
-  void begin_restart();  ///< on the same data, and no wait; `restart` has to follow
-  void restart();        ///< the same, and waits until it answers
+  void begin_restart();  ///< if it is dead, on the same data; `wait_until_ready` has to follow
   void wipe();           ///< empties its data folder. REQUIRES: it is dead
   void stop();           ///< SIGSTOP; it is stopped when this returns
   void resume();
@@ -91,16 +78,15 @@ class Mongod {
   [[nodiscard]] std::string log_file() const { return options_.data + ".log"; }
 
  private:
-  void start();
   void connect();
-  void require_supported();
 
   MongodOptions options_;
   Janitor* janitor_;
   std::optional<MemberClock> clock_;
   ChildProcess process_;
   std::unique_ptr<MongoClient> client_;
-  bool alive_ = false, stopped_ = false, starting_ = false;
+  bool alive_ = false, stopped_ = false;
+  bool starting_ = false;  ///< and did not answer yet
 };
 
 }  // namespace leasehold::sim::live

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,7 +23,8 @@ class MemberSet : public ProxiedLinks {
   MemberSet(const MemberSet&) = delete;
   MemberSet& operator=(const MemberSet&) = delete;
 
-  /// A client of this member alone.
+  /// A URI of this member alone, and a client.
+  [[nodiscard]] virtual std::string member_uri(int index) = 0;
   [[nodiscard]] virtual MongoClient& member(int index) = 0;
   /// Whether an answer to commands can be expected.
   [[nodiscard]] virtual bool reachable(int index) = 0;
@@ -33,7 +35,7 @@ class MemberSet : public ProxiedLinks {
   /// Waits for a primary; throws if there is none within 30 s.
   int primary();
 
-  [[nodiscard]] int sent_to() override;
+  [[nodiscard]] int sent_to() override { return std::max(primary_now(), 0); }
 };
 
 struct ReplicaSetOptions {
@@ -67,6 +69,9 @@ class ReplicaSet final : public MemberSet, public MemberControl {
   [[nodiscard]] int election_timeout_ms() const { return options_.election_timeout_ms; }
 
   [[nodiscard]] Mongod& mongod(int index) { return members_.at(static_cast<std::size_t>(index)); }
+  [[nodiscard]] std::string member_uri(int index) override {
+    return direct_uri(mongod(index).port());
+  }
   [[nodiscard]] MongoClient& member(int index) override { return mongod(index).client(); }
   [[nodiscard]] bool reachable(int index) override { return mongod(index).answers(); }
   /// REQUIRES: faulty.
@@ -118,6 +123,13 @@ class ReplicaSet final : public MemberSet, public MemberControl {
   std::vector<int> advertised_;  ///< ports, as the configuration has them
   std::string uri_;
 };
+
+/// What faults do with the documents and commands of this set. Each of the two is a collection with
+/// its database: the documents and the index of the first are deleted and changed, writes to the
+/// second get errors.
+[[nodiscard]] std::unique_ptr<DataControl> data_of(ReplicaSet& set,
+                                                   const std::string& administered,
+                                                   const std::string& failing);
 
 /// A data folder of a member of a set "rs", stopped cleanly, made with this program on the first
 /// use and kept in the cache: copies of it start a set without an initial sync. Its configuration

@@ -1,18 +1,189 @@
 #include "sim/live/stores/scripted_servers.hpp"
 
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
-#include "model/history/history.hpp"
 #include "sim/live/processes/live_processes.hpp"
 #include "sim/live/servers/mongod.hpp"
 #include "sim/live/stores/store.hpp"
-#include "sim/live/system/process_tree.hpp"
 
 namespace leasehold::sim::live {
+
+namespace {
+
+using std::chrono::seconds;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr seconds kAbout{10}, kPrepare{120}, kLook{5}, kLead{10};
+/// Beyond the limit, until its process is killed from here.
+constexpr seconds kSpare{2};
+
+/// Says what it wrote to its standard error in place of an answer, if it fails. $0 is a folder by
+/// which a janitor knows it.
+constexpr const char* kRun =
+    "exec 3>&1; said=$(\"$@\" 2>&1 >&3); code=$?; [ $code -eq 0 ] || printf %s \"$said\"; "
+    "exit $code";
+
+/// Enough to say what is wrong.
+std::string end_of(std::string text) {
+  constexpr std::size_t kMost = 500;
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return text.size() <= kMost ? text : "..." + text.substr(text.size() - kMost);
+}
+
+StoreCommand command_in(const StoreScript::Json& answer) {
+  StoreCommand command;
+  command.words = answer.at("command").get<std::vector<std::string>>();
+  if (command.words.empty()) throw std::runtime_error("'command' is empty");
+  const auto environment = answer.value("environment", StoreScript::Json::object());
+  for (const auto& [name, value] : environment.items()) {
+    command.environment.push_back(name + "=" + value.get<std::string>());
+  }
+  return command;
+}
+
+StoreAbout about_in(const StoreScript::Json& answer) {
+  StoreAbout about;
+  about.name = answer.at("name");
+  about.missing = answer.value("missing", "");
+  if (!about.missing.empty()) return about;
+  about.members = answer.at("members");
+  if (about.members < 1 || about.members > 16) {
+    throw std::runtime_error("'members' is " + std::to_string(about.members) +
+                             ": it must be 1 to 16");
+  }
+  about.ports = answer.at("ports").get<std::vector<std::string>>();
+  if (about.ports.empty()) throw std::runtime_error("'ports' is empty");
+  about.uri = answer.at("uri");
+  about.recovers_ms = answer.value("recovers_ms", about.recovers_ms);
+  for (const auto& name : answer.value("faults", std::vector<std::string>())) {
+    const auto kind = fault_named(name);
+    const bool possible = kind && (hits_process(*kind) || scriptable_faults().contains(*kind));
+    if (!possible) {
+      throw std::runtime_error("'faults' has '" + name +
+                               "', which a script's servers cannot have");
+    }
+    if (!hits_process(*kind)) about.faults.insert(*kind);
+  }
+  return about;
+}
+
+}  // namespace
+
+const std::set<FaultPlan::Kind>& scriptable_faults() {
+  using enum FaultPlan::Kind;
+  static const std::set<FaultPlan::Kind> all{
+      step_up,   kill_member, kill_two,  kill_all,     stop_member,   split_members, cut_link,
+      refuse_link, slow_link, lost_replies, late_requests, slow_majority, clock_jump, clock_drift};
+  return all;
+}
+
+void StoreScript::fail(const std::vector<std::string>& verb, const std::string& why) const {
+  std::string asked;
+  for (const auto& word : verb) asked += (asked.empty() ? "" : " ") + word;
+  throw std::runtime_error("store '" + (about_.name.empty() ? program_ : about_.name) + "': " +
+                           asked + ": " + why);
+}
+
+StoreScript::Ended StoreScript::run(const std::vector<std::string>& verb, const Json& input,
+                                    seconds limit) const {
+  std::vector<std::string> words{"/bin/sh",
+                                 "-c",
+                                 kRun,
+                                 janitor_ == nullptr ? "leasehold" : janitor_->folder(),
+                                 "timeout",
+                                 "--foreground",  // in the same group
+                                 "-s",
+                                 "KILL",
+                                 std::to_string(limit.count()),
+                                 program_};
+  words.insert(words.end(), verb.begin(), verb.end());
+  ChildProcess child(words, ChildProcess::Io::pipes);
+  // Calls that only look end by themselves.
+  if (janitor_ != nullptr && limit > kLook) janitor_->watch(child.pid());
+  child.say(input.dump());
+  child.close_input();
+  LineReader said;
+  const auto end = SteadyClock::now() + limit + kSpare;
+  while (!said.ended()) {
+    pollfd output{child.out(), POLLIN, 0};
+    if (poll(&output, 1, 50) > 0) said.read_from(child.out());
+    if (SteadyClock::now() < end) continue;
+    ::kill(-child.pid(), SIGKILL);
+    break;
+  }
+  Ended ended{.out = said.rest(std::string::npos)};
+  const bool over = child.wait_ms(static_cast<int>(kSpare.count() * 1'000));
+  if (over && WIFEXITED(child.exit_status())) ended.code = WEXITSTATUS(child.exit_status());
+  return ended;
+}
+
+template <typename Read>
+auto StoreScript::ask(const std::vector<std::string>& verb, const Json& input, seconds limit,
+                      const Read& read) const {
+  const auto ended = run(verb, input, limit);
+  if (ended.code != 0) {
+    const auto said = end_of(ended.out);
+    fail(verb, said.empty() ? "it ended with status " + std::to_string(ended.code) : said);
+  }
+  const auto answer = Json::parse(ended.out, nullptr, false);
+  if (!answer.is_object()) fail(verb, "it answered what is no JSON object: " + end_of(ended.out));
+  try {
+    return read(answer);
+  } catch (const nlohmann::json::exception& error) {
+    fail(verb, error.what());
+  }
+}
+
+StoreScript::StoreScript(std::string program) : program_(std::move(program)) {
+  about_ = ask({"about"}, Json::object(), kAbout, about_in);
+}
+
+std::vector<StoreCommand> StoreScript::prepare(const Json& layout) const {
+  auto all = ask({"prepare"}, layout, kPrepare, [](const Json& answer) {
+    std::vector<StoreCommand> commands;
+    for (const auto& member : answer.at("members")) commands.push_back(command_in(member));
+    return commands;
+  });
+  if (static_cast<int>(all.size()) == about_.members) return all;
+  fail({"prepare"}, "it answered " + std::to_string(all.size()) + " members, and has " +
+                        std::to_string(about_.members));
+}
+
+bool StoreScript::ready(const Json& layout) const {
+  const auto ended = run({"ready"}, layout, kLook);
+  if (ended.code > 1) fail({"ready"}, end_of(ended.out));
+  return ended.code == 0;
+}
+
+int StoreScript::leader(const Json& layout) const {
+  try {
+    const int leader = ask({"leader"}, layout, kLook,
+                           [](const Json& answer) { return answer.at("leader").get<int>(); });
+    return leader < about_.members ? leader : -1;
+  } catch (const std::exception&) {
+    return -1;
+  }
+}
+
+bool StoreScript::lead(int member, const Json& layout) const {
+  return run({"lead", std::to_string(member)}, layout, kLead).code == 0;
+}
+
+StoreCommand StoreScript::rejoin(int member, const Json& layout) const {
+  return ask({"rejoin", std::to_string(member)}, layout, kPrepare, [](const Json& answer) {
+    return answer.contains("command") ? command_in(answer) : StoreCommand();
+  });
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -33,30 +204,20 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
 
 }  // namespace
 
+ScriptedServers::ScriptedServers(std::shared_ptr<StoreScript> script, FaultProxy::Sender sender)
+    : script_(std::move(script)), proxy_(std::make_unique<FaultProxy>(std::move(sender))) {}
+
+/// What throws here leaves no server behind, because the first constructor has returned.
 ScriptedServers::ScriptedServers(std::shared_ptr<StoreScript> script)
-    : script_(std::move(script)),
-      proxy_(std::make_unique<FaultProxy>(
-          [this](int from, int to) { return owners_.of(from, to); })) {
+    : ScriptedServers(std::move(script),
+                      [this](int from, int to) { return owners_.of(from, to); }) {
   if (!about().missing.empty()) throw NoServers(about().missing);
-  try {
-    begin();
-  } catch (...) {
-    end();
-    throw;
-  }
-}
-
-ScriptedServers::~ScriptedServers() { end(); }
-
-void ScriptedServers::begin() {
   script_->belong_to(janitor_);
   lay_out();
   auto commands = script_->prepare(layout_);
-  for (int i = 0; i < about().members; ++i) {
-    const std::string folder = layout_["members"][static_cast<std::size_t>(i)]["folder"];
-    const auto clock_file = folder + ".clock";
-    members_.push_back({folder, std::move(commands[static_cast<std::size_t>(i)]),
-                        MemberClock(clock_file)});
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const std::string folder = layout_["members"][i]["folder"], clock_file = folder + ".clock";
+    members_.push_back({folder, std::move(commands[i]), MemberClock(clock_file)});
     fs::permissions(clock_file, fs::perms(0666));  // the server may have another user
   }
   for (int i = 0; i < size(); ++i) start(i);
@@ -64,7 +225,7 @@ void ScriptedServers::begin() {
 }
 
 /// Their shells alone would leave them behind.
-void ScriptedServers::end() {
+ScriptedServers::~ScriptedServers() {
   std::vector<pid_t> alive;
   for (Member& member : members_) {
     if (member.process.running()) alive.push_back(member.process.pid());
@@ -275,8 +436,10 @@ class ScriptedStore final : public Store {
 }  // namespace
 
 StoreAt::StoreAt(ScriptedServers& servers)
-    : uri(servers.uri()), open([&servers](const StoreUse& use) {
+    : open([&servers](const StoreUse& use) {
         return std::make_unique<ScriptedStore>(servers, use);
-      }) {}
+      }),
+      log_files(servers.log_files()),
+      proxy(&servers.proxy()) {}
 
 }  // namespace leasehold::sim::live

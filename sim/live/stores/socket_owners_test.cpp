@@ -1,4 +1,4 @@
-#include "sim/live/stores/socket_owners.hpp"
+#include "sim/live/system/process_tree.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,6 @@
 
 #include "sim/live/system/child_process.hpp"
 #include "sim/live/system/listener_test.hpp"
-#include "sim/live/system/process_tree.hpp"
 
 namespace leasehold::sim::live {
 namespace {

@@ -13,10 +13,10 @@
 #include "model/workers/promises.hpp"
 #include "sim/faults/cluster_control.hpp"
 #include "sim/live/run/resource.hpp"
-#include "sim/live/run/stall_watch.hpp"
 
 namespace leasehold::sim::live {
 
+class FaultProxy;
 class ReplicaSet;
 class ScriptedServers;
 class UserSet;
@@ -58,8 +58,8 @@ class Store {
   /// A process of the run began, and knows no URI yet.
   virtual void began(const std::string& /*process*/, pid_t /*pid*/) {}
 
-  /// Members that a ping reaches.
-  [[nodiscard]] virtual std::vector<StallWatch::Member> watched_members() { return {}; }
+  /// A URI of each member that a ping reaches, by its number.
+  [[nodiscard]] virtual std::vector<std::string> watched_members() { return {}; }
   /// `exit` events of members that ended since the last call and that no fault killed.
   [[nodiscard]] virtual model::History exits() { return {}; }
   /// Starts members that are dead.
@@ -79,17 +79,17 @@ class Store {
   [[nodiscard]] virtual model::History take_spans() { return {}; }
 };
 
-/// Where the store of a run is, for any number of runs: for their processes, and for the harness.
-/// Servers that are given have to outlive it.
+/// Where the store of a run is, for any number of runs. Servers that are given have to outlive it.
 struct StoreAt {
   // Implicit, because each of these is such a place.
   StoreAt(ReplicaSet& servers);       // NOLINT: ours, with faults
   StoreAt(UserSet& servers);          // NOLINT: the user's, with faults of links
-  StoreAt(std::string mongodb_uri);   // NOLINT: a replica set that is left alone
+  StoreAt(const std::string& uri);    // NOLINT: a replica set that is left alone
   StoreAt(ScriptedServers& servers);  // NOLINT: no MongoDB, with faults
 
-  std::string uri;
   std::function<std::unique_ptr<Store>(const StoreUse&)> open;
+  std::vector<std::string> log_files = {};  ///< of servers that we started
+  FaultProxy* proxy = nullptr;  ///< before the members of another set or store; null: none
 };
 
 }  // namespace leasehold::sim::live

@@ -1,4 +1,4 @@
-#include "sim/live/stores/store_script.hpp"
+#include "sim/live/stores/scripted_servers.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -16,7 +15,6 @@
 #include <iterator>
 #include <spawn.h>
 #include <sstream>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -157,6 +155,26 @@ void ChildProcess::kill() {
   if (!running()) return;
   ::kill(pid_, SIGKILL);
   ended_ = waitpid(pid_, &status_, 0) == pid_;
+}
+
+void until_true(const std::string& what, const std::function<bool()>& attempt,
+                std::chrono::milliseconds limit) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + limit;
+  std::string complaint;
+  while (Clock::now() < end) {
+    try {
+      if (attempt()) return;
+    } catch (const NoServers&) {
+      throw;
+    } catch (const std::exception& error) {
+      complaint = error.what();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  const auto seconds = std::chrono::round<std::chrono::seconds>(limit).count();
+  throw std::runtime_error(what + " did not succeed within " + std::to_string(seconds) + " s" +
+                           (complaint.empty() ? "" : ": " + complaint));
 }
 
 std::string how_it_ended(int status) {

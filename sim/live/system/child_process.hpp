@@ -2,9 +2,12 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -47,6 +50,17 @@ class ChildProcess {
   bool ended_ = false;
   int status_ = 0;
 };
+
+/// Servers that cannot be started here; the message says why, or how to get them.
+struct NoServers : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Repeats `attempt` until it returns true; throws std::runtime_error with its last complaint once
+/// the limit is over, and NoServers as soon as it does. On a machine that is overloaded a server
+/// needs more than a minute to start.
+void until_true(const std::string& what, const std::function<bool()>& attempt,
+                std::chrono::milliseconds limit = std::chrono::minutes(3));
 
 /// "ended with status 1" or "was ended by signal 9", from a status of wait(2).
 [[nodiscard]] std::string how_it_ended(int status);

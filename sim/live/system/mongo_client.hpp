@@ -16,4 +16,10 @@ using mongo::with_hosts;
 using mongo::with_option;
 using mongo::without_password;
 
+/// Whether the server executed all writes of a command, for as many members as it asked for.
+[[nodiscard]] inline bool confirmed(const Json& reply) {
+  return integer(reply.at("ok")) == 1 && !reply.contains("writeErrors") &&
+         !reply.contains("writeConcernError");
+}
+
 }  // namespace leasehold::sim::live
