@@ -23,16 +23,9 @@ inline constexpr const char* kMachine = "machine";
 /// Those that are not at their default.
 [[nodiscard]] FieldSet fields_set(const Event& event);
 
-/// The form of a field in the JSON.
-enum class FieldType : std::uint8_t { text, number, digits, flag };
-[[nodiscard]] FieldType type_of(const AboutField& field);
-
 /// The JSON Schema of one line, for programs that write histories of their own:
 /// scenarios/history.schema.json.
 [[nodiscard]] std::string history_schema();
-
-/// The same event as one of another kind: the fields that this kind has not are left out.
-[[nodiscard]] Event as_kind(Kind kind, Event event);
 
 using History = std::vector<Event>;
 

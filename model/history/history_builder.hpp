@@ -455,7 +455,7 @@ class HistoryBuilder {
   /// It has the lock's name if its kind has a name, and it has none of its own.
   HistoryBuilder& add(int at, Event e) {
     e.at_ns = at * kMs;
-    if (e.name.empty() && about(e.kind).fields.contains(field(&Event::name))) e.name = name_;
+    if (e.name.empty() && about(e.kind).fields.contains(Field::name)) e.name = name_;
     return also(e);
   }
   /// About a session.

@@ -60,7 +60,7 @@ class SessionForm {
 
   /// REQUIRES: events come in their order. Events without a session are ignored.
   void visit(Index i, const Fact& e) {
-    if (!about(e.kind).fields.contains(field(&Event::session))) return;
+    if (!about(e.kind).fields.contains(Field::session)) return;
     if (is_users_call(e.kind)) return;
     if (e.kind == Kind::send && d_.facts.sessions[e.session].number == 0) return;
     Life& s = lives_[e.session];
