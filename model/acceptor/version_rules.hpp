@@ -22,9 +22,8 @@ struct Way {
 
 class VersionRules {
  public:
-  VersionRules(const Digest& d, const Known& known)
+  explicit VersionRules(const Digest& d)
       : d_(d),
-        known_(known),
         claimed_(d.facts.commands.size()),
         queued_(d.facts.lock_ids.size()) {
     const auto by_administrator = std::ranges::find_if(d.faults, [&](Index i) {
@@ -87,7 +86,7 @@ class VersionRules {
   [[nodiscard]] Way put(Versions line, Version v, Index now, const Removals& spent) const {
     const Change& change = line[v - 1];
     if (d_.writers[change.lock_id].send == kNone) return {};  // of a client that is not ours
-    if (known_.written_by(d_.fact(change.event).name, change.lock_id) != v) {
+    if (written_by(d_, d_.fact(change.event).name, change.lock_id) != v) {
       return {"it has the lockId of an earlier one"};
     }
     const Way own = by_itself(line, v, now);
@@ -182,7 +181,7 @@ class VersionRules {
   /// change.
   [[nodiscard]] Way removed(Id owner, Index change, Index now, const Removals& spent,
                             bool passes_on) const {
-    for (const SendDigest& removal : d_.deletes.of(owner)) {
+    for (const SendDigest& removal : d_.deletes[owner]) {
       if (passes_on && d_.fact(removal.send).verb != Verb::pass_on) continue;
       if (!can_have_done(removal, change, now)) continue;
       if (d_.claim(change) != kNone) return {};
@@ -210,7 +209,6 @@ class VersionRules {
   }
 
   const Digest& d_;
-  const Known& known_;
   std::vector<Version> claimed_;  ///< by command
   std::vector<bool> queued_;      ///< by lockId: its owner stood in the queue just before
   /// By lockId that follows a free lock: the owners that stood first since it was free. Each may

@@ -19,10 +19,9 @@ namespace leasehold::model {
 
 class VersionStates {
  public:
-  VersionStates(const Digest& d, const Known& known)
+  explicit VersionStates(const Digest& d)
       : d_(d),
-        known_(known),
-        rules_(d, known),
+        rules_(d),
         by_then_(d.facts.all.size()),
         extension_(d.sessions.size(), kNone),
         acknowledged_(d.sessions.size()) {
@@ -32,7 +31,6 @@ class VersionStates {
     }
   }
 
-  /// `known` has all events before this one.
   void see(Index i, const Fact& e) {
     if (e.name != kNoText && locks_[e.name].too_many) {
       return found_.leave_open(Open::other, "lock '" + d_.name(e.name) + "': more than " +
@@ -118,19 +116,19 @@ class VersionStates {
     if (leaves_lock(e)) return;
     if (e.verb == Verb::extend) extension_[e.session] = i;
     stays(i, e);
-    if (known_.sending(e.lock_id) != kNone) {
+    if (sending(d_, e.lock_id, i) != kNone) {
       accuse(i, e, "an earlier command writes the same lockId");
     }
   }
 
   void stays(Index i, const Fact& e) {
-    if (known_.farewell(e.owner).send == kNone) return;
+    if (farewell(d_, e.owner, i) == kNone) return;
     accuse(i, e, "its owner has left the lock before");
   }
 
   void replied(Index i, const Fact& e) {
-    const Index send = known_.sent(e.command);
-    if (send == kNone || e.outcome != Outcome::done) return;
+    const Index send = d_.commands[e.command].send;
+    if (send >= i || e.outcome != Outcome::done) return;
     const Fact& asked = d_.fact(send);
     Lock& lock = locks_[asked.name];
     if (asked.name == kNoText || asked.verb == Verb::extend || lock.too_many) return;
@@ -138,7 +136,7 @@ class VersionStates {
     if (leaves_lock(asked)) {
       if (e->matched > 0) return removed(i, asked, lock, send);
     } else if (e->matched > 0) {
-      return need(i, asked, lock, known_.written_by(asked.name, asked.lock_id));
+      return need(i, asked, lock, written_by(d_, asked.name, asked.lock_id));
     }
     if (is_of_an_old_primary(e, lock, send)) return;
     if (e.lock_id != kNoText) return saw(i, asked, lock, send);
@@ -148,21 +146,21 @@ class VersionStates {
 
   void granted(Index i, const Fact& e) {
     stays(i, e);
-    const Version v = known_.written_by(e.name, e.lock_id);
+    const Version v = written_by(d_, e.name, e.lock_id);
     if (v != 0 && d_.at(locks_[e.name].line[v - 1].event).order != e->token) {
       accuse(i, e, "its token is not the time of its write");
     }
-    if (e.verb != Verb::pass_on && !known_.acknowledged(d_.writers[e.lock_id].send, i)) {
+    if (e.verb != Verb::pass_on && !acknowledged(d_, d_.writers[e.lock_id].send, i)) {
       accuse(i, e, "no reply says that it won");
     }
     written(i, e, v);
   }
 
   void extended(Index i, const Fact& e) {
-    if (!known_.acknowledged(d_.writers[e.lock_id].send, i)) {
+    if (!acknowledged(d_, d_.writers[e.lock_id].send, i)) {
       accuse(i, e, "no reply says that it was executed");
     }
-    written(i, e, known_.written_by(e.name, e.lock_id));
+    written(i, e, written_by(d_, e.name, e.lock_id));
   }
 
   /// A grant or an extension: its own write was executed.
@@ -175,7 +173,7 @@ class VersionStates {
   /// A server said that the document has another owner or is gone, after the last extension was
   /// sent.
   void lost(Index i, const Fact& e) {
-    const Id owner = known_.owner_of(e);
+    const Id owner = owner_of(d_, e);
     const Index asked = extension_[e.session];
     if (e.outcome != Outcome::not_owner || owner == kNoText || asked == kNone) return;
     ++found_.checked;
@@ -192,18 +190,18 @@ class VersionStates {
       const auto began = d_.fact(fault).at_ns;
       return force.fault == "force-release" && force.victim == d_.name(e.name) &&
              acknowledged_[e.session] < began && began <= e.at_ns &&
-             known_.written_by(e.name, d_.fact(fault).lock_id) == 0 &&
+             written_by(d_, e.name, d_.fact(fault).lock_id) == 0 &&
              d_.servers.meet({began, e.at_ns});
     });
   }
 
   void released(Index i, const Fact& e) {
-    const Id owner = known_.owner_of(e);
+    const Id owner = owner_of(d_, e);
     if (owner == kNoText || e.outcome == Outcome::unknown) return;
     const bool left = e.outcome == Outcome::released;
     ++found_.checked;
     for (const auto* by_owner : {&d_.deletes, &d_.hand_overs}) {
-      for (const SendDigest& one : by_owner->of(owner)) {
+      for (const SendDigest& one : (*by_owner)[owner]) {
         if (one.reply == kNone || d_.fact(one.reply).outcome != Outcome::done) continue;
         if ((d_.at(one.reply).matched > 0) != left) continue;
         if (left) return;
@@ -247,7 +245,7 @@ class VersionStates {
   /// release that gives up may find the document of a free lock, which names the offered owner.
   void saw(Index i, const Fact& asked, Lock& lock, Index send) {
     const Id shown = d_.fact(i).lock_id;
-    const Version v = known_.written_by(asked.name, shown), low = by_then_[send];
+    const Version v = written_by(d_, asked.name, shown), low = by_then_[send];
     if (v != 0 && v >= low) {
       grow(lock, i);
       if (v <= lock.highest()) return lock.keep_from(v);
@@ -308,8 +306,7 @@ class VersionStates {
       return "version " + std::to_string(by_then_[i]) + " of its document cannot have been written";
     }
     if (e.kind == Kind::send || e.kind == Kind::reply) {
-      const Index first = known_.sent(d_.fact(i).command);
-      const Event& send = d_.at(first == kNone ? i : first);
+      const Event& send = d_.at(std::min(d_.commands[d_.fact(i).command].send, i));
       return send.verb + ' ' + std::to_string(send.command) + " of " + send.process +
              (e.kind == Kind::send ? " is sent" : " is answered");
     }
@@ -318,7 +315,6 @@ class VersionStates {
   }
 
   const Digest& d_;
-  const Known& known_;
   const VersionRules rules_;
   Finding found_ = finding(Check::refinement);
   std::vector<Lock> locks_;  ///< by name

@@ -30,7 +30,7 @@ std::int64_t last_deadline(const Digest& d, Finding& f, const SessionDigest& s) 
     violate(f, d.process_name(s.process) + ": a lease was granted that was over already",
             {s.granted});
   }
-  for (const Index e : d.extended.of(s.id)) {
+  for (const Index e : d.extended[s.id]) {
     if (d.fact(e).at_ns >= deadline) {
       violate(f, d.process_name(s.process) + ": an extension revived a lease that was over",
               {s.granted, e});
@@ -159,19 +159,6 @@ Index still_there(const Digest& d, const Fact& granted, std::int64_t sent_ns, st
   return kNone;
 }
 
-/// The number of statements in the same command as this one.
-std::int64_t statements_of(const Digest& d, Index send) {
-  const auto same = [&](Index i) {
-    const Fact& e = d.fact(i);
-    return e.kind == Kind::send && e.command == d.fact(send).command;
-  };
-  const auto close = [&](Index i) { return d.fact(i).at_ns == d.fact(send).at_ns; };
-  std::int64_t count = 0;
-  for (Index i = send; i < d.history->size() && close(i); ++i) count += same(i) ? 1 : 0;
-  for (Index i = send; i-- > 0 && close(i);) count += same(i) ? 1 : 0;
-  return count;
-}
-
 /// What its process knew of the servers when it lost the lock: the newest time in a reply, and the
 /// answered commands that gave it a lease, which are the one that won and its extensions.
 struct Heard {
@@ -211,13 +198,14 @@ Heard heard_before(const Digest& d, Replies& replies, const SessionDigest& s) {
     heard.leases.push_back(sent);
   };
   hear(s.granted);
-  for (const Index i : d.extensions.of(s.id)) hear(i);
+  for (const Index i : d.extensions[s.id]) hear(i);
   return heard;
 }
 
 /// Until when this command gave its process a lease, even by the fastest clock that is allowed.
 std::int64_t given_until(const Digest& d, const Fact& ask, const SendDigest& given) {
-  if (d.at(given.reply).matched != statements_of(d, given.send)) return 0;
+  const auto statements = d.commands[d.fact(given.send).command].statements;
+  if (d.at(given.reply).matched != statements) return 0;
   const auto lease = shortest_lease(ask);
   const auto fastest = ask->max_drift_ppm * (lease / 1'000'000);
   return d.fact(given.send).at_ns + lease - fastest;
@@ -241,7 +229,7 @@ const SendDigest* longest_lease(const Digest& d, const Fact& ask,
 /// An extension that failed is followed by another while there is time and a worker: a lease does
 /// not run out with half of it unused.
 void check_asked_again(const Digest& d, Finding& f, const SessionDigest& s) {
-  const auto extensions = d.extensions.of(s.id);
+  const auto& extensions = d.extensions[s.id];
   if (extensions.empty()) return;
   const Index send = extensions.back();
   const Index reply = d.writer(send).reply;

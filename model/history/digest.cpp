@@ -26,9 +26,14 @@ class Builder {
     out_.is_joint.resize(all.names.size());
     out_.writers.resize(all.lock_ids.size());
     out_.by_administrator.resize(all.lock_ids.size());
-    out_.replies.resize(all.commands.size(), kNone);
+    out_.first_writers.resize(all.lock_ids.size(), kNone);
+    out_.written.resize(all.lock_ids.size());
+    out_.commands.resize(all.commands.size());
+    for (auto* by_owner : {&out_.deletes, &out_.hand_overs}) by_owner->resize(all.owners);
+    for (auto* by_session : {&out_.extended, &out_.attempts, &out_.extensions}) {
+      by_session->resize(all.sessions.size());
+    }
     delayed_.resize(all.processes.size());
-    lock_of_.resize(all.commands.size(), kNoText);
   }
 
   [[nodiscard]] const Fact& fact(Index i) const { return out_.fact(i); }
@@ -74,7 +79,7 @@ class Builder {
       case Kind::send: add_send(i, e); break;
       case Kind::reply: add_reply(i, e); break;
       case Kind::granted: session(e).granted = i; break;
-      case Kind::extended: out_.extended.add(e.session, i); break;
+      case Kind::extended: out_.extended[e.session].push_back(i); break;
       case Kind::lost: session(e).lost = i; break;
       case Kind::held:
         add_answer(i, e, session(e).answers);
@@ -134,26 +139,21 @@ class Builder {
     sort_by_order(out_.stored, [](Index i) { return i; });
     for (auto& places : out_.places) sort_by_order(places, [](Index i) { return i; });
     set_claims();
-    for (auto* by_session : {&out_.extended, &out_.attempts, &out_.extensions}) {
-      by_session->arrange(out_.sessions.size());
-    }
+    const auto answer = [this](SendDigest& sent) { sent.reply = out_.reply_to(sent.send); };
     for (auto* by_owner : {&out_.deletes, &out_.hand_overs}) {
-      by_owner->arrange(out_.facts.owners);
-      for (SendDigest& send : by_owner->values()) send.reply = reply_to(send.send);
+      for (auto& sent : *by_owner) std::ranges::for_each(sent, answer);
     }
-    for (SendDigest& send : out_.writers) send.reply = reply_to(send.send);
+    std::ranges::for_each(out_.writers, answer);
     for (SessionDigest& session : out_.sessions) set_over(session);
     set_delays();
     return std::move(out_);
   }
 
  private:
-  ProcessDigest& begin_process(Id id) {
-    return *(out_.process_of[id] = &out_.processes[std::string(out_.facts.processes[id])]);
-  }
   ProcessDigest& process_of(Id id) {
-    ProcessDigest* known = out_.process_of[id];
-    return known != nullptr ? *known : begin_process(id);
+    auto& known = out_.process_of[id];
+    if (known == nullptr) known = std::make_unique<ProcessDigest>();
+    return *known;
   }
   ProcessDigest& process(const Fact& e) { return process_of(e.process); }
   SessionDigest& session(const Fact& e) { return out_.sessions[e.session]; }
@@ -170,14 +170,22 @@ class Builder {
   /// Puts the changes in the server's order, with the reply that claims each: by its time, and by
   /// the lock of the command that it answers.
   void set_claims() {
-    for (Claim& claim : claims_) claim.lock = lock_of_[fact(claim.reply).command];
+    for (Claim& claim : claims_) {
+      const Index send = out_.commands[fact(claim.reply).command].send;
+      if (send != kNone) claim.lock = fact(send).name;
+    }
     std::stable_sort(claims_.begin(), claims_.end(), [](const Claim& a, const Claim& b) {
       return std::pair(a.lock, a.order) < std::pair(b.lock, b.order);
     });
     for (auto& changes : out_.truth) {
       sort_by_order(changes, [](const Change& c) { return c.event; });
+      std::uint32_t version = 0;
       for (const Change& c : changes) {
+        ++version;
         Fact& change = out_.facts.all[c.event];
+        if (!c.gone && out_.written[c.lock_id].version == 0) {
+          out_.written[c.lock_id] = {change.name, version};
+        }
         // If several replies claim one time, the last of them.
         const std::pair own(change.name, change->order);
         const auto after = std::partition_point(
@@ -303,19 +311,22 @@ class Builder {
 
   void add_send(Index i, const Fact& e) {
     out_.all_sends.push_back(i);
-    if (lock_of_[e.command] == kNoText) lock_of_[e.command] = e.name;
-    if (last_counted_ != e.command) {
+    CommandDigest& command = out_.commands[e.command];
+    if (command.statements++ == 0) {
+      command.send = i;
       ++process(e).sent[static_cast<std::size_t>(e.verb)];
-      last_counted_ = e.command;
     }
-    if (e.verb == Verb::look) out_.looks.push_back(i);
-    if (asks_for_lock(e)) out_.attempts.add(e.session, i);
-    if (e.verb == Verb::extend) out_.extensions.add(e.session, i);
-    if (e.verb == Verb::hand_over) out_.hand_overs.add(e.other_owner, {i, kNone});
-    if (e.lock_id != kNoText) out_.writers[e.lock_id].send = i;
+    command.last = i;
+    if (asks_for_lock(e)) out_.attempts[e.session].push_back(i);
+    if (e.verb == Verb::extend) out_.extensions[e.session].push_back(i);
+    if (e.verb == Verb::hand_over) out_.hand_overs[e.other_owner].push_back({i});
+    if (e.lock_id != kNoText) {
+      out_.writers[e.lock_id].send = i;
+      out_.first_writers[e.lock_id] = std::min(out_.first_writers[e.lock_id], i);
+    }
     if (!leaves_lock(e)) return;
-    out_.deletes.add(e.owner, {i, kNone});
-    if (e.other_owner != kNoText) out_.deletes.add(e.other_owner, {i, kNone});
+    out_.deletes[e.owner].push_back({i});
+    if (e.other_owner != kNoText) out_.deletes[e.other_owner].push_back({i});
   }
 
   void add_permit_call(Index i, const Fact& e) {
@@ -334,7 +345,7 @@ class Builder {
   }
 
   void add_reply(Index i, const Fact& e) {
-    out_.replies[e.command] = i;
+    out_.commands[e.command].reply = i;
     out_.all_replies.push_back(i);
     if (asks_for_lock(e) && e.outcome == Outcome::done && e->matched != 1 &&
         e.owner != kNoText && out_.owner_of_lock_id(e) == e.owner) {
@@ -345,14 +356,10 @@ class Builder {
     }
   }
 
-  Index reply_to(Index send) const {
-    return send == kNone ? kNone : out_.replies[out_.fact(send).command];
-  }
-
   void set_over(SessionDigest& s) {
     if (s.granted == kNone) return;
     auto deadline = out_.fact(s.granted)->deadline_ns;
-    for (const Index e : out_.extended.of(s.id)) {
+    for (const Index e : out_.extended[s.id]) {
       deadline = std::max(deadline, out_.fact(e)->deadline_ns);
     }
     s.over_ns = std::min(deadline, s.answers.first_no_ns);
@@ -393,7 +400,7 @@ class Builder {
       if (away.to != kNever) away.to += out_.allowed.ttl_seen_ns();
     }
     std::ranges::copy(machine_stalls_, std::back_inserter(stalls_));
-    for (ProcessDigest* p : out_.process_of) {
+    for (const auto& p : out_.process_of) {
       if (p != nullptr && p->crash != kNone) p->alive_until = fact(p->crash).at_ns;
     }
     const auto commands = commands_by_process();
@@ -428,12 +435,11 @@ class Builder {
 
   std::vector<std::vector<Command>> commands_by_process() {
     std::vector<std::vector<Command>> all(out_.process_of.size());
-    Id last = kNoCommand;
-    for (const Index i : out_.all_sends) {
-      const Fact& send = fact(i);
-      if (std::exchange(last, send.command) == send.command) continue;
+    for (const CommandDigest& command : out_.commands) {
+      if (command.send == kNone) continue;
+      const Fact& send = fact(command.send);
       if (delayed_[send.process].workers == 0) continue;
-      const Index reply = out_.replies[send.command];
+      const Index reply = command.reply;
       const auto died = std::min(process(send).alive_until, out_.history->back().at_ns);
       const auto to = reply == kNone ? died : fact(reply).at_ns;
       const bool heard = reply != kNone && fact(reply).outcome != Outcome::unknown;
@@ -483,7 +489,6 @@ class Builder {
     Id lock = kNoText;
   };
 
-  static constexpr Id kNoCommand = std::numeric_limits<Id>::max();
   Digest out_;
   std::map<Id, std::int64_t> paused_;
   std::vector<Delayed> delayed_;  ///< by process
@@ -495,8 +500,6 @@ class Builder {
   std::map<std::pair<Id, std::int64_t>, std::size_t> users_calls_;   ///< by the same
   std::vector<Claim> claims_;
   std::vector<Span> stalls_, machine_stalls_;  ///< first those of members, then all
-  std::vector<Id> lock_of_;  ///< by command: the name of the lock that it was sent for
-  Id last_counted_ = kNoCommand;
 };
 
 }  // namespace

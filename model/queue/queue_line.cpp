@@ -160,7 +160,7 @@ class Line {
     const SendDigest& entry = d_.writer(put);
     if (d_.claim(put) == kNone || entry.send == kNone || d_.unanswered(entry)) return false;
     const Id giver = d_.fact(d_.claim(put)).owner;
-    for (const SendDigest& one : d_.deletes.of(giver)) {
+    for (const SendDigest& one : d_.deletes[giver]) {
       if (one.reply != d_.claim(put)) continue;
       return d_.fact(entry.reply).at_ns <= d_.fact(one.send).at_ns &&
              same_clock({d_.fact(entry.send).at_ns, d_.fact(one.reply).at_ns});
@@ -233,7 +233,7 @@ class Line {
   }
 
   [[nodiscard]] bool asked_to_leave(Index left) const {
-    const auto own = d_.deletes.of(d_.fact(left).owner);
+    const auto& own = d_.deletes[d_.fact(left).owner];
     return std::any_of(own.begin(), own.end(), [&](const SendDigest& one) {
       return d_.fact(one.send).at_ns <= d_.fact(left).at_ns;
     });
@@ -266,7 +266,7 @@ class Line {
     if (shown == shown_.end() || w.before == kNone || reply.other_owner != kNoText) return false;
     auto decided = kNever;
     std::int64_t sent = 0;
-    for (const SendDigest& one : d_.deletes.of(reply.owner)) {
+    for (const SendDigest& one : d_.deletes[reply.owner]) {
       decided = std::min(decided, d_.fact(one.send).at_ns);
       if (one.reply == d_.claim(w.gone)) sent = d_.fact(one.send).at_ns;
     }

@@ -42,8 +42,8 @@ std::int64_t first_sent(const Digest& d, std::span<const SendDigest> all, std::i
 std::int64_t told_of_win(const Digest& d, Index left) {
   const SendDigest& entry = d.writer(left);
   if (entry.send == kNone) return kNever;
-  for (const Index attempt : d.attempts.of(d.fact(entry.send).session)) {
-    const Index reply = d.replies[d.fact(attempt).command];
+  for (const Index attempt : d.attempts[d.fact(entry.send).session]) {
+    const Index reply = d.reply_to(attempt);
     const bool won = reply != kNone && d.at(reply).matched > 0;
     if (won && d.at(reply).order == d.at(left).order) return d.fact(reply).at_ns;
   }
@@ -79,7 +79,7 @@ void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Re
     if (told == kNever) continue;
     const SessionDigest& s = d.session_of(d.fact(d.writer(i).send));
     auto& waits = all[s.process].waits;
-    const auto leaves = first_sent(d, d.deletes.of(place.owner), 0);
+    const auto leaves = first_sent(d, d.deletes[place.owner], 0);
     waits.push_back({told, std::min(over_at(d, s), leaves)});
     open[place.owner] = &waits.back();
   }
@@ -89,16 +89,15 @@ void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Re
 std::vector<Reader> readers(const Digest& d) {
   std::vector<Reader> all(d.facts.processes.size());
   for (const auto& places : d.places) add_waits(d, places, all);
-  Id last = kNoText;
   for (const Index i : d.all_sends) {
     const Fact& send = d.fact(i);
     Reader& reader = all[send.process];
-    const Index reply = d.replies[send.command];
+    const Index reply = d.commands[send.command].reply;
     if (send.verb == Verb::stream) {
       reader.steps.push_back({i, reply});
       continue;
     }
-    if (std::exchange(last, send.command) == send.command || reply == kNone) continue;
+    if (d.commands[send.command].send != i || reply == kNone) continue;
     const Span way{send.at_ns, d.fact(reply).at_ns};
     if (d.fact(reply).outcome != Outcome::done || d.disturbed(send.process, way)) continue;
     reader.round_trip_ns = std::max(reader.round_trip_ns, way.to - way.from);
@@ -191,13 +190,13 @@ std::int64_t news_at(const Digest& d, const Passed& p) {
 std::optional<std::int64_t> acted(const Digest& d, const Passed& p) {
   const SessionDigest& s = p.receiver;
   const Id owner = d.fact(p.put).owner;
-  auto happened = first_sent(d, d.deletes.of(owner), p.from);
+  auto happened = first_sent(d, d.deletes[owner], p.from);
   if (s.granted != kNone && d.fact(s.granted).owner == owner) {
     happened = std::min(happened, d.fact(s.granted).at_ns);
   }
-  for (const Index attempt : d.attempts.of(s.id)) {
+  for (const Index attempt : d.attempts[s.id]) {
     const auto sent = d.fact(attempt).at_ns;
-    const Index reply = d.replies[d.fact(attempt).command];
+    const Index reply = d.reply_to(attempt);
     if (sent < p.from && (reply == kNone || d.fact(reply).at_ns >= p.from)) return std::nullopt;
     if (sent >= p.from) happened = std::min(happened, sent);
   }
@@ -228,9 +227,9 @@ void check_acted_on(const Digest& d, Finding& f, const Passed& p) {
 
 /// Whether a command of this session that asks for the lock is under way then.
 bool asks(const Digest& d, const SessionDigest& s, std::int64_t at) {
-  const auto attempts = d.attempts.of(s.id);
+  const auto& attempts = d.attempts[s.id];
   return std::any_of(attempts.begin(), attempts.end(), [&](Index attempt) {
-    const Index reply = d.replies[d.fact(attempt).command];
+    const Index reply = d.reply_to(attempt);
     return d.fact(attempt).at_ns <= at && (reply == kNone || d.fact(reply).at_ns >= at);
   });
 }
@@ -238,7 +237,7 @@ bool asks(const Digest& d, const SessionDigest& s, std::int64_t at) {
 /// `at`, if a delete sent by then is under way or found this write of its owner. Else when the next
 /// one was sent; kNever: none.
 std::int64_t seen_to(const Digest& d, Index put, std::int64_t at) {
-  const auto deletes = d.deletes.of(d.fact(put).owner);
+  const auto& deletes = d.deletes[d.fact(put).owner];
   const bool is_seen_to =
       std::any_of(deletes.begin(), deletes.end(), [&](const SendDigest& one) {
         return d.fact(one.send).at_ns <= at &&
@@ -258,7 +257,7 @@ void check_given_back(const Digest& d, Finding& f, const Passed& p, std::int64_t
   if (latest >= d.finished_ns) return;
   ++f.counts["given_back"];
   const auto happened = asks(d, p.receiver, news) ? news : seen_to(d, p.put, news);
-  const bool waits = first_sent(d, d.deletes.of(d.fact(p.put).owner), 0) >= news;
+  const bool waits = first_sent(d, d.deletes[d.fact(p.put).owner], 0) >= news;
   const auto due = waits ? d.fact(p.receiver.ended).at_ns : news;
   check_bound(d, f,
               {news, latest, happened, sends_until(d, p.receiver.asked, due),
@@ -288,10 +287,10 @@ void check_passed(const Digest& d, Finding& f, Index put, const std::vector<Read
 
 /// Whether the answer to its last attempt showed its place. An attempt under way comes first.
 bool knows_its_place(const Digest& d, const SessionDigest& s, const Stand& stand) {
-  const auto attempts = d.attempts.of(s.id);
+  const auto& attempts = d.attempts[s.id];
   if (attempts.empty() || d.fact(attempts.back()).verb != Verb::acquire) return false;
   const Fact& send = d.fact(attempts.back());
-  const Index reply = d.replies[send.command];
+  const Index reply = d.commands[send.command].reply;
   if (send.owner != d.fact(stand.joined).owner || reply == kNone) return false;
   const Fact& answer = d.fact(reply);
   return answer.at_ns <= d.fact(s.ended).at_ns && answer.outcome == Outcome::done &&

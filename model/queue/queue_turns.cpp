@@ -22,7 +22,7 @@ Index put_at(const Digest& d, Id name, std::int64_t order) {
 Index released_by(const Digest& d, const Tenure& t) {
   Index first = kNone;
   for (const auto* by_owner : {&d.deletes, &d.hand_overs}) {
-    for (const SendDigest& one : by_owner->of(t.owner)) {
+    for (const SendDigest& one : (*by_owner)[t.owner]) {
       if (d.unanswered(one) || d.fact(one.reply).outcome != Outcome::done) continue;
       if (d.at(one.reply).order < d.at(t.last_put).order) continue;
       if (first == kNone || d.fact(one.send).at_ns < d.fact(first).at_ns) first = one.send;

@@ -123,7 +123,7 @@ inline bool passed_on(const Digest& d, const Tenure& t) {
   if (t.next_put == kNone || t.next_gone) return false;
   const Index by = d.claim(t.next_put);
   if (by != kNone) return d.fact(by).owner == t.owner || d.fact(by).other_owner == t.owner;
-  const auto sent = d.deletes.of(t.owner);
+  const auto& sent = d.deletes[t.owner];
   const SendDigest& next = d.writer(t.next_put);
   if (sent.empty() || next.send == kNone) return false;
   const bool itself = next.reply != kNone && d.at(next.reply).matched > 0;
@@ -177,7 +177,7 @@ inline std::int64_t earliest_end(const Digest& d, const Writer& holder, const Te
 inline bool may_have_deleted(const Digest& d, const Tenure& t) {
   if (d.promises != nullptr) return !t.decided || t.given_up;
   if (!t.next_gone) return false;
-  const auto sent = d.deletes.of(t.owner);
+  const auto& sent = d.deletes[t.owner];
   return std::any_of(sent.begin(), sent.end(), [&](const SendDigest& one) {
     if (d.fact(one.send).at_ns > d.fact(t.next).at_ns) return false;
     if (d.unanswered(one)) return true;

@@ -24,8 +24,8 @@ void add_vain_attempts(const Digest& d, const SessionDigest& s, std::vector<Span
   const ProcessDigest& process = *d.process_of[s.process];
   const auto longest = at_most(d, s.asked, s.asked->operation_timeout_ms);
   const auto pause = at_most(d, s.asked, s.asked->longest_pause_ms);
-  for (const Index attempt : d.attempts.of(s.id)) {
-    const Index reply = d.replies[d.fact(attempt).command];
+  for (const Index attempt : d.attempts[s.id]) {
+    const Index reply = d.reply_to(attempt);
     const auto outcome = reply == kNone ? Outcome::unknown : d.fact(reply).outcome;
     if (outcome == Outcome::done || outcome == Outcome::duplicate_key) continue;
     const auto sent = d.fact(attempt).at_ns;
@@ -96,7 +96,7 @@ std::int64_t executed_from(const Digest& d, Index put) {
   const auto from = d.fact(sent.send != kNone ? sent.send : put).at_ns;
   const Index by = d.claim(put);
   if (by == kNone) return from;
-  for (const SendDigest& release : d.deletes.of(d.fact(by).owner)) {
+  for (const SendDigest& release : d.deletes[d.fact(by).owner]) {
     if (release.reply == by) return std::max(from, d.fact(release.send).at_ns);
   }
   return from;
