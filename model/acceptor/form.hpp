@@ -232,14 +232,9 @@ class SessionForm {
   /// not answered: only the oplog shows that.
   bool passed_on(const Fact& granted, const SendDigest& attempt) const {
     if (d_.fact(attempt.send).at_ns != granted->sent_ns) return false;
-    const auto& truth = d_.truth[granted.name];
-    auto change = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
-      return d_.at(c.event).order < granted->token;
-    });
-    for (; change != truth.end() && d_.at(change->event).order == granted->token; ++change) {
-      if (!change->gone && change->lock_id == granted.lock_id) return true;
-    }
-    return false;
+    const auto changes = d_.changes_by(granted.name, granted->token);
+    return !changes.empty() && d_.at(changes.back().event).order == granted->token &&
+           !changes.back().gone && changes.back().lock_id == granted.lock_id;
   }
 
   bool won(const Fact& granted) const {
@@ -264,7 +259,7 @@ class SessionForm {
     const Id owner = owner_of(d_, released);
     for (const auto* by_owner : {&d_.deletes, &d_.hand_overs}) {
       for (const SendDigest& s : (*by_owner)[owner]) {
-        if (s.reply != kNone && d_.fact(s.reply).outcome == Outcome::done) return true;
+        if (d_.done(s.reply)) return true;
       }
     }
     return false;

@@ -42,7 +42,7 @@ using Versions = std::span<const Change>;
 /// statements matched; a read may have shown the owner.
 [[nodiscard]] inline bool acknowledged(const Digest& d, Index send, Index now) {
   const Index reply = d.reply_to(send);
-  return reply < now && d.fact(reply).outcome == Outcome::done && d.at(reply).matched > 0;
+  return reply < now && d.done(reply) && d.at(reply).matched > 0;
 }
 
 /// The owner that this session was granted the lock for; kNoText: none.

@@ -202,8 +202,7 @@ class VersionStates {
     ++found_.checked;
     for (const auto* by_owner : {&d_.deletes, &d_.hand_overs}) {
       for (const SendDigest& one : (*by_owner)[owner]) {
-        if (one.reply == kNone || d_.fact(one.reply).outcome != Outcome::done) continue;
-        if ((d_.at(one.reply).matched > 0) != left) continue;
+        if (!d_.done(one.reply) || (d_.at(one.reply).matched > 0) != left) continue;
         if (left) return;
         return see_without(i, e, locks_[e.name], {one.send, owner, owner});
       }

@@ -18,10 +18,8 @@ Lives lives_of(const Digest& d) {
   Lives lives(d.process_of.size());
   for (const SessionDigest& s : d.sessions) {
     if (s.ask == kNone) continue;
-    Span life{s.asked.at_ns, kNever};
-    for (const Index end : {s.ended, s.released}) {
-      if (end != kNone) life.to = std::min(life.to, d.fact(end).at_ns + d.allowed.lateness_ns);
-    }
+    Span life{s.asked.at_ns, std::min(d.time_of(s.ended), d.time_of(s.released))};
+    if (life.to != kNever) life.to += d.allowed.lateness_ns;
     lives[s.process].emplace_back(life, &s);
   }
   return lives;
@@ -30,10 +28,7 @@ Lives lives_of(const Digest& d) {
 /// Whether every attempt was answered: then none had to be repeated.
 bool all_answered(const Digest& d, const SessionDigest& s) {
   const auto& attempts = d.attempts[s.id];
-  return std::all_of(attempts.begin(), attempts.end(), [&](Index send) {
-    const Index reply = d.writer(send).reply;
-    return reply != kNone && d.fact(reply).outcome == Outcome::done;
-  });
+  return std::ranges::all_of(attempts, [&](Index send) { return d.done(d.writer(send).reply); });
 }
 
 /// Whether the lock was free from the call to the win, without another call between.
@@ -159,8 +154,8 @@ void check_refused(const Digest& d, Finding& f) {
 std::size_t most_commands(const Digest& d, std::span<const SendDigest> sent) {
   const Index first = sent.front().reply;
   const bool others_wait = sent.size() > 1 && d.fact(sent[0].send).verb == Verb::remove &&
-                           d.fact(sent[1].send).verb == Verb::pass_on && first != kNone &&
-                           d.fact(first).outcome == Outcome::done && d.at(first).matched == 0;
+                           d.fact(sent[1].send).verb == Verb::pass_on && d.done(first) &&
+                           d.at(first).matched == 0;
   return others_wait ? 2 : 1;
 }
 
@@ -172,8 +167,7 @@ bool got_at_once(const Digest& d, const SessionDigest& s) {
 
 /// Whether a server that knows of the grant answered this release; an old primary does not know it.
 bool answered(const Digest& d, const SessionDigest& s, Index reply) {
-  return reply != kNone && d.fact(reply).outcome == Outcome::done &&
-         d.at(reply).order >= d.at(s.granted).token;
+  return d.done(reply) && d.at(reply).order >= d.at(s.granted).token;
 }
 
 void check_releases(const Digest& d, Finding& f) {

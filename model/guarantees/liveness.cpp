@@ -168,10 +168,8 @@ void check_reaches_a_user(const Digest& d, Finding& f, const SessionDigest& s,
   if (granted == kNever) return;
   const auto latest = granted + kSoon + d.allowed.lateness_ns;
   if (latest >= d.finished_ns) return;
-  auto reached = s.answers.first_ns;
-  for (const Index end : {s.release, s.lost}) {
-    if (end != kNone) reached = std::min(reached, d.fact(end).at_ns);
-  }
+  const auto reached =
+      std::min({s.answers.first_ns, d.time_of(s.release), d.time_of(s.lost)});
   check_bound(d, f,
               {granted, latest, reached, d.process_of[s.process]->alive_until,
                d.delays(s.process, Needs::process)},
@@ -226,7 +224,7 @@ void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
 Index executed_after(const Digest& d, const Tenure& t, const Writer& holder) {
   if (d.fact(holder.command.send).verb != Verb::acquire) return kNone;
   for (const SendDigest& one : d.deletes[t.owner]) {
-    if (one.reply == kNone || d.fact(one.reply).outcome != Outcome::done) continue;
+    if (!d.done(one.reply)) continue;
     return d.at(one.reply).order < d.at(t.last_put).order ? one.reply : kNone;
   }
   return kNone;

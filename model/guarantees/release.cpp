@@ -98,20 +98,12 @@ Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
 /// before it was sent and after it was answered; kNone: not so.
 Index overlooked(const Digest& d, const Answered& a) {
   const auto& sent = d.deletes[a.granted.owner];
-  const auto& truth = d.truth[a.granted.name];
   for (const SendDigest& one : sent) {
-    if (one.reply == kNone || d.fact(one.reply).outcome != Outcome::done ||
-        d.at(one.reply).matched > 0) {
-      continue;
-    }
+    if (!d.done(one.reply) || d.at(one.reply).matched > 0) continue;
     // A plain delete matches only a document without a queue; if it finds none, a pass-on follows.
     const bool followed = d.fact(sent.back().send).verb == Verb::pass_on;
     if (d.fact(one.send).verb == Verb::remove && followed) continue;
-    const auto order = d.at(one.reply).order;
-    const auto later = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
-      return d.at(c.event).order <= order;
-    });
-    const Index last = last_own(a, {truth.begin(), later});
+    const Index last = last_own(a, d.changes_by(a.granted.name, d.at(one.reply).order));
     if (last != kNone && d.fact(last).at_ns < d.fact(one.send).at_ns) return last;
   }
   return kNone;

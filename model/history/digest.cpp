@@ -362,10 +362,8 @@ class Builder {
     for (const Index e : out_.extended[s.id]) {
       deadline = std::max(deadline, out_.fact(e)->deadline_ns);
     }
-    s.over_ns = std::min(deadline, s.answers.first_no_ns);
-    for (const Index end : {s.notified, s.release, process_of(s.process).crash}) {
-      if (end != kNone) s.over_ns = std::min(s.over_ns, out_.fact(end).at_ns);
-    }
+    s.over_ns = std::min({deadline, s.answers.first_no_ns, out_.time_of(s.notified),
+                          out_.time_of(s.release), out_.time_of(process_of(s.process).crash)});
   }
 
   /// What is known of one process's delays, before they are put together.

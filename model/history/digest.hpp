@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -209,6 +211,8 @@ struct Digest {
 
   [[nodiscard]] const Event& at(Index i) const { return (*history)[i]; }
   [[nodiscard]] const Fact& fact(Index i) const { return facts.all[i]; }
+  /// When it happened; kNever: there was no such event.
+  [[nodiscard]] std::int64_t time_of(Index i) const { return i == kNone ? kNever : fact(i).at_ns; }
   [[nodiscard]] std::string process_name(Id id) const {
     return std::string(facts.processes[id]);
   }
@@ -229,6 +233,16 @@ struct Digest {
   [[nodiscard]] const SendDigest& writer(Index i) const { return writers[fact(i).lock_id]; }
   [[nodiscard]] Id owner_of_lock_id(const Fact& e) const {
     return facts.owner_of_lock_id[e.lock_id];
+  }
+  /// Whether this reply came, and says that its command was executed.
+  [[nodiscard]] bool done(Index reply) const {
+    return reply != kNone && fact(reply).outcome == Outcome::done;
+  }
+  /// The changes of this lock's document up to that place in the oplog.
+  [[nodiscard]] std::span<const Change> changes_by(Id lock, std::int64_t order) const {
+    const auto later = std::ranges::partition_point(
+        truth[lock], [&](const Change& c) { return at(c.event).order <= order; });
+    return {truth[lock].begin(), later};
   }
   /// Whether the outcome of this command is unknown.
   [[nodiscard]] bool unanswered(const SendDigest& command) const {

@@ -272,10 +272,8 @@ class Line {
     }
     const auto holder = writer_of(d_, w.before);
     if (!holder || d_.fact(w.before).owner != reply.owner) return false;
-    for (const Index over : {holder->session->release, holder->session->ended,
-                             holder->session->lost}) {
-      if (over != kNone) decided = std::min(decided, d_.fact(over).at_ns);
-    }
+    const SessionDigest& s = *holder->session;
+    decided = std::min({decided, d_.time_of(s.release), d_.time_of(s.ended), d_.time_of(s.lost)});
     const auto after = std::upper_bound(shown->second.begin(), shown->second.end(), decided);
     return after != shown->second.begin() && *std::prev(after) >= sent - kKnown_ns;
   }

@@ -20,11 +20,8 @@ struct Reader {
 };
 
 std::int64_t over_at(const Digest& d, const SessionDigest& s) {
-  auto over = std::min(d.finished_ns, d.process_of[s.process]->last_ns);
-  for (const Index end : {s.granted, s.ended}) {
-    if (end != kNone) over = std::min(over, d.fact(end).at_ns);
-  }
-  return over;
+  return std::min({d.finished_ns, d.process_of[s.process]->last_ns, d.time_of(s.granted),
+                   d.time_of(s.ended)});
 }
 
 /// When the first of these commands was sent at or after `from`; kNever: none.
@@ -117,10 +114,6 @@ bool listens(const Reader& reader, std::int64_t at, bool before = false) {
   return span != all.end() && (before ? span->from < at : span->from <= at);
 }
 
-bool answered(const Digest& d, const SendDigest& step) {
-  return step.reply != kNone && d.fact(step.reply).outcome == Outcome::done;
-}
-
 /// How many steps were sent by then.
 std::size_t steps_by(const Digest& d, const Reader& reader, std::int64_t at) {
   const auto later =
@@ -132,7 +125,7 @@ std::size_t steps_by(const Digest& d, const Reader& reader, std::int64_t at) {
 /// Whether this step certainly waits for events. It opens no stream, because it follows an answer
 /// at once. Neither it nor the step before closes one, because a call listened.
 bool waits_for_news(const Digest& d, const Reader& reader, std::size_t step) {
-  if (step == 0 || !answered(d, reader.steps[step - 1])) return false;
+  if (step == 0 || !d.done(reader.steps[step - 1].reply)) return false;
   const SendDigest& before = reader.steps[step - 1];
   const auto sent = d.fact(reader.steps[step].send).at_ns;
   return d.fact(before.reply).at_ns == sent && listens(reader, d.fact(before.send).at_ns) &&
@@ -145,13 +138,13 @@ bool reads(const Digest& d, const Reader& reader, std::int64_t at) {
   if (sent == 0 || !waits_for_news(d, reader, sent - 1)) return false;
   const SendDigest& step = reader.steps[sent - 1];
   if (step.reply == kNone) return true;
-  return answered(d, step) && d.fact(step.reply).at_ns >= at;
+  return d.done(step.reply) && d.fact(step.reply).at_ns >= at;
 }
 
 /// A process reads on at once when its stream was answered.
 void check_read_on(const Digest& d, Finding& f, const Reader& reader) {
   for (std::size_t i = 0; i < reader.steps.size(); ++i) {
-    if (!answered(d, reader.steps[i])) continue;
+    if (!d.done(reader.steps[i].reply)) continue;
     const auto heard = d.fact(reader.steps[i].reply).at_ns;
     if (!listens(reader, heard, true)) continue;
     ++f.counts["streams_read_on"];
@@ -178,7 +171,7 @@ struct Passed {
 std::int64_t news_at(const Digest& d, const Passed& p) {
   const auto& steps = p.reader.steps;
   for (std::size_t i = std::max<std::size_t>(steps_by(d, p.reader, p.from), 1) - 1;
-       i < steps.size() && answered(d, steps[i]); ++i) {
+       i < steps.size() && d.done(steps[i].reply); ++i) {
     if (d.at(steps[i].reply).order < d.at(p.put).order) continue;
     return waits_for_news(d, p.reader, i) ? d.fact(steps[i].reply).at_ns : kNever;
   }
@@ -214,8 +207,7 @@ void check_acted_on(const Digest& d, Finding& f, const Passed& p) {
   const MergedSpans delays(std::move(all));
   const auto happened = acted(d, p);
   if (!happened) return;
-  const auto ended = s.ended == kNone ? kNever : d.fact(s.ended).at_ns;
-  const auto until = std::min(ended, d.process_of[s.process]->alive_until);
+  const auto until = std::min(d.time_of(s.ended), d.process_of[s.process]->alive_until);
   ++f.counts["queue_news"];
   check_bound(d, f, {p.from, latest, *happened, until, delays},
               [&] {
@@ -279,7 +271,7 @@ void check_passed(const Digest& d, Finding& f, Index put, const std::vector<Read
   const SessionDigest& s = d.session_of(d.fact(entry.send));
   if (s.ask == kNone) return;
   const Passed p{put, s, all[s.process], executed_from(d, put), d.fact(by).at_ns};
-  if (s.ended == kNone || d.fact(s.ended).at_ns > p.told) check_acted_on(d, f, p);
+  if (d.time_of(s.ended) > p.told) check_acted_on(d, f, p);
   if (s.ended == kNone || again) return;
   const auto news = news_at(d, p);
   if (news != kNever && d.fact(s.ended).at_ns < news) check_given_back(d, f, p, news);

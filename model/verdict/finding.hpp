@@ -113,8 +113,8 @@ inline std::int64_t by_our_clock(const Digest& d, const Fact& ask, std::int64_t 
 
 /// Whether this attempt was answered, and refused.
 inline bool refused(const Digest& d, const SendDigest& attempt) {
-  return attempt.reply != kNone && asks_for_lock(d.fact(attempt.send)) &&
-         d.fact(attempt.reply).outcome == Outcome::done && d.at(attempt.reply).matched == 0;
+  return asks_for_lock(d.fact(attempt.send)) && d.done(attempt.reply) &&
+         d.at(attempt.reply).matched == 0;
 }
 
 /// Whether a release or clean-up of the holder gave this lock to the first entry of its queue. One
@@ -148,8 +148,7 @@ inline std::int64_t executed_by(const Digest& d, const Writer& holder, Index put
   // The refused attempt left an entry in the queue; a release has written it since.
   const Index by = d.claim(put);
   const Index reply = by != kNone ? by : holder.command.reply;
-  const bool acknowledged = reply != kNone && d.fact(reply).outcome == Outcome::done &&
-                            (by != kNone || !refused(d, holder.command));
+  const bool acknowledged = d.done(reply) && (by != kNone || !refused(d, holder.command));
   return acknowledged ? std::min(d.fact(reply).at_ns, d.fact(put).at_ns) : d.fact(put).at_ns;
 }
 

@@ -7,11 +7,7 @@ namespace {
 
 /// From when until when an acquire call waited, as far as it is known.
 Span waiting(const Digest& d, const SessionDigest& s) {
-  Span span{s.asked.at_ns, d.finished_ns};
-  for (const Index end : {s.granted, s.ended}) {
-    if (end != kNone) span.to = std::min(span.to, d.fact(end).at_ns);
-  }
-  return span;
+  return {s.asked.at_ns, std::min({d.finished_ns, d.time_of(s.granted), d.time_of(s.ended)})};
 }
 
 /// How long a free lock may be left by a call that waits for it.
