@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "model/guarantees/user_calls.hpp"
-#include "model/queue/queue_turns.hpp"
+#include "model/queue/queue.hpp"
 #include "model/verdict/waiters.hpp"
 #include "model/workers/worker_digest.hpp"
 

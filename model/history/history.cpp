@@ -161,8 +161,6 @@ bool asks_for_lock(const Event& event) {
   return event.verb == "acquire" || event.verb == "hand-over";
 }
 
-bool leaves_lock(const Event& event) { return event.verb == "delete" || event.verb == "pass-on"; }
-
 std::string describe_exit(const Event& event) {
   const auto& victim = event.process.empty() ? event.victim : event.process;
   if (event.outcome == "did not end") return victim + " was stopped and did not end";

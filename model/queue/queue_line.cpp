@@ -1,4 +1,4 @@
-#include "model/queue/queue_line.hpp"
+#include "model/queue/queue.hpp"
 
 #include <algorithm>
 #include <unordered_map>

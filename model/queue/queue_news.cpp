@@ -1,12 +1,10 @@
-#include "model/queue/queue_news.hpp"
+#include "model/queue/queue.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
-
-#include "model/verdict/waiters.hpp"
 
 namespace leasehold::model {
 namespace {

@@ -1,9 +1,6 @@
-#include "model/queue/queue_turns.hpp"
+#include "model/queue/queue.hpp"
 
 #include <algorithm>
-
-#include "model/queue/queue_line.hpp"
-#include "model/queue/queue_news.hpp"
 
 namespace leasehold::model {
 namespace {
