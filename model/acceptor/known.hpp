@@ -29,7 +29,7 @@ using Versions = std::span<const Change>;
 }
 
 /// The first sending before `now` that writes this lockId; kNone: there was none.
-[[nodiscard]] inline Index sending(const Digest& d, Id lock_id, Index now) {
+[[nodiscard]] inline Index first_sending(const Digest& d, Id lock_id, Index now) {
   return d.first_writers[lock_id] < now ? d.first_writers[lock_id] : kNone;
 }
 

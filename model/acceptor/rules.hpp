@@ -77,7 +77,7 @@ class Monitors {
   void sent(Index i, const Fact& e) {
     if (e.lock_id != kNoText) {
       ++lock_id_.checked;
-      const Index before = sending(d_, e.lock_id, i);
+      const Index before = first_sending(d_, e.lock_id, i);
       if (before != kNone) {
         violate(lock_id_, command(i) + " writes the lockId of an earlier command", {before, i});
       }
@@ -93,7 +93,7 @@ class Monitors {
   void check_deadline(Index i, const Fact& e) {
     std::int64_t& until = until_[e.session];
     const auto before = std::exchange(until, std::max(until, e->deadline_ns));
-    const Index sent = sending(d_, e.lock_id, i);
+    const Index sent = first_sending(d_, e.lock_id, i);
     const Event* call = ask(e.session);
     if (sent == kNone || call == nullptr) return;  // without its command the history is not whole
     const Fact& send = d_.fact(sent);
@@ -123,7 +123,7 @@ class Monitors {
     if (seen == sights_.end()) {
       return violate(presumed_, command(i) + " presumes a holder dead that it has never seen", {i});
     }
-    const Index holder = sending(d_, e.observed, i);
+    const Index holder = first_sending(d_, e.observed, i);
     const Event* holders = holder == kNone ? nullptr : ask(d_.fact(holder).session);
     const Event* call = ask(e.session);
     if (holders == nullptr || call == nullptr) return;  // the lease of another client is not known
@@ -183,7 +183,7 @@ class Monitors {
     }
     const Event& before = standing == kNone ? kNoEvent : d_.at(standing);
     if (standing != kNone && before.expires_at_ms == 0) return;
-    const Index sending = sending(d_, e.lock_id, i);
+    const Index sending = first_sending(d_, e.lock_id, i);
     queued |= sending == kNone;
     if (sending == kNone) return;  // another client's
     const bool own = standing != kNone && d_.fact(standing).owner == e.owner;

@@ -211,8 +211,7 @@ std::int64_t given_until(const Digest& d, const Fact& ask, const SendDigest& giv
 /// lease before it, because a late answer revives nothing.
 const SendDigest* longest_lease(const Digest& d, const Fact& ask,
                                 std::vector<SendDigest>& leases) {
-  std::sort(leases.begin(), leases.end(),
-            [](const SendDigest& a, const SendDigest& b) { return a.reply < b.reply; });
+  std::ranges::sort(leases, {}, &SendDigest::reply);
   const SendDigest* longest = &leases.front();
   for (const SendDigest& given : leases) {
     const auto until = given_until(d, ask, *longest);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <tuple>
 
 #include "model/history/history.hpp"
 
@@ -90,34 +91,28 @@ class Builder {
       case Kind::released: session(e).released = i; break;
       case Kind::ended: session(e).ended = i; break;
       case Kind::permit: add_permit_call(i, e); break;
-      case Kind::permit_end: {
-        const auto call = permit_calls_.find({e.process, e->call});
-        if (call != permit_calls_.end()) out_.permit_calls[call->second].ended = i;
+      case Kind::permit_end:
+        if (auto* call = begun(out_.permit_calls, Kind::permit, e)) call->ended = i;
         break;
-      }
       case Kind::all: {
         if (e.process == kNoText || e.name == kNoText) break;
         const auto [call, is_new] =
-            all_calls_.emplace(std::pair(e.process, e->call), out_.all_calls.size());
+            calls_.emplace(std::tuple(Kind::all, e.process, e->call), out_.all_calls.size());
         if (is_new) out_.all_calls.emplace_back();
         out_.all_calls[call->second].asked.push_back(i);
         out_.is_joint[e.name] = true;
         break;
       }
-      case Kind::all_end: {
-        const auto call = all_calls_.find({e.process, e->call});
-        if (call != all_calls_.end()) out_.all_calls[call->second].ended.push_back(i);
+      case Kind::all_end:
+        if (auto* call = begun(out_.all_calls, Kind::all, e)) call->ended.push_back(i);
         break;
-      }
       case Kind::call:
-        users_calls_[{e.process, e->call}] = out_.users_calls.size();
+        calls_[{Kind::call, e.process, e->call}] = out_.users_calls.size();
         out_.users_calls.push_back({i});
         break;
-      case Kind::returned: {
-        const auto call = users_calls_.find({e.process, e->call});
-        if (call != users_calls_.end()) out_.users_calls[call->second].returned = i;
+      case Kind::returned:
+        if (auto* call = begun(out_.users_calls, Kind::call, e)) call->returned = i;
         break;
-      }
       case Kind::write: out_.writes.push_back(i); break;
       case Kind::put: out_.truth[e.name].push_back({i, false, e.owner, e.lock_id}); break;
       case Kind::gone: out_.truth[e.name].push_back({i, true}); break;
@@ -329,9 +324,16 @@ class Builder {
     if (e.other_owner != kNoText) out_.deletes[e.other_owner].push_back({i});
   }
 
+  /// The call that this event ends; null: none began so.
+  template <typename Call>
+  Call* begun(std::vector<Call>& all, Kind how, const Fact& e) {
+    const auto call = calls_.find({how, e.process, e->call});
+    return call == calls_.end() ? nullptr : &all[call->second];
+  }
+
   void add_permit_call(Index i, const Fact& e) {
     if (e.process == kNoText) return;
-    permit_calls_[{e.process, e->call}] = out_.permit_calls.size();
+    calls_[{Kind::permit, e.process, e->call}] = out_.permit_calls.size();
     PermitCall call{.asked = i};
     const auto& names = out_.facts.names;  // sorted
     for (std::int64_t slot = 0; slot < e->count; ++slot) {
@@ -493,9 +495,8 @@ class Builder {
   std::vector<Span> disturbed_, ttl_away_, clocks_moved_;
   /// By kind and victim: the places in their list of those that have not ended, oldest first.
   std::map<std::pair<std::string, std::string>, std::deque<std::size_t>> lasting_;
-  std::map<std::pair<Id, std::int64_t>, std::size_t> permit_calls_;  ///< by process and number
-  std::map<std::pair<Id, std::int64_t>, std::size_t> all_calls_;     ///< by the same
-  std::map<std::pair<Id, std::int64_t>, std::size_t> users_calls_;   ///< by the same
+  /// By how they begin, process and number: the places of calls among those of their kind.
+  std::map<std::tuple<Kind, Id, std::int64_t>, std::size_t> calls_;
   std::vector<Claim> claims_;
   std::vector<Span> stalls_, machine_stalls_;  ///< first those of members, then all
 };

@@ -153,8 +153,7 @@ History read(std::istream& in) {
 }
 
 void sort_by_time(History& history) {
-  std::stable_sort(history.begin(), history.end(),
-                   [](const Event& a, const Event& b) { return a.at_ns < b.at_ns; });
+  std::ranges::stable_sort(history, {}, &Event::at_ns);
 }
 
 bool asks_for_lock(const Event& event) {

@@ -59,9 +59,7 @@ void note_patient(Waiters& name) {
     if (patient && !call.session->asked->single_attempt) name.patient.push_back(&call);
   }
   name.by_begin = name.patient;
-  std::stable_sort(name.by_begin.begin(), name.by_begin.end(), [](const auto* a, const auto* b) {
-    return a->waited.from < b->waited.from;
-  });
+  std::ranges::stable_sort(name.by_begin, {}, [](const Waiter* one) { return one->waited.from; });
   std::int64_t reach = 0;
   for (const Waiter* call : name.by_begin) {
     name.reach.push_back(reach = std::max(reach, call->lives_until));

@@ -175,9 +175,7 @@ WorkerCalls worker_calls(const Digest& d) {
     if (s.ask != kNone) calls[s.asked.name].push_back(&s);
   }
   for (auto& all : calls) {
-    std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) {
-      return a->asked.at_ns < b->asked.at_ns;
-    });
+    std::ranges::stable_sort(all, {}, [](const SessionDigest* one) { return one->asked.at_ns; });
   }
   return calls;
 }
