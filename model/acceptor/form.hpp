@@ -553,9 +553,8 @@ class Form {
     for (const Index e : d_.extended[s.id]) {
       if (d_.at(e).sent_ns == send.at_ns) return;
     }
-    for (const Index end : {s.lost, s.release}) {
-      if (end != kNone && d_.fact(end).at_ns <= reply.at_ns + d_.allowed.lateness_ns) return;
-    }
+    const auto over = std::min(d_.time_of(s.lost), d_.time_of(s.release));
+    if (over <= reply.at_ns + d_.allowed.lateness_ns) return;
     if (overdue(d_, f_.grounded, reply, 1'000 * kMs)) {
       all.push_back({"an extension that came to nothing", {statement}});
     }

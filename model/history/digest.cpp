@@ -92,7 +92,7 @@ class Builder {
       case Kind::ended: session(e).ended = i; break;
       case Kind::permit: add_permit_call(i, e); break;
       case Kind::permit_end:
-        if (auto* call = begun(out_.permit_calls, Kind::permit, e)) call->ended = i;
+        if (auto* call = began(out_.permit_calls, Kind::permit, e)) call->ended = i;
         break;
       case Kind::all: {
         if (e.process == kNoText || e.name == kNoText) break;
@@ -104,14 +104,14 @@ class Builder {
         break;
       }
       case Kind::all_end:
-        if (auto* call = begun(out_.all_calls, Kind::all, e)) call->ended.push_back(i);
+        if (auto* call = began(out_.all_calls, Kind::all, e)) call->ended.push_back(i);
         break;
       case Kind::call:
         calls_[{Kind::call, e.process, e->call}] = out_.users_calls.size();
         out_.users_calls.push_back({i});
         break;
       case Kind::returned:
-        if (auto* call = begun(out_.users_calls, Kind::call, e)) call->returned = i;
+        if (auto* call = began(out_.users_calls, Kind::call, e)) call->returned = i;
         break;
       case Kind::write: out_.writes.push_back(i); break;
       case Kind::put: out_.truth[e.name].push_back({i, false, e.owner, e.lock_id}); break;
@@ -326,7 +326,7 @@ class Builder {
 
   /// The call that this event ends; null: none began so.
   template <typename Call>
-  Call* begun(std::vector<Call>& all, Kind how, const Fact& e) {
+  Call* began(std::vector<Call>& all, Kind how, const Fact& e) {
     const auto call = calls_.find({how, e.process, e->call});
     return call == calls_.end() ? nullptr : &all[call->second];
   }
@@ -381,8 +381,8 @@ class Builder {
     bool heard, takes_worker;
   };
 
-  using Lists = std::initializer_list<const std::vector<Span>*>;
-  static std::vector<Span> all_of(const Lists& lists, const Span& life = {}) {
+  static std::vector<Span> all_of(std::initializer_list<const std::vector<Span>*> lists,
+                                  const Span& life = {}) {
     std::vector<Span> all;
     for (const auto* list : lists) {
       std::copy_if(list->begin(), list->end(), std::back_inserter(all),
