@@ -147,7 +147,7 @@ class Builder {
  private:
   ProcessDigest& process_of(Id id) {
     auto& known = out_.process_of[id];
-    if (known == nullptr) known = std::make_unique<ProcessDigest>();
+    if (known == nullptr) known = &out_.processes[std::string(out_.facts.processes[id])];
     return *known;
   }
   ProcessDigest& process(const Fact& e) { return process_of(e.process); }
@@ -400,7 +400,7 @@ class Builder {
       if (away.to != kNever) away.to += out_.allowed.ttl_seen_ns();
     }
     std::ranges::copy(machine_stalls_, std::back_inserter(stalls_));
-    for (const auto& p : out_.process_of) {
+    for (ProcessDigest* p : out_.process_of) {
       if (p != nullptr && p->crash != kNone) p->alive_until = fact(p->crash).at_ns;
     }
     const auto commands = commands_by_process();

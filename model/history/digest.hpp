@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <limits>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -168,7 +167,8 @@ struct Digest {
   bool dates_hold = false;  ///< of such documents: no clock was moved
   bool disks_lost = false;  ///< a member lost its disks, and so perhaps such documents
   std::vector<SessionDigest> sessions;  ///< by process and number, in their order: by id
-  std::vector<std::unique_ptr<ProcessDigest>> process_of;  ///< by id; null: none of its own
+  std::map<std::string, ProcessDigest> processes;
+  std::vector<ProcessDigest*> process_of;            ///< by id; null: none of its own
   Lists<Change> truth;  ///< by id of the lock's name
   /// By the same id, in the server's order. A put of the same owner after a deletion (an attempt
   /// that executed late) starts another.

@@ -284,9 +284,8 @@ const std::vector<NamedScope>& partial_scopes() {
 
 const NamedScope* scope_named(std::string_view name) {
   for (const auto* scopes : {&standard_scopes(), &partial_scopes()}) {
-    for (const NamedScope& s : *scopes) {
-      if (s.name == name) return &s;
-    }
+    const auto found = std::ranges::find(*scopes, name, &NamedScope::name);
+    if (found != scopes->end()) return &*found;
   }
   return nullptr;
 }

@@ -107,9 +107,8 @@ const std::vector<Variant>& harmless_variants() {
 
 const Variant* variant_named(std::string_view name) {
   for (const auto* all : {&variants(), &harmless_variants()}) {
-    for (const Variant& v : *all) {
-      if (v.name == name) return &v;
-    }
+    const auto found = std::ranges::find(*all, name, &Variant::name);
+    if (found != all->end()) return &*found;
   }
   return nullptr;
 }
