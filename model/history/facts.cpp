@@ -92,7 +92,7 @@ class Numbering {
     f.process = processes_.of(e.process);
     f.name = names_.of(e.name);
     const bool of_none = is_users_call(e.kind) && e.session == 0;
-    if (!of_none && about(e.kind).fields.contains(field(&Event::session))) {
+    if (!of_none && about(e.kind).fields.contains(Field::session)) {
       f.session = sessions_.of({f.process, e.session});
     }
     f.lock_id = lock_id(e.kind == Kind::reply ? e.seen_lock_id : e.lock_id);

@@ -1,6 +1,7 @@
 #include "model/history/history.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <istream>
 #include <limits>
@@ -23,42 +24,6 @@ Kind kind_from(const std::string& name) {
   }
   throw std::runtime_error("unknown kind '" + name + "'");
 }
-
-template <std::size_t i>
-constexpr auto kMember = std::get<kAboutFields[i].member.index()>(kAboutFields[i].member);
-
-using Places = std::make_index_sequence<kAboutFields.size()>;
-
-/// Reading, writing and clearing go through the same table.
-template <typename EventType, typename Use>
-void each_field(EventType& e, Use use) {
-  [&]<std::size_t... i>(std::index_sequence<i...>) {
-    (use(static_cast<Field>(i), e.*kMember<i>), ...);
-  }(Places{});
-}
-
-/// Becomes what is asked for.
-struct Anything {
-  template <typename T>
-  operator T() const;
-};
-
-/// How many members an aggregate has: as many as it can be initialised with.
-template <typename T, typename... Values>
-consteval std::size_t members_of() {
-  if constexpr (requires { T{Values{}..., Anything{}}; }) {
-    return members_of<T, Values..., Anything>();
-  } else {
-    return sizeof...(Values);
-  }
-}
-
-constexpr std::size_t kTimeAndKind = 2;
-static_assert(members_of<Event>() == kTimeAndKind + kAboutFields.size(),
-              "each other member of Event has a row in kAboutFields");
-static_assert([]<std::size_t... i>(std::index_sequence<i...>) {
-  return ((field(kMember<i>) == static_cast<Field>(i)) && ...);
-}(Places{}), "no member has two rows");
 
 template <typename Number>
 Number parse_big(const Json& value) {
@@ -83,7 +48,7 @@ std::int64_t parse_number(const char* key, const Json& value) {
 }
 
 Json to_value(Field field, std::int64_t value) {
-  if (about(field).big) return std::to_string(value);
+  if (about(field).type == FieldType::digits) return std::to_string(value);
   return value;
 }
 Json to_value(Field, std::uint64_t value) { return std::to_string(value); }
@@ -91,8 +56,8 @@ Json to_value(Field, bool value) { return value; }
 Json to_value(Field, const std::string& value) { return value; }
 
 void from_value(Field field, const Json& json, std::int64_t& value) {
-  value =
-      about(field).big ? parse_big<std::int64_t>(json) : parse_number(to_string(field), json);
+  const bool is_big = about(field).type == FieldType::digits;
+  value = is_big ? parse_big<std::int64_t>(json) : parse_number(to_string(field), json);
 }
 void from_value(Field, const Json& json, std::uint64_t& value) {
   value = parse_big<std::uint64_t>(json);
@@ -128,27 +93,6 @@ FieldSet fields_set(const Event& event) {
     if (!is_default(value)) set.insert(field);
   });
   return set;
-}
-
-FieldType type_of(const AboutField& field) {
-  return std::visit(
-      [&]<typename T>(T Event::*) {
-        if constexpr (std::is_same_v<T, bool>) return FieldType::flag;
-        const bool is_digits = field.big || std::is_same_v<T, std::uint64_t>;
-        if constexpr (std::is_integral_v<T>) {
-          return is_digits ? FieldType::digits : FieldType::number;
-        }
-        return FieldType::text;
-      },
-      field.member);
-}
-
-Event as_kind(Kind kind, Event event) {
-  event.kind = kind;
-  each_field(event, [&]<typename T>(Field field, T& value) {
-    if (!about(kind).fields.contains(field)) value = T{};
-  });
-  return event;
 }
 
 std::string valid_utf8(const std::string& text) {
@@ -209,15 +153,12 @@ History read(std::istream& in) {
 }
 
 void sort_by_time(History& history) {
-  std::stable_sort(history.begin(), history.end(),
-                   [](const Event& a, const Event& b) { return a.at_ns < b.at_ns; });
+  std::ranges::stable_sort(history, {}, &Event::at_ns);
 }
 
 bool asks_for_lock(const Event& event) {
   return event.verb == "acquire" || event.verb == "hand-over";
 }
-
-bool leaves_lock(const Event& event) { return event.verb == "delete" || event.verb == "pass-on"; }
 
 std::string describe_exit(const Event& event) {
   const auto& victim = event.process.empty() ? event.victim : event.process;
@@ -246,22 +187,12 @@ std::string owner_of(const std::string& lock_id) { return lock_id.substr(0, lock
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-const char* type_name(FieldType type) {
-  switch (type) {
-    case FieldType::text: return "string";
-    case FieldType::number: return "integer";
-    case FieldType::digits: return "string";
-    case FieldType::flag: return "boolean";
-  }
-  return "?";
-}
-
 Json schema_of(const AboutField& field) {
-  const auto type = type_of(field);
-  Json schema{{"description", field.meaning}, {"type", type_name(type)}};
-  if (type == FieldType::digits) schema["pattern"] = "^-?[0-9]+$";
+  constexpr std::array kTypes{"string", "integer", "string", "string", "boolean"};  // by FieldType
+  Json schema{{"description", field.meaning},
+              {"type", kTypes[static_cast<std::size_t>(field.type)]}};
+  const bool is_big = field.type == FieldType::digits || field.type == FieldType::natural;
+  if (is_big) schema["pattern"] = "^-?[0-9]+$";
   return schema;
 }
 
@@ -289,28 +220,23 @@ std::string history_schema() {
   return schema.dump(2) + "\n";
 }
 
+namespace {
+/// In the order of the enumerators.
+constexpr std::array<std::string_view, 5> kLocks{"leasehold", "distributed-lock", "document-level",
+                                                 "insert-unique", "set-on-insert"};
+}  // namespace
+
 const std::vector<Lock>& all_locks() {
   static const std::vector<Lock> all{Lock::leasehold, Lock::distributed_lock, Lock::document_level,
                                      Lock::insert_unique, Lock::set_on_insert};
   return all;
 }
 
-std::string_view name_of(Lock lock) {
-  switch (lock) {
-    case Lock::leasehold: return "leasehold";
-    case Lock::distributed_lock: return "distributed-lock";
-    case Lock::document_level: return "document-level";
-    case Lock::insert_unique: return "insert-unique";
-    case Lock::set_on_insert: return "set-on-insert";
-  }
-  return "?";
-}
+std::string_view name_of(Lock lock) { return kLocks[static_cast<std::size_t>(lock)]; }
 
 std::optional<Lock> lock_named(std::string_view name) {
-  for (const Lock lock : all_locks()) {
-    if (name_of(lock) == name) return lock;
-  }
-  return std::nullopt;
+  const auto found = std::ranges::find(all_locks(), name, name_of);
+  return found == all_locks().end() ? std::nullopt : std::optional(*found);
 }
 
 }  // namespace leasehold::model

@@ -23,16 +23,9 @@ inline constexpr const char* kMachine = "machine";
 /// Those that are not at their default.
 [[nodiscard]] FieldSet fields_set(const Event& event);
 
-/// The form of a field in the JSON.
-enum class FieldType : std::uint8_t { text, number, digits, flag };
-[[nodiscard]] FieldType type_of(const AboutField& field);
-
 /// The JSON Schema of one line, for programs that write histories of their own:
 /// scenarios/history.schema.json.
 [[nodiscard]] std::string history_schema();
-
-/// The same event as one of another kind: the fields that this kind has not are left out.
-[[nodiscard]] Event as_kind(Kind kind, Event event);
 
 using History = std::vector<Event>;
 
@@ -51,16 +44,12 @@ void write(std::ostream& out, const History& history);
 /// Sorts by time; events of one instant keep their order.
 void sort_by_time(History& history);
 
-/// Whether this send or reply is of a command that asks for the lock for its session: an attempt,
-/// or a hand-over to it.
 [[nodiscard]] constexpr bool is_users_call(Kind kind) {
   return kind == Kind::call || kind == Kind::returned;
 }
+/// Whether this send or reply is of a command that asks for the lock for its session: an attempt,
+/// or a hand-over to it.
 [[nodiscard]] bool asks_for_lock(const Event& event);
-
-/// Whether this send or reply is of a command by which owners leave the lock: a delete, or a
-/// release that passes it on.
-[[nodiscard]] bool leaves_lock(const Event& event);
 
 /// An `exit` in words: "p0.1 exited with status 3 although the harness had not stopped it".
 [[nodiscard]] std::string describe_exit(const Event& event);

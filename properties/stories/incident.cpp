@@ -242,7 +242,7 @@ class IncidentReader {
   Event& add(Kind kind, const LogLine& line, std::int64_t at_ms, std::int64_t session = 0) {
     Event e = event(kind, at_ms);
     e.process = line.process;
-    if (about(kind).fields.contains(field(&model::Event::session))) {
+    if (about(kind).fields.contains(model::Field::session)) {
       e.session =
           session != 0 ? session : calls_[{line.process, line.lock, line.call}].session();
       e.name = line.lock;
