@@ -1,10 +1,8 @@
-"""Runs a command beside a store of its own, and ends the store after it:
-
-  python3 scenarios/stores/launch.py etcd -- COMMAND...    with STORE_URI in its environment
+"""What scripts and tests start: a store, a replica set, and workers.
 
 A store is a name in this folder, or the path of a script with the same verbs. Its members listen where they say that
-they do, so there are no proxies. Nothing of it is left behind, also when this program is killed: a janitor ends the
-members once the pipe to it is closed. What else scripts and tests start is here, too: a replica set, and workers."""
+they do, so there are no proxies. Nothing of it is left behind, also when the program is killed: a janitor ends the
+members once the pipe to it is closed."""
 import contextlib
 import json
 import os
@@ -131,9 +129,7 @@ class MongoSet:
 
 def free_ports(count):
     with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in opened:
-            one.bind(("127.0.0.1", 0))
+        opened = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [one.getsockname()[1] for one in opened]
 
 
@@ -230,20 +226,3 @@ class Launched:
         self.janitor.communicate()
         for process in self.processes.values():
             process.wait()
-
-
-def main():
-    name, *command = sys.argv[1:] or [""]
-    if len(command) < 2 or command[0] != "--":
-        sys.exit("launch.py STORE -- COMMAND...")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        with Launched(name) as store:
-            ended = subprocess.run(command[1:], env={**os.environ, "STORE_URI": store.uri}, check=False).returncode
-    except (RuntimeError, OSError) as why:
-        sys.exit(f"launch: {why}")
-    sys.exit(ended if ended >= 0 else 128 - ended)
-
-
-if __name__ == "__main__":
-    main()
