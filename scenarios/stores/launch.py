@@ -1,15 +1,12 @@
-"""Runs a command beside a store of its own, and ends the store after it:
-
-  python3 scenarios/stores/launch.py etcd -- COMMAND...    with STORE_URI in its environment
+"""What scripts and tests start: a store, a replica set, and workers.
 
 A store is a name in this folder, or the path of a script with the same verbs. Its members listen where they say that
-they do, so there are no proxies. Nothing of it is left behind, also when this program is killed: a janitor ends the
-members once the pipe to it is closed. What else scripts and tests start is here, too: a replica set, and workers."""
+they do, so there are no proxies. Nothing of it is left behind, also when the program is killed: a janitor ends the
+members once the pipe to it is closed."""
 import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -22,6 +19,13 @@ sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 READY_WITHIN_S, ANSWER_WITHIN_S = 60, 30
 ENDS_WITHIN_S = 5  # from the end of a pipe to the end of its process
+# Reads process groups; when no more can come it ends them and removes the folder, into which a server that is being
+# killed may still write.
+JANITOR = """
+while read -r group; do groups="$groups -$group"; done
+[ -z "$groups" ] || kill -s KILL -- $groups
+for _ in $(seq 50); do rm -rf "$0" && exit; sleep 0.1; done
+"""
 
 
 class Misbehaves(RuntimeError):
@@ -125,37 +129,8 @@ class MongoSet:
 
 def free_ports(count):
     with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in opened:
-            one.bind(("127.0.0.1", 0))
+        opened = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [one.getsockname()[1] for one in opened]
-
-
-def end(groups, folder):
-    for group in groups:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(group, signal.SIGKILL)
-    for _ in range(50):  # a server that is being killed may still write
-        shutil.rmtree(folder, ignore_errors=True)
-        if not os.path.exists(folder):
-            return
-        time.sleep(0.1)
-
-
-def janitor(folder):
-    """A pipe that takes the process groups; when it is closed, they are ended and the folder is removed."""
-    reads, writes = os.pipe()
-    pid = os.fork()
-    if pid:
-        os.close(reads)
-        os.set_inheritable(writes, False)
-        return pid, os.fdopen(writes, "w")
-    os.setsid()
-    os.close(writes)
-    os.closerange(0, 3)
-    with os.fdopen(reads) as pipe:
-        end([int(line) for line in pipe], folder)
-    os._exit(0)
 
 
 class Launched:
@@ -201,8 +176,7 @@ class Launched:
                 said["command"], env={**os.environ, **said.get("environment", {})}, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, start_new_session=True)
         self.processes[number] = process
-        self.pipe.write(f"{process.pid}\n")
-        self.pipe.flush()
+        print(process.pid, file=self.janitor.stdin, flush=True)
 
     def signal(self, number, kind):
         os.killpg(self.processes[number].pid, kind)
@@ -227,7 +201,9 @@ class Launched:
                     "ports": {name: dict.fromkeys(("listen", "advertise"), next(free)) for name in ports}}
                    for number in range(self.about["members"])]
         self.layout = {"folder": folder, "members": members}
-        self.cleaner, self.pipe = janitor(folder)
+        self.janitor = subprocess.Popen(
+            ["sh", "-c", JANITOR, folder], text=True, start_new_session=True, stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             for one in members:
                 os.mkdir(one["folder"])
@@ -247,24 +223,6 @@ class Launched:
             for member in self.layout["members"]))
 
     def __exit__(self, *_):
-        self.pipe.close()
-        os.waitpid(self.cleaner, 0)
+        self.janitor.communicate()
         for process in self.processes.values():
             process.wait()
-
-
-def main():
-    name, *command = sys.argv[1:] or [""]
-    if len(command) < 2 or command[0] != "--":
-        sys.exit("launch.py STORE -- COMMAND...")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        with Launched(name) as store:
-            ended = subprocess.run(command[1:], env={**os.environ, "STORE_URI": store.uri}, check=False).returncode
-    except (RuntimeError, OSError) as why:
-        sys.exit(f"launch: {why}")
-    sys.exit(ended if ended >= 0 else 128 - ended)
-
-
-if __name__ == "__main__":
-    main()

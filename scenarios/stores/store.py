@@ -32,7 +32,12 @@ class Missing(Exception):
 
 
 class Store:
-    """A store says these of itself, and overrides what differs below."""
+    """A store says these of itself, overrides what differs, and has besides
+
+      version()             of what is installed; raises Missing if it cannot run here
+      prepare(layout)       the members, as `member` makes them
+      ready(layout)
+      lead(layout, number)  with "step-up": asks for it once; `main` looks whether it came true"""
     name = ""
     members = 1
     ports = ["client"]
@@ -40,23 +45,8 @@ class Store:
     uri = ""
     recovers_ms = 3000  # after a fault, until waits are usual again
 
-    def version(self):
-        """Of what is installed; raises Missing if it cannot run here."""
-        raise NotImplementedError
-
-    def prepare(self, layout):
-        """The members, as `member` makes them."""
-        raise NotImplementedError
-
-    def ready(self, layout):
-        raise NotImplementedError
-
     def leader(self, layout):
         return -1
-
-    def lead(self, layout, number):
-        """Asks for it once; `main` looks whether it came true."""
-        raise NotImplementedError
 
     def rejoin(self, layout, number):
         return {}
@@ -116,32 +106,40 @@ def about(store):
     return said
 
 
-def became_leader(store, layout, number):
+def lead(store, layout, number):
+    store.lead(layout, number)
     until = time.monotonic() + LEADS_WITHIN_S
-    while time.monotonic() < until:
-        if store.leader(layout) == number:
-            return True
+    while store.leader(layout) != number:
+        if time.monotonic() > until:
+            sys.exit(1)
         time.sleep(0.05)
-    return False
+    return {}
+
+
+VERBS = {
+    "about": about,
+    "prepare": lambda store, layout: store.version() and {"members": store.prepare(layout)},
+    "ready": lambda store, layout: {} if store.ready(layout) else sys.exit(1),
+    "leader": lambda store, layout: {"leader": store.leader(layout)},
+    "lead": lead,
+    "rejoin": lambda store, layout, number: store.rejoin(layout, number)}
 
 
 def asked_for(store, arguments):
-    """(verb, member); an exit with one line if they are none."""
+    """(verb, the member if it has one); an exit with one line if they are none."""
     verb, *more = arguments or [""]
-    if verb not in ("about", "prepare", "ready", "leader", "lead", "rejoin"):
+    if verb not in VERBS:
         sys.exit(f"{sys.argv[0]}: the verb is '{verb}': it must be about, prepare, ready, leader, lead or rejoin")
     if verb not in ("lead", "rejoin"):
-        return verb, None
+        return verb, []
     if verb == "lead" and "step-up" not in store.faults:
         sys.exit(f"{sys.argv[0]}: lead: no member of {store.name} can be made the leader")
     if len(more) != 1 or not more[0].isdecimal() or int(more[0]) >= store.members:
         sys.exit(f"{sys.argv[0]}: {verb} has '{' '.join(more)}': it must be a member, 0 to {store.members - 1}")
-    return verb, int(more[0])
+    return verb, [int(more[0])]
 
 
-def layout_for(verb):
-    if verb == "about":
-        return None
+def read_layout():
     try:
         layout = json.load(sys.stdin)
         for one in layout["members"]:
@@ -152,27 +150,11 @@ def layout_for(verb):
         raise ValueError(f"what standard input has is no layout: {type(why).__name__}: {why}") from None
 
 
-def run(store, verb, layout, number):
-    if verb == "about":
-        return about(store)
-    if verb == "prepare":
-        store.version()
-        return {"members": store.prepare(layout)}
-    if verb == "leader":
-        return {"leader": store.leader(layout)}
-    if verb == "rejoin":
-        return store.rejoin(layout, number)
-    if verb == "lead":
-        store.lead(layout, number)
-    if not (store.ready(layout) if verb == "ready" else became_leader(store, layout, number)):
-        sys.exit(1)
-    return {}
-
-
 def main(store):
     verb, number = asked_for(store, sys.argv[1:])
     try:
-        print(json.dumps(run(store, verb, layout_for(verb), number)))
+        layout = [] if verb == "about" else [read_layout()]
+        print(json.dumps(VERBS[verb](store, *layout, *number)))
     except (Missing, OSError, ValueError) as why:
         print(f"{store.name}: {verb}: {why}", file=sys.stderr)
         sys.exit(2)  # 1 says "not yet"

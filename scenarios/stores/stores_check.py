@@ -155,16 +155,17 @@ def check_nothing_left(name):
     """When the program is killed."""
     with tempfile.TemporaryDirectory(prefix="leasehold-check-") as folder:
         os.chmod(folder, 0o711)
+        with_store = f"import launch\nwith launch.Launched({name!r}):\n    print('started', flush=True)\n    input()"
         program = subprocess.Popen(
-            [sys.executable, f"{FOLDER}/launch.py", name, "--", "sh", "-c", "echo started; exec sleep 60"],
-            stdout=subprocess.PIPE, text=True, start_new_session=True, env={**os.environ, "TMPDIR": folder})
-        expect(program.stdout.readline() == "started\n", "launch.py did not start its command")
+            [sys.executable, "-B", "-c", with_store], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            start_new_session=True, env={**os.environ, "PYTHONPATH": FOLDER, "TMPDIR": folder})
+        expect(program.stdout.readline() == "started\n", "a program did not start its store")
         expect(processes_of(folder), "no process of the store names its folder")
         os.killpg(program.pid, signal.SIGKILL)
         program.wait()
         until = time.monotonic() + 5
         while left := [*map(str, processes_of(folder)), *os.listdir(folder)]:
-            expect(time.monotonic() < until, f"after a kill of launch.py these are left: {', '.join(left)}")
+            expect(time.monotonic() < until, f"after a kill of a program with a store these are left: {', '.join(left)}")
             time.sleep(0.1)
 
 

@@ -50,56 +50,6 @@ func nowNs() int64 {
 	return now.Nano()
 }
 
-// sessions are those of this process, each with the names that are in use with it.
-type sessions struct {
-	client *clientv3.Client
-	ttl    int
-	mutex  sync.Mutex
-	all    map[*concurrency.Session]map[string]bool
-}
-
-func over(session *concurrency.Session) bool {
-	select {
-	case <-session.Done():
-		return true
-	default:
-		return false
-	}
-}
-
-// forName gives a session with which the name is not in use, and notes that it is.
-func (s *sessions) forName(ctx context.Context, name string) (*concurrency.Session, error) {
-	s.mutex.Lock()
-	for session, names := range s.all {
-		if over(session) {
-			delete(s.all, session)
-		} else if !names[name] {
-			names[name] = true
-			s.mutex.Unlock()
-			return session, nil
-		}
-	}
-	s.mutex.Unlock()
-	lease, err := s.client.Grant(ctx, int64(s.ttl)) // WithContext would end the session with ctx
-	if err != nil {
-		return nil, err
-	}
-	session, err := concurrency.NewSession(s.client, concurrency.WithLease(lease.ID), concurrency.WithTTL(s.ttl))
-	if err != nil {
-		return nil, err
-	}
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.all[session] = map[string]bool{name: true}
-	return session, nil
-}
-
-func (s *sessions) done(session *concurrency.Session, name string) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	delete(s.all[session], name)
-}
-
 type holding struct {
 	name    string
 	session *concurrency.Session
@@ -108,29 +58,62 @@ type holding struct {
 }
 
 type worker struct {
-	sessions sessions
+	client   *clientv3.Client
+	ttl      int
 	prefix   string
 	try      bool
 	holdings sync.Map
+	mutex    sync.Mutex
+	sessions map[*concurrency.Session]map[string]bool // each with the names that are in use with it
 }
 
 func connect(q question, try bool) (*worker, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: strings.Split(strings.TrimPrefix(q.URI, "etcd://"), ","), DialTimeout: requestTimeout})
+	return &worker{client: client, ttl: int((q.Lease_ms + 999) / 1000), prefix: "/" + q.Database + "/", try: try,
+		sessions: map[*concurrency.Session]map[string]bool{}}, err
+}
+
+func over(session *concurrency.Session) bool {
+	return session.Ctx().Err() != nil
+}
+
+// known gives a session with which the name is not in use, and notes that it is; nil: there is none.
+func (w *worker) known(name string) *concurrency.Session {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for session, names := range w.sessions {
+		if over(session) {
+			delete(w.sessions, session)
+		} else if !names[name] {
+			names[name] = true
+			return session
+		}
+	}
+	return nil
+}
+
+func (w *worker) session(ctx context.Context, name string) (*concurrency.Session, error) {
+	if session := w.known(name); session != nil {
+		return session, nil
+	}
+	lease, err := w.client.Grant(ctx, int64(w.ttl)) // WithContext would end the session with ctx
 	if err != nil {
 		return nil, err
 	}
-	ttl := int((q.Lease_ms + 999) / 1000)
-	all := map[*concurrency.Session]map[string]bool{}
-	return &worker{sessions: sessions{client: client, ttl: ttl, all: all}, prefix: "/" + q.Database + "/", try: try}, nil
+	session, err := concurrency.NewSession(w.client, concurrency.WithLease(lease.ID), concurrency.WithTTL(w.ttl))
+	if err == nil {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		w.sessions[session] = map[string]bool{name: true}
+	}
+	return session, err
 }
 
-// take is Lock until the context ends, or one TryLock.
-func take(ctx context.Context, mutex *concurrency.Mutex, once bool) error {
-	if once {
-		return mutex.TryLock(ctx)
-	}
-	return mutex.Lock(ctx)
+func (w *worker) done(session *concurrency.Session, name string) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	delete(w.sessions[session], name)
 }
 
 func (w *worker) acquire(q question) {
@@ -140,14 +123,18 @@ func (w *worker) acquire(q question) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	session, err := w.sessions.forName(ctx, q.Name)
+	session, err := w.session(ctx, q.Name)
 	if err != nil {
 		say(answer{ID: q.ID, Is: "failed", Why: err.Error()})
 		return
 	}
 	mutex := concurrency.NewMutex(session, w.prefix+q.Name)
-	if err := take(ctx, mutex, once); err != nil {
-		w.sessions.done(session, q.Name)
+	attempt := mutex.Lock
+	if once {
+		attempt = mutex.TryLock
+	}
+	if err := attempt(ctx); err != nil {
+		w.done(session, q.Name)
 		said := answer{ID: q.ID, Is: "failed", Why: err.Error()}
 		if errors.Is(err, concurrency.ErrLocked) {
 			said = answer{ID: q.ID, Is: "refused"}
@@ -182,7 +169,7 @@ func (w *worker) release(id int64) {
 	held, _ := w.holdings.LoadAndDelete(id)
 	h := held.(*holding)
 	close(h.ended)
-	defer w.sessions.done(h.session, h.name)
+	defer w.done(h.session, h.name)
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	wasOver := over(h.session)

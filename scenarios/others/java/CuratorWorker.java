@@ -2,7 +2,7 @@
 // ConnectionStateListener: after SUSPENDED its user cannot be certain to hold the lock, so SUSPENDED and LOST are both
 // a loss here. The session's time-out is the lease; the server may make it longer.
 import java.util.EnumSet;
-import java.util.Set;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -16,47 +16,38 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
 public class CuratorWorker {
   private static final int BASE_SLEEP_MS = 1000, MAX_RETRIES = 3; // of the retry policy in its documentation
 
-  private record Holding(InterProcessMutex mutex, Runnable lost, Set<Holding> all, AtomicBoolean over)
-      implements Serve.Holding {
-    void lose() {
-      if (!over.getAndSet(true)) lost.run();
-    }
-
+  private record Holding(InterProcessMutex mutex, AtomicBoolean over, Losses losses) implements Serve.Holding {
     @Override public boolean held() {
       return !over.get();
     }
 
     @Override public String release() throws Exception {
       boolean was = !over.getAndSet(true);
-      all.remove(this);
+      losses.held.remove(over);
       mutex.release();
       return was ? "released" : "not_owner";
-    }
-
-    @Override public boolean equals(Object other) {
-      return this == other;
-    }
-
-    @Override public int hashCode() {
-      return System.identityHashCode(this);
     }
   }
 
   /** All holdings are lost with the connection. */
   private static final class Losses implements ConnectionStateListener {
-    final Set<Holding> held = ConcurrentHashMap.newKeySet();
+    final Map<AtomicBoolean, Runnable> held = new ConcurrentHashMap<>(); // by whether it is over
     volatile boolean connected = true;
 
     @Override public void stateChanged(CuratorFramework client, ConnectionState state) {
       connected = !EnumSet.of(ConnectionState.SUSPENDED, ConnectionState.LOST).contains(state);
-      if (!connected) held.forEach(Holding::lose);
+      if (!connected) held.forEach(Losses::lose);
+    }
+
+    private static void lose(AtomicBoolean over, Runnable lost) {
+      if (!over.getAndSet(true)) lost.run();
     }
 
     Holding watched(InterProcessMutex mutex, Runnable lost) {
-      var won = new Holding(mutex, lost, held, new AtomicBoolean());
-      held.add(won);
-      if (!connected) won.lose();
-      return won;
+      var over = new AtomicBoolean();
+      held.put(over, lost);
+      if (!connected) lose(over, lost);
+      return new Holding(mutex, over, this);
     }
   }
 

@@ -6,7 +6,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.function.Consumer;
 import org.bson.Document;
 
 final class Serve {
@@ -43,14 +42,10 @@ final class Serve {
   private final Map<Object, Call> calls = new ConcurrentHashMap<>();
   private Lock lock;
 
-  private static void say(Object id, String is, long atNs, Consumer<Document> more) {
+  private static void say(Object id, String is, long atNs, Object... more) {
     var said = new Document("id", id).append("is", is).append("at_ns", atNs);
-    more.accept(said);
+    for (int i = 0; i < more.length; i += 2) said.append((String) more[i], more[i + 1]);
     System.out.println(said.toJson());
-  }
-
-  private static void say(Object id, String is, long atNs) {
-    say(id, is, atNs, said -> {});
   }
 
   private void acquire(Document asked, Object id, long askedNs, ExecutorService thread) {
@@ -66,11 +61,11 @@ final class Serve {
         return;
       }
       calls.put(id, new Call(thread, won));
-      say(id, "granted", askedNs, said -> { if (won.token() > 0) said.append("token", won.token()); });
+      say(id, "granted", askedNs, won.token() > 0 ? new Object[] {"token", won.token()} : new Object[0]);
       granted.complete(null);
     } catch (Exception error) {
       thread.shutdown();
-      say(id, "failed", askedNs, said -> said.append("why", error.toString()));
+      say(id, "failed", askedNs, "why", error.toString());
     }
   }
 
@@ -81,7 +76,7 @@ final class Serve {
       try {
         say(id, call.holding.release(), atNs);
       } catch (Exception error) {
-        say(id, "unknown", atNs, said -> said.append("why", error.toString()));
+        say(id, "unknown", atNs, "why", error.toString());
       }
     });
     call.thread.shutdown();
