@@ -3,14 +3,6 @@
 namespace leasehold::model {
 namespace {
 
-TEST(CheckCost, AnUncontestedAcquireThatTakesTwoCommandsIsViolated) {
-  HistoryBuilder twice, looks;
-  twice.start(1, "a").ask(10, "a", 1).refused(10, 15, "a", 1).win(20, 30, "a", 1, 100);
-  looks.start(1, "a").ask(10, "a", 1).look(10, 15, "a").win(20, 30, "a", 1, 100);
-  EXPECT_EQ(judged(twice.release(40, 50, "a", 1, 110), Check::G9).verdict, Verdict::violated);
-  EXPECT_EQ(judged(looks.release(40, 50, "a", 1, 110), Check::G9).verdict, Verdict::violated);
-}
-
 TEST(CheckCost, AFaultARivalAndALostReplyExcuseTheSecondCommand) {
   HistoryBuilder fault, rival, other;
   for (HistoryBuilder* s : {&fault, &rival, &other}) s->start(1, "a").start(2, "b");
@@ -32,18 +24,6 @@ TEST(CheckCost, AnAcquireThatTakesOneCommandInSpiteOfAFaultCountsAsChecked) {
   once.start(1, "a").fault(5, "step-up").ask(10, "a", 1).win(20, 30, "a", 1, 100);
   EXPECT_EQ(judged(once, Check::G9).checked, 1);
   EXPECT_EQ(judged(once, Check::G9).all_excused(), 0);
-}
-
-TEST(CheckCost, ADriverThatSendsMoreThanItWasAskedIsViolated) {
-  auto history = good().end(9'000);
-  Event wire;
-  wire.kind = Kind::wire;
-  wire.at_ns = 8'000 * kMs;
-  wire.process = "a";
-  wire.verb = "findAndModify";
-  wire.count = 2;
-  history.insert(history.end() - 2, wire);
-  EXPECT_EQ(find(judge(history, {}), Check::G9).verdict, Verdict::violated);
 }
 
 }  // namespace

@@ -13,21 +13,6 @@ TEST(CheckQueueLine, ServingALaterWaiterFirstIsViolated) {
       << f.why;
 }
 
-TEST(CheckQueueLine, AReleaseThatLeavesOutAGoodEntryIsViolated) {
-  const auto with = [](int good_until, bool gave_up) {
-    auto s = two_wait(good_until);
-    if (gave_up) s.ended(280, "b", 1, "cancelled").clean_up(280, 320, "b", 1, 0);
-    s.leaves_queue(300, "b", 1, 110).pass_on(300, 310, "a", 1, 315, "c", 1, 110);
-    return judged(s.release(500, 510, "c", 1, 130), Check::G7, 900);
-  };
-  const auto f = with(3'000, false);
-  EXPECT_EQ(f.verdict, Verdict::violated);
-  EXPECT_NE(f.why.find("b stood in the queue, and a release left it out"), std::string::npos)
-      << f.why;
-  EXPECT_EQ(with(3'000, true).verdict, Verdict::holds) << "it had wished so";
-  EXPECT_EQ(with(299, false).verdict, Verdict::holds) << "its entry was over";
-}
-
 /// `b` has the lock, given by the queue, and `c` is queued.
 HistoryBuilder one_waits(int good_until = 3'000) {
   HistoryBuilder s;
@@ -35,26 +20,6 @@ HistoryBuilder one_waits(int good_until = 3'000) {
   s.ask(30, "b", 1).refused(30, 40, "b", 1).joins_queue(35, "b", 1, 101, 3'000);
   s.ask(50, "c", 1).refused(50, 60, "c", 1).joins_queue(55, "c", 1, 102, good_until);
   return s.pass_on(300, 310, "a", 1, 315, "b", 1, 110);
-}
-
-TEST(CheckQueueLine, AnExtensionThatTakesOutAGoodEntryIsViolated) {
-  const auto with = [](int good_until) {
-    auto s = one_waits(good_until);
-    s.extend(400, 410, "b", 1, 120).leaves_queue(400, "c", 1, 120);
-    return judged(s, Check::G7, 900);
-  };
-  const auto f = with(3'000);
-  EXPECT_EQ(f.verdict, Verdict::violated);
-  EXPECT_NE(f.why.find("c stood in the queue, and a write of another took it out"),
-            std::string::npos)
-      << f.why;
-  EXPECT_EQ(with(399).violations, 0) << "its entry was over";
-  auto kept = one_waits();
-  kept.extend(400, 410, "b", 1, 120).pass_on(500, 510, "b", 1, 515, "c", 1, 130);
-  const auto good = judged(kept, Check::G7);
-  EXPECT_EQ(good.verdict, Verdict::holds) << good.why;
-  EXPECT_EQ(good.counts.at("places_kept_by_extensions"), 1);
-  EXPECT_EQ(good.counts.at("places_kept_by_grants"), 1);
 }
 
 TEST(CheckQueueLine, AProcessThatNeverQueuedHasNoDuties) {
@@ -73,40 +38,6 @@ Finding freed(int good_until, int taken) {
 TEST(CheckQueueLine, AReleaseToNobodyBesideAGoodEntryIsViolated) {
   EXPECT_EQ(freed(3'000, 450).violations, 1);
   EXPECT_EQ(freed(430, 450).violations, 0) << "it may have been over: nothing else has a date";
-}
-
-TEST(CheckQueueLine, DeletingAKnownQueueIsViolated) {
-  auto s = one_waits(399);
-  s.release(400, 410, "b", 1, 120).leaves_queue(400, "c", 1, 120);
-  const auto f = judged(s, Check::G7, 900);
-  EXPECT_EQ(f.violations, 1);
-  EXPECT_NE(f.why.find("a delete took it along"), std::string::npos) << f.why;
-  auto unknowing = two_wait();
-  unknowing.release(400, 410, "a", 1, 120).leaves_queue(400, "b", 1, 120);
-  unknowing.leaves_queue(400, "c", 1, 120);
-  EXPECT_EQ(judged(unknowing, Check::G7, 900).violations, 0) << "it has seen none";
-}
-
-TEST(CheckQueueLine, AnEntryThatWasOverIsNotServed) {
-  const auto with = [](int good_until) {
-    auto s = two_wait(good_until);
-    return judged(s.pass_on(300, 310, "a", 1, 315, "b", 1, 110), Check::G7, 900);
-  };
-  EXPECT_EQ(with(300).violations, 0);
-  const auto f = with(299);
-  EXPECT_EQ(f.violations, 1);
-  EXPECT_NE(f.why.find("by an entry that was over"), std::string::npos) << f.why;
-}
-
-TEST(CheckQueueLine, ANewcomerJoinsAtTheEnd) {
-  auto history = two_wait().end(900);
-  EXPECT_EQ(find(judge(history, {}), Check::G7).violations, 0);
-  for (Event& e : history) {
-    if (e.kind == Kind::place && e.count == 2) e.count = 1;
-  }
-  const auto f = find(judge(history, {}), Check::G7);
-  EXPECT_EQ(f.violations, 1);
-  EXPECT_NE(f.why.find("c joined the queue before entries"), std::string::npos) << f.why;
 }
 
 TEST(CheckQueueLine, InAnotherSecondThanItWasGivenInALockIsOfferedToThoseWhoPoll) {

@@ -11,21 +11,6 @@ HistoryBuilder reads_news() {
   return s.reads(41, "b").hears(50, "b");
 }
 
-TEST(CheckQueueNews, AGrantIsActedOnWithinTwoRoundTrips) {
-  const auto heard_at = [](int heard) {
-    auto s = reads_news();
-    return judged(s.pass_on(300, 310, "a", 1, heard, "b", 1, 110), Check::G7);
-  };
-  const auto good = heard_at(330);
-  EXPECT_EQ(good.verdict, Verdict::holds) << good.why;
-  EXPECT_EQ(good.counts.at("queue_news"), 1);
-  const auto f = heard_at(331);
-  EXPECT_EQ(f.violations, 1);
-  EXPECT_NE(f.why.find("b was given the lock by its queue, and did not act on it"),
-            std::string::npos)
-      << f.why;
-}
-
 TEST(CheckQueueNews, AnAttemptCountsAsAReactionToTheEvent) {
   auto s = reads_news();
   s.pass_on(300, 310, "a", 1, -1, "b", 1, 110).win(325, 500, "b", 1, 120);
@@ -73,19 +58,6 @@ TEST(CheckQueueNews, ADeleteThatWaitsForAWorkerIsGivenUpTwoLeasesAfterTheCall) {
   EXPECT_EQ(f.violations, 0) << f.why;
   EXPECT_EQ(f.counts.at("given_back"), 1);
   EXPECT_GT(with(2'100).violations, 0) << "a worker was free before";
-}
-
-TEST(CheckQueueNews, AnEndedCallLeavesTheQueueAtOnce) {
-  const auto with = [](int asked) {
-    auto s = reads_news();
-    s.ended(200, "b", 1, "cancelled").clean_up(asked, asked + 5, "b", 1, 0);
-    return judged(s.leaves_queue(asked, "b", 1, 110), Check::G7);
-  };
-  EXPECT_EQ(with(200).violations, 0);
-  EXPECT_EQ(with(200).counts.at("queue_left"), 1);
-  const auto f = with(201);
-  EXPECT_EQ(f.violations, 1);
-  EXPECT_NE(f.why.find("b ended its call, and stayed in the queue"), std::string::npos) << f.why;
 }
 
 /// The queue granted the lock to the call, which gave it back because too little of it was left.
