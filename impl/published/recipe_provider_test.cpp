@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "core/testing/core_world.hpp"
 
 namespace leasehold::published {
@@ -14,27 +12,20 @@ using core::RawCommand;
 using std::chrono::milliseconds;
 using Role = RawCommand::Role;
 
-/// A published lock with a hand-moved clock.
-struct Bench {
-  Bench(const Recipe& recipe, const Hardening& hardening = {}) : lock(recipe, hardening) {
-    options.expiry = milliseconds(3'000);
-    options.waiting = uniform_waiting(milliseconds(100), milliseconds(100));
-  }
+/// A published lock in the place of the core.
+struct Bench : core::CoreWorld {
+  Bench(const Recipe& recipe, const Hardening& hardening = {}) : lock(recipe, hardening) {}
+
   void give(const core::Event& event) {
-    effects.clear();
-    if (const auto* fired = std::get_if<core::TimerFired>(&event)) timers.erase(fired->timer);
+    begin(event);
     lock.next(event, {now, {1'700'000'000'000}}, entropy, effects);
-    for (const auto& effect : effects) {
-      if (const auto* send = std::get_if<core::Send>(&effect)) sent.push_back(send->command);
-      if (const auto* set = std::get_if<core::SetTimer>(&effect)) timers.insert(set->timer);
-      if (const auto* clear = std::get_if<core::ClearTimer>(&effect)) timers.erase(clear->timer);
-    }
+    keep_books();
   }
   void ask(std::optional<core::LocalInstant> give_up_at = std::nullopt) {
-    give(core::AcquireAsked{1, "l", options, give_up_at, false});
+    give(core::AcquireAsked{1, "l", options(), give_up_at, false});
   }
-  [[nodiscard]] const RawCommand& last() const { return std::get<RawCommand>(sent.back().body); }
-  void answer(core::Reply reply) { give(core::ReplyArrived{sent.back().id, std::move(reply)}); }
+  [[nodiscard]] RawCommand last() const { return std::get<RawCommand>(last_command().body); }
+  void answer(core::Reply reply) { give(core::ReplyArrived{last_command().id, std::move(reply)}); }
   void answer(Outcome outcome, std::int64_t matched = 1, int code = 0) {
     core::Reply reply;
     reply.outcome = outcome;
@@ -49,21 +40,8 @@ struct Bench {
     now += later;
     give(core::TimerFired{{kind, id}});
   }
-  template <typename T>
-  [[nodiscard]] const T* find() const {
-    for (const auto& effect : effects) {
-      if (const auto* one = std::get_if<T>(&effect)) return one;
-    }
-    return nullptr;
-  }
 
   RecipeProvider lock;
-  LockOptions options;
-  core::LocalInstant now{std::chrono::hours(1)};
-  core::CountingEntropy entropy;
-  core::Effects effects;
-  std::vector<core::Command> sent;
-  std::set<core::Timer> timers;  ///< that are set
 };
 
 void settle_indexes(Bench& bench, std::size_t count) {

@@ -151,13 +151,6 @@ TEST(CompareAndSetRule, AnothersLockIsTakenWhenItsVeryLockIdIsTheOneObserved) {
   EXPECT_EQ(with(true), Verdict::violated);
 }
 
-TEST(CompareAndSetRule, OrWhenItsHolderGivesIt) {
-  const auto passed_on = two_attempts().pass_on(300, 310, "a", 1, 320, "b", 1, 120);
-  EXPECT_EQ(judged(passed_on, Check::compare_and_set).verdict, Verdict::holds);
-  const auto handed_over = two_callers().hand_over(100, 110, "a", 1, 2, 120);
-  EXPECT_EQ(judged(handed_over, Check::compare_and_set).verdict, Verdict::holds);
-}
-
 TEST(CompareAndSetRule, AnExtensionFindsItsOwn) {
   const auto gone = held_by_a().gone(200, 110).extend(300, 310, "a", 1, 120);
   EXPECT_EQ(judged(gone, Check::compare_and_set).why,

@@ -88,20 +88,6 @@ TEST(CheckCalls, APausePutsOffTheEndByItsLengthAndNoMore) {
   EXPECT_NE(paused(1'101), "");
 }
 
-TEST(CheckCalls, OtherFunctionsOfTheUserMayKeepTheAnswer) {
-  const auto kept = [](int since) {
-    auto s = one();
-    s.calls(10, "a", "acquire_async", 500).ask(10, "a", 1, 500).ended(500, "a", 1, "timed_out");
-    auto h = s.returns(700, "a", "timed_out").exact().end(9'000);
-    for (Event& e : h) {
-      if (e.kind == Kind::returned) e.from_ns = since * kMs;
-    }
-    return find(judge(h, {}), Check::calls).verdict;
-  };
-  EXPECT_EQ(kept(500), Verdict::holds);
-  EXPECT_EQ(kept(501), Verdict::violated);
-}
-
 TEST(CheckCalls, AnAnswerMayBeMissingAfterAKill) {
   const auto kept = [](int since) {
     auto s = one();
@@ -157,14 +143,6 @@ TEST(CheckCalls, EnsureIsTrueOnlyForWhatIsCovered) {
   EXPECT_NE(told("yes", 1'111, true), "");
   EXPECT_EQ(told("no", 1'011, false), "");
   EXPECT_NE(told("no", 1'009, false), "");
-}
-
-TEST(CheckCalls, ALostHandleEnsuresNothing) {
-  auto s = holds();
-  s.lose(50, "a", 1, "not_owner").calls(60, "a", "ensure", 360, 1);
-  auto no = s;
-  EXPECT_NE(why(s.returns(61, "a", "yes", 1, 0, 500)), "");
-  EXPECT_EQ(why(no.returns(61, "a", "no", 1, 0, 500)), "");
 }
 
 }  // namespace

@@ -39,11 +39,19 @@ TEST_P(CompleteScope, TheLockHoldsInEveryState) {
 INSTANTIATE_TEST_SUITE_P(All, CompleteScope, testing::ValuesIn(standard_scopes()),
                          [](const auto& tested) { return test_name(tested.param.name); });
 
-bool needs_a_queue(std::string_view variant) {
-  for (const auto* word : {"pass-on", "grant", "entry"}) {
-    if (variant.find(word) != std::string_view::npos) return true;
-  }
-  return false;
+/// The smallest standard one in which it can err, with its rules.
+Scope scope_of(const Variant& variant) {
+  const auto says = [&](std::string_view word) {
+    return variant.name.find(word) != std::string_view::npos;
+  };
+  const bool queues = says("pass-on") || says("grant") || says("entry");
+  Scope scope = scope_named(says("foreign")     ? "mixed"
+                            : says("hand-over") ? "hand-over"
+                            : queues            ? "queue"
+                                                : "two-clients")
+                    ->scope;
+  variant.change(scope.rules);
+  return scope;
 }
 
 /// The other breaks what comes about eventually.
@@ -56,15 +64,7 @@ std::vector<Variant> variants_of_what_always_holds() {
 class WrongVariant : public testing::TestWithParam<Variant> {};
 
 TEST_P(WrongVariant, BreaksAGuaranteeNamedBeforehandInAStandardScope) {
-  const bool foreign = GetParam().name == std::string_view("observation-of-a-foreign-lock-id");
-  const bool hands_over = GetParam().name.starts_with("hand-over");
-  const bool queues = needs_a_queue(GetParam().name);
-  Scope scope = scope_named(foreign      ? "mixed"
-                            : hands_over ? "hand-over"
-                            : queues     ? "queue"
-                                         : "two-clients")
-                    ->scope;
-  GetParam().change(scope.rules);
+  const Scope scope = scope_of(GetParam());
   const auto found = explore_up_to(scope, 2'000'000);
   ASSERT_EQ(found.verdict, Verdict::violated) << found.why;
   const auto broken = check_named(found.why.substr(0, 2));
@@ -78,12 +78,7 @@ INSTANTIATE_TEST_SUITE_P(All, WrongVariant, testing::ValuesIn(variants_of_what_a
 
 /// A waiting client cannot tell lost from slow, so messages are lost only once no client waits.
 TEST_P(WrongVariant, IsRefutedAsShortlyWithoutTheLossesThatNobodyCanTell) {
-  Scope scope = scope_named(GetParam().name.starts_with("hand-over") ? "hand-over"
-                            : GetParam().name.find("foreign") != std::string_view::npos ? "mixed"
-                            : needs_a_queue(GetParam().name)                            ? "queue"
-                                                             : "two-clients")
-                    ->scope;
-  GetParam().change(scope.rules);
+  Scope scope = scope_of(GetParam());
   const auto all = explore_up_to(scope, 2'000'000);
   scope.losses_late = true;
   const auto late = explore_up_to(scope, 2'000'000);

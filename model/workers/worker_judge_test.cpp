@@ -5,17 +5,14 @@
 
 #include <algorithm>
 
+#include "model/guarantees/checker_stories.hpp"
 #include "model/workers/worker_told.hpp"
 
 namespace leasehold::model::worker_judge_test {
 namespace {
 
-Finding found(const HistoryBuilder& told, Check check, const Promises& promises = everything(),
-              int end = 20'000) {
-  const auto findings = judge_worker(told.end(end), promises);
-  const auto f = std::find_if(findings.begin(), findings.end(),
-                              [&](const Finding& one) { return one.check == check; });
-  return f == findings.end() ? Finding{} : *f;
+Finding found(const HistoryBuilder& told, Check check, const Promises& promises = everything()) {
+  return find(judge_worker(told.end(20'000), promises), check);
 }
 
 std::string violation(const HistoryBuilder& told, Check check) {
@@ -307,10 +304,8 @@ RC_GTEST_PROP(JudgeWorker, ATokenThatFallsIsFoundInAnyRun, ()) {
   auto run = sound_run();
   const auto& [asked, granted] = *rc::gen::elementOf(run.grants);
   run.told.got(granted + 1, granted + 1, "c", 999, 1);
-  const auto findings = judge_worker(run.told.end(run.end), everything());
-  RC_ASSERT(std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
-    return f.check == Check::G4 && f.verdict == Verdict::violated;
-  }));
+  const auto f = find(judge_worker(run.told.end(run.end), everything()), Check::G4);
+  RC_ASSERT(f.verdict == Verdict::violated);
 }
 
 }  // namespace

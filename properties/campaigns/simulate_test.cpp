@@ -291,11 +291,6 @@ fault refuse-sync at=3980 for=300 member=2
   EXPECT_EQ(first_violated(judge(one.run.history).findings), Check::G8) << "nobody measured it";
 }
 
-TEST(Simulate, TheSameSeedsGiveTheSameHash) {
-  EXPECT_EQ(simulate_seeds(1, 5, {}).hash, simulate_seeds(1, 5, {}).hash);
-  EXPECT_NE(simulate_seeds(1, 5, {}).hash, simulate_seeds(2, 6, {}).hash);
-}
-
 /// A run that reads the machine's clock, on purpose: two runs of it part, and the place is named.
 TEST(Simulate, ALeakOfRealTimeIsNamedByItsFirstEvent) {
   const auto part = [](const std::string& lock) {

@@ -141,14 +141,17 @@ std::string first_line(const ChildProcess& holder) {
 }
 
 TEST_F(Habits, HoldKeepsTheLockUntilItIsEnded) {
-  ChildProcess holder(words({"hold", lock_}), ChildProcess::Io::pipes);
-  const auto line = first_line(holder);
-  EXPECT_EQ(line.find("holding "), 0u) << line;
-  EXPECT_TRUE(has(line, ' ' + lock_ + '\n'));
-  EXPECT_EQ(leasehold({"run", "-n", lock_, "--", "true"}).exit_code, kNotAcquired);
-  holder.send_signal(SIGTERM);
-  EXPECT_EQ(code_of(holder), 0);
-  EXPECT_TRUE(lock_is_free());
+  for (const auto& [signal, code] :
+       {std::pair{SIGTERM, 0}, std::pair{SIGHUP, 129}, std::pair{SIGQUIT, 131}}) {
+    ChildProcess holder(words({"hold", lock_}), ChildProcess::Io::pipes);
+    const auto line = first_line(holder);
+    EXPECT_EQ(line.find("holding "), 0u) << line;
+    EXPECT_TRUE(has(line, ' ' + lock_ + '\n'));
+    EXPECT_EQ(leasehold({"run", "-n", lock_, "--", "true"}).exit_code, kNotAcquired);
+    holder.send_signal(signal);
+    EXPECT_EQ(code_of(holder), code);
+    EXPECT_TRUE(lock_is_free());
+  }
 }
 
 TEST_F(Habits, HoldEndsWhenTheSecondOfItsLocksIsTakenByForce) {
@@ -158,16 +161,6 @@ TEST_F(Habits, HoldEndsWhenTheSecondOfItsLocksIsTakenByForce) {
   EXPECT_EQ(leasehold({"release", lock_ + "-second", "--force"}).exit_code, 0);
   EXPECT_EQ(code_of(holder), kLost);
   EXPECT_TRUE(lock_is_free()) << "the other lock is given back";
-}
-
-TEST_F(Habits, HoldFreesTheLockAtASignalAndEndsWithItsCode) {
-  for (const auto& [signal, code] : {std::pair{SIGHUP, 129}, std::pair{SIGQUIT, 131}}) {
-    ChildProcess holder(words({"hold", lock_}), ChildProcess::Io::pipes);
-    first_line(holder);
-    holder.send_signal(signal);
-    EXPECT_EQ(code_of(holder), code);
-    EXPECT_TRUE(lock_is_free());
-  }
 }
 
 /// Read off the oplog alone, and equal to what was done.

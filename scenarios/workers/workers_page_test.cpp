@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "model/workers/promises.hpp"
 #include "sim/live/foreign/worker_protocol.hpp"
@@ -65,6 +66,7 @@ void hear(const Answer& answer) {
 
 TEST(WorkersPageBlocks, EachIsACommandQuestionsAnswersOrPromises) {
   int commands = 0, questions = 0, answers = 0, promises = 0;
+  std::set<std::string> words;
   for (const auto& block : blocks_of_the_page()) {
     const auto text = text_of(block);
     if (text.rfind("build/bin/leasehold-lab ", 0) == 0) {
@@ -72,20 +74,30 @@ TEST(WorkersPageBlocks, EachIsACommandQuestionsAnswersOrPromises) {
       EXPECT_EQ(block.size(), 1u) << text;
     } else if (text.rfind("{\"do\"", 0) == 0) {
       ++questions;
-      for (const auto& line : block)
-        EXPECT_EQ(line + '\n', said_for(nlohmann::json::parse(line))) << line;
+      for (const auto& line : block) {
+        const auto asked = nlohmann::json::parse(line);
+        words.insert(asked["do"]);
+        EXPECT_EQ(line + '\n', said_for(asked)) << line;
+      }
     } else if (text.rfind("{\"is\"", 0) == 0) {
       ++answers;
-      for (const auto& line : block) EXPECT_NO_THROW(hear(answer_from(line))) << line;
+      for (const auto& line : block) {
+        words.insert(to_string(answer_from(line).is));
+        EXPECT_NO_THROW(hear(answer_from(line))) << line;
+      }
     } else {
       ++promises;
-      EXPECT_NO_THROW((void)model::promises_from_json(text)) << text;
+      EXPECT_EQ(model::promises_from_json(text).document->expires, "lockUntil") << text;
     }
   }
   EXPECT_EQ(commands, 1);
   EXPECT_EQ(questions, 1);
   EXPECT_EQ(answers, 1);
   EXPECT_EQ(promises, 1);
+  for (const char* question : {"start", "acquire", "ask", "release", "stop"}) {
+    EXPECT_EQ(words.erase(question), 1u) << question;
+  }
+  EXPECT_EQ(words.size(), 11u) << "each word of a worker has its example";
 }
 
 /// A template has to be read in a minute, and has marks around the place of one's own lock.

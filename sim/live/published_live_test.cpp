@@ -63,32 +63,6 @@ TEST(DistributedLockText, AcquiresReleasesAndLeavesNothing) {
   EXPECT_EQ(again->fencing_token().value(), 1);
 }
 
-TEST(DistributedLockText, ExtendsInTheBackgroundBeyondItsExpiry) {
-  const auto database = fresh_database();
-  auto provider = connect("distributed-lock", database);
-  LockOptions options = published::default_options("distributed-lock");
-  options.expiry = milliseconds(3'000);
-  const auto lock = std::move(provider.create_lock("l", options)).value();
-  auto handle = lock.try_acquire(seconds(5));
-  ASSERT_TRUE(handle) << handle.error().message;
-  const auto other = lock.try_acquire(milliseconds(4'500));
-  EXPECT_FALSE(other) << "given to another while it was extended";
-  EXPECT_TRUE(handle->held());
-  EXPECT_EQ(handle->release(), ReleaseResult::released);
-}
-
-TEST(DistributedLockText, ADeletedDocumentSignalsTheHandleAtTheNextExtension) {
-  const auto database = fresh_database();
-  auto provider = connect("distributed-lock", database);
-  LockOptions options{.expiry = milliseconds(900)};
-  const auto lock = std::move(provider.create_lock("l", options)).value();
-  auto handle = lock.try_acquire(seconds(5));
-  ASSERT_TRUE(handle);
-  Documents(database).remove({{"_id", "l"}});
-  EXPECT_TRUE(eventually([&] { return handle->lost().stop_requested(); }, milliseconds(2'000)));
-  EXPECT_FALSE(handle->held());
-}
-
 /// Documents as the .NET package writes them: respected while they run, taken when they are over.
 TEST(DistributedLockText, LeaseholdSharesACollectionWithIt) {
   const auto database = fresh_database();

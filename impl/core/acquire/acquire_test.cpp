@@ -1,48 +1,17 @@
 #include <gtest/gtest.h>
 
+#include "core/acquire/attempt_answer.hpp"
+#include "core/acquire/holder_observations.hpp"
+#include "core/acquire/win.hpp"
+#include "core/limits.hpp"
 #include "core/testing/core_world.hpp"
 
 namespace leasehold::core::acquire_test {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 using World = CoreWorld;
-
-TEST(Acquire, SendsOneCommandThatNamesOwnerLeaseAndBeat) {
-  World w;
-  w.acquire(1);
-  const auto body = std::get<AcquireCommand>(w.last_command().body);
-  EXPECT_EQ(body.lock_id, to_hex({1, 2}) + ".3000.1.host:1:test");
-  EXPECT_EQ(body.margin, milliseconds(30'000));
-  EXPECT_FALSE(body.observed);
-  EXPECT_EQ(w.last_command().timeout, milliseconds(1'000));
-}
-
-TEST(Acquire, GrantsWithTheTokenAndADeadlineCountedFromTheSending) {
-  World w;
-  const auto sent = w.now;
-  w.acquire(1);
-  w.now += milliseconds(200);
-  w.reply(w.won(w.last_command(), 4'711));
-  const auto* granted = w.find<Granted>();
-  ASSERT_NE(granted, nullptr);
-  EXPECT_EQ(granted->token, FencingToken(4'711));
-  EXPECT_EQ(granted->sent, sent);
-  EXPECT_EQ(granted->deadline, lease_deadline(sent, milliseconds(3'000), 0.005));
-  EXPECT_LT(granted->deadline, sent + milliseconds(2'986));
-}
-
-TEST(Acquire, AnothersLockIdIsRefusedEvenBesideAWriteConcernError) {
-  World w;
-  w.acquire(1, "lock", World::options(), std::nullopt, true);
-  auto reply = World::refused(to_hex({9, 9}) + ".3000.1.db:1:app");
-  reply.outcome = Outcome::unknown;
-  w.reply(reply);
-  ASSERT_TRUE(w.has<Ended>());
-  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::refused);
-  EXPECT_EQ(w.find<Ended>()->error.message, "lock 'lock': held by db:1:app");
-  EXPECT_EQ(w.count<Send>(), 1) << "nothing can have been won, so nothing is cleaned up";
-}
 
 TEST(Acquire, RetriesAtOnceWithTheSameOwnerAfterALostReply) {
   World w;
@@ -61,31 +30,6 @@ TEST(Acquire, RetriesAtOnceWithTheSameOwnerAfterALostReply) {
   EXPECT_TRUE(w.has<Granted>());
 }
 
-TEST(Acquire, ADriverRetriedReplyGivesNoToken) {
-  World w;
-  w.acquire(1);
-  auto reply = w.won(w.last_command());
-  reply.retried = true;
-  w.reply(reply);
-  EXPECT_FALSE(w.has<Granted>());
-  EXPECT_EQ(w.sent_as<AcquireCommand>().size(), 2u);
-}
-
-TEST(Acquire, AWinThatArrivesPastItsDeadlineIsGivenBackAndTheCallGoesOnWithAFreshOwner) {
-  World w;
-  auto slow = World::options();
-  w.acquire(1, "lock", slow);
-  const auto first = w.last_command();
-  w.now += milliseconds(2'990);  // the process was paused: no timer ran
-  w.give(ReplyArrived{first.id, w.won(first)});
-  EXPECT_FALSE(w.has<Granted>());
-  ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
-  const auto removed = std::get<DeleteCommand>(w.sent_as<DeleteCommand>()[0].body);
-  const auto again = std::get<AcquireCommand>(w.sent_as<AcquireCommand>().back().body);
-  EXPECT_EQ(removed.owner, std::get<AcquireCommand>(first.body).owner);
-  EXPECT_NE(again.owner, removed.owner);
-}
-
 TEST(Acquire, ATokenNotAboveTheStoredOneEndsTheCallAndDeletesItsOwner) {
   World w;
   w.acquire(1);
@@ -95,43 +39,6 @@ TEST(Acquire, ATokenNotAboveTheStoredOneEndsTheCallAndDeletesItsOwner) {
   ASSERT_TRUE(w.has<Ended>());
   EXPECT_NE(w.find<Ended>()->error.message.find("not above the stored 50"), std::string::npos);
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
-}
-
-TEST(Acquire, WaitsByTheStrategyBetweenRefusals) {
-  World w;
-  w.acquire(1);
-  w.reply(World::refused("0123456789abcdef0123456789abcdef"));
-  w.advance(milliseconds(99));
-  EXPECT_EQ(w.sent_as<AcquireCommand>().size(), 1u);
-  w.advance(milliseconds(1));
-  EXPECT_EQ(w.sent_as<AcquireCommand>().size(), 2u);
-}
-
-TEST(Acquire, ADeadHoldersLockIdIsComparedExactlyWhenItsSightMatures) {
-  World w;
-  auto o = World::options();
-  o.waiting = uniform_waiting(milliseconds(60'000), milliseconds(60'000));
-  w.acquire(1, "lock", o);
-  const auto dead = to_hex({9, 9}) + ".500.7";
-  w.reply(World::refused(dead));
-  w.advance(milliseconds(502));
-  EXPECT_EQ(w.sent_as<AcquireCommand>().size(), 1u) << "lease and drift are not over";
-  w.advance(milliseconds(2));
-  ASSERT_EQ(w.sent_as<AcquireCommand>().size(), 2u) << "at maturity, whatever the strategy says";
-  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).observed, dead);
-}
-
-TEST(Acquire, ARenewalSeenStartsTheObservationAnew) {
-  World w;
-  w.acquire(1);
-  w.reply(World::refused(to_hex({9, 9}) + ".500.7"));
-  w.advance(milliseconds(100));
-  w.reply(World::refused(to_hex({9, 9}) + ".500.8"));
-  for (int i = 0; i < 4; ++i) {
-    w.advance(milliseconds(100));
-    EXPECT_FALSE(std::get<AcquireCommand>(w.last_command().body).observed);
-    w.reply(World::refused(to_hex({9, 9}) + ".500.8"));
-  }
 }
 
 TEST(Acquire, ObservationsAreSharedByTheCallsOfAProvider) {
@@ -185,17 +92,6 @@ TEST(Acquire, ACorruptDocumentIsHeldAndReportedOnce) {
   EXPECT_EQ(w.count<Warned>(), 1);
 }
 
-TEST(Acquire, TheTtlIndexIsAskedForOnceAndOffTheAcquirePath) {
-  World w;
-  w.hold(1, "a");
-  w.hold(2, "b");
-  ASSERT_EQ(w.sent_as<EnsureIndexCommand>().size(), 1u);
-  auto reply = World::with(Outcome::done);
-  reply.message = "none on expiresAt";
-  w.give(ReplyArrived{w.sent_as<EnsureIndexCommand>()[0].id, reply});
-  EXPECT_TRUE(w.has<Warned>());
-}
-
 /// A write concern that can never be met: executed, but no majority will acknowledge it.
 TEST(Acquire, AnUnknownOutcomeThatNoTryCanMendEndsTheCallAndIsCleanedUp) {
   World w;
@@ -217,6 +113,112 @@ TEST(Acquire, BehindALockOfItsOwnProcessSaysSo) {
   EXPECT_EQ(w.find<Ended>()->error.message,
             "lock 'lock': timed out; another call of this process has the lock, or waited for it "
             "before");
+}
+
+const std::string kHolder = "host:1";
+constexpr std::uint64_t kBeat = 7;
+
+const AcquireCall kCall = [] {
+  AcquireCall call;
+  call.owner = {1, 2};
+  return call;
+}();
+const std::string kOurs = kCall.lock_id(kBeat, kHolder);
+const std::string kAnothers = to_hex({9, 9}) + ".3000.1";
+
+Reply with(const std::string& lock_id, Outcome outcome, bool permanent = false,
+           bool retried = false) {
+  auto reply = shows(lock_id);
+  reply.outcome = outcome;
+  reply.permanent = permanent;
+  reply.retried = retried;
+  return reply;
+}
+
+TEST(AttemptAnswer, IsByTheLockIdAndTheOutcome) {
+  using enum AttemptAnswer;
+  const struct {
+    const char* what;
+    Reply reply;
+    AttemptAnswer answer;
+  } cases[]{
+      {"ours, of this very execution", shows(kOurs), won},
+      {"ours, of another time", shows(kCall.lock_id(kBeat - 1, kHolder)), unanswered},
+      {"retried by the driver", with(kOurs, Outcome::done, false, true), unanswered},
+      {"another's", shows(kAnothers), refused},
+      {"another's beside a write-concern error", with(kAnothers, Outcome::unknown), refused},
+      {"the .NET package's", shows(std::string(32, 'f')), refused},
+      {"a duplicate key", CoreWorld::with(Outcome::duplicate_key), refused},
+      {"ours, without a majority", with(kOurs, Outcome::unknown), unanswered},
+      {"ours, and no other try can do better", with(kOurs, Outcome::unknown, true), permanent},
+      {"not executed", with(kOurs, Outcome::not_executed), not_executed},
+      {"not permitted", with(kOurs, Outcome::configuration), cannot_succeed},
+  };
+  for (const auto& one : cases) {
+    EXPECT_EQ(read_answer(kCall, kBeat, kHolder, one.reply), one.answer) << one.what;
+  }
+}
+
+TEST(AttemptAnswer, SaysForPeopleWhoHasTheLock) {
+  LockDocument document{"lock", kOurs, {}, 1, ""};
+  EXPECT_EQ(held_by(document), "held by host:1");
+  document.lock_id = std::string(32, 'f');
+  EXPECT_EQ(held_by(document), "held by " + document.lock_id);
+  document.corruption = "no lockId";
+  EXPECT_EQ(held_by(document), "corrupt lock document: no lockId");
+}
+
+const std::string kOwner(32, 'c');
+constexpr LocalInstant kStart{std::chrono::hours(1)};
+
+TEST(HolderObservations, AreNeverOfAForeignForm) {
+  HolderObservations observations;
+  observations.see("n", kOwner, kStart);
+  EXPECT_FALSE(observations.presumed_dead_at("n", 0));
+  observations.see("n", kOwner + ".1000.1", kStart);
+  observations.see("n", kOwner, kStart);
+  EXPECT_FALSE(observations.presumed_dead_at("n", 0));
+}
+
+TEST(HolderObservations, AreDroppedAfterTenLeasesWithoutConfirmation) {
+  HolderObservations observations;
+  observations.see("n", kOwner + ".1000.1", kStart);
+  EXPECT_FALSE(observations.presumed_dead("n", kStart + milliseconds(11'001), 0));
+}
+
+TEST(HolderObservations, AreBounded) {
+  HolderObservations observations;
+  for (std::size_t i = 0; i < kMaxSights + 100; ++i) {
+    observations.see("n" + std::to_string(i), kOwner + ".1000.1",
+                     kStart + milliseconds(static_cast<int>(i)));
+  }
+  int kept = 0;
+  for (std::size_t i = 0; i < kMaxSights + 100; ++i) {
+    kept += observations.presumed_dead_at("n" + std::to_string(i), 0) ? 1 : 0;
+  }
+  EXPECT_EQ(kept, static_cast<int>(kMaxSights));
+  EXPECT_TRUE(observations.presumed_dead_at("n" + std::to_string(kMaxSights + 99), 0));
+}
+
+AcquireCall call_for_a_minute() {
+  AcquireCall call;
+  call.name = "report";
+  call.options.expiry = seconds(60);
+  call.owner = {1, 0};
+  call.hand_overs = 3;
+  return call;
+}
+
+Win win_by(Granted::By by) {
+  return {by, 7, {}, {"report", "x", ServerInstant{99}, 41, ""}, FencingToken(42)};
+}
+
+TEST(Win, IsExtendedUpToATenthOfTheCadenceEarlierByChanceOfItsOwner) {
+  auto call = call_for_a_minute();
+  call.owner.low = 999;
+  EXPECT_EQ(held_lock(call, win_by(Granted::By::attempt)).cadence(), milliseconds(18'002));
+  call.owner.low = 1'500;
+  EXPECT_EQ(held_lock(call, win_by(Granted::By::attempt)).cadence(), milliseconds(19'000));
 }
 
 }  // namespace

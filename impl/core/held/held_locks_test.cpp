@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "core/held/index_creation.hpp"
 #include "core/testing/core_world.hpp"
 
 namespace leasehold::core {
@@ -22,24 +23,6 @@ World extending() {
   w.hold(1);
   w.advance(milliseconds(1'000));
   return w;
-}
-
-TEST(Extension, IsSentAtTheCadenceAndMovesTheDeadlineFromItsSending) {
-  World w;
-  w.hold(1);
-  w.advance(milliseconds(999));
-  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
-  w.advance(milliseconds(1));
-  const auto sent = w.now - std::chrono::microseconds(200);  // 2/1000 of a tenth: by its owner
-  const auto commands = w.sent_as<ExtendCommand>();
-  ASSERT_EQ(commands.size(), 1u);
-  const auto& statement = std::get<ExtendCommand>(commands[0].body).statements.at(0);
-  EXPECT_EQ(statement.acquired_at, ServerInstant{77});
-  EXPECT_EQ(statement.token, FencingToken(1'000));
-  w.now += milliseconds(100);
-  w.reply(extended(1));
-  ASSERT_TRUE(w.has<Extended>());
-  EXPECT_EQ(w.find<Extended>()->deadline, lease_deadline(sent, milliseconds(3'000), 0.005));
 }
 
 TEST(Extension, LocksThatAreDueTogetherTravelTogetherAtMost500Each) {
@@ -231,22 +214,6 @@ TEST(Extension, OneBadStatementCostsTheOthersNothing) {
   EXPECT_EQ(std::get<ExtendCommand>(w.last_command().body).statements.at(0).name, "lock2");
 }
 
-TEST(Extension, IsRetriedUntilTheDeadlineThenTheHandleIsLost) {
-  World w;
-  w.hold(1);
-  const auto deadline = lease_deadline(w.now, milliseconds(3'000), 0.005);
-  w.advance(milliseconds(1'000));
-  for (int i = 0; i < 5; ++i) {
-    w.reply(World::with(Outcome::unknown));
-    w.advance(milliseconds(150));
-  }
-  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 6u);
-  EXPECT_EQ(w.count<Lost>(), 0);
-  w.advance(std::chrono::ceil<milliseconds>(deadline - w.now));
-  EXPECT_EQ(w.count<Lost>(), 1);
-  EXPECT_EQ(w.find<Lost>()->reason, LostReason::deadline);
-}
-
 TEST(Extension, ALossIsFinalForALateReplyWhetherAHandleOrTheReplyShowsItFirst) {
   for (const bool handle_first : {true, false}) {
     auto w = extending();
@@ -307,6 +274,54 @@ TEST(Extension, TheEndOfALimitedHoldingIsDeletedTwiceAfterAnAttemptWithoutAnswer
   w.reply(World::with(Outcome::done, 1));
   w.advance(milliseconds(1'000));
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
+}
+
+struct IndexWorld : PartWorld {
+  [[nodiscard]] std::size_t asked() const { return sent<EnsureIndexCommand>().size(); }
+  IndexCreation index;
+};
+
+TEST(IndexCreation, IsAskedForAgainFiveTimesInAllAndThenWarned) {
+  for (const auto outcome : {Outcome::unknown, Outcome::not_executed}) {
+    IndexWorld w;
+    auto lost = CoreWorld::with(outcome);
+    lost.message = "no reply";
+    for (int i = 0; i < 10; ++i) {
+      const auto before = w.asked();
+      w.index.ensure(w.step());
+      w.index.ensure(w.step());
+      EXPECT_LE(w.asked(), before + 1) << "one at a time";
+      if (w.asked() > before) w.index.answered(lost, w.step());
+    }
+    EXPECT_EQ(w.asked(), 5u) << static_cast<int>(outcome);
+    ASSERT_TRUE(std::holds_alternative<Warned>(w.effects.back()));
+    EXPECT_EQ(std::get<Warned>(w.effects.back()).message, "TTL index: no reply");
+  }
+}
+
+TEST(IndexCreation, IsSettledByAnAnswer) {
+  IndexWorld w;
+  w.index.ensure(w.step());
+  w.index.answered(CoreWorld::with(Outcome::done), w.step());
+  w.index.ensure(w.step());
+  EXPECT_EQ(w.asked(), 1u);
+}
+
+/// The collection may have been dropped meanwhile, and made again by an upsert.
+TEST(IndexCreation, IsAskedForAgainTenMinutesLaterAndWarnsOnce) {
+  IndexWorld w;
+  auto refused = CoreWorld::with(Outcome::done);
+  refused.message = "no permission";
+  for (std::size_t period = 1; period <= 3; ++period) {
+    w.index.ensure(w.step());
+    w.index.answered(refused, w.step());
+    w.index.ensure(w.step());
+    EXPECT_EQ(w.asked(), period);
+    w.now += std::chrono::minutes(10);
+  }
+  EXPECT_EQ(std::count_if(w.effects.begin(), w.effects.end(),
+                          [](const auto& e) { return std::holds_alternative<Warned>(e); }),
+            1);
 }
 
 }  // namespace

@@ -91,26 +91,6 @@ TEST(LockQueues, AfterALongWaitTheNextCallRenewsItsEntryLater) {
   EXPECT_EQ(w.attempts(), before + 1);
 }
 
-TEST(LockQueues, AGrantCountsFromTheAttemptThatItNames) {
-  World w;
-  w.acquire(1, "lock", World::queued());
-  const auto sent = w.now;
-  const auto first = w.asked().lock_id;
-  w.advance(milliseconds(200));
-  w.answer_queued();
-  w.answer_stream();
-  w.advance(kRenewal);
-  w.answer_queued();
-  w.answer_stream({w.named(first)});
-  const auto* granted = w.find<Granted>();
-  ASSERT_NE(granted, nullptr);
-  EXPECT_EQ(granted->by, Granted::By::pass_on);
-  EXPECT_EQ(granted->sent, sent);
-  EXPECT_EQ(granted->deadline, lease_deadline(sent, seconds(60), 0.005));
-  EXPECT_EQ(granted->token, FencingToken(w.oplog));
-  EXPECT_EQ(granted->lock_id, first);
-}
-
 TEST(LockQueues, AGrantThatNobodyRemembersOrWithoutDatesLeadsToAnAttempt) {
   for (const bool dated : {true, false}) {
     auto w = World::waiting();
@@ -193,15 +173,6 @@ TEST(LockQueues, OnlyALockThatWasNotPassedOnAsksForTheIndex) {
   EXPECT_EQ(w.sent_as<EnsureIndexCommand>().size(), 1u);
 }
 
-TEST(LockQueues, ACallThatEndsDuringAnAttemptLeavesOnceThatIsAnswered) {
-  World w;
-  w.acquire(1, "lock", World::queued());
-  w.give(CancelAsked{1});
-  EXPECT_EQ(w.pass_ons(), 0u);
-  w.answer_queued();
-  EXPECT_EQ(w.pass_ons(), 1u);
-}
-
 /// Found by seed 1186 of plans with semaphores: two attempts of one call were executed after its
 /// end, and each was granted the lock.
 TEST(LockQueues, EachGrantToACallThatEndedIsGivenBackOnce) {
@@ -245,19 +216,6 @@ TEST(LockQueues, LateNewsOfItsOwnWinLeavesAReleaseTheOnlyOne) {
   EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
 }
 
-TEST(LockQueues, AReleaseWhereSomebodyWaitsPassesTheLockOn) {
-  auto w = World::waiting();
-  w.answer_stream({w.named(w.asked().lock_id)});
-  w.give(ReleaseAsked{1});
-  ASSERT_EQ(w.pass_ons(), 1u);
-  EXPECT_TRUE(w.sent_as<DeleteCommand>().empty());
-  auto before = World::with(Outcome::done);
-  before.documents = {{"lock", to_hex(w.passed_on().owner) + ".60000.2", ServerInstant{99}, 1, ""}};
-  w.give(ReplyArrived{w.last_command().id, before});
-  ASSERT_TRUE(w.has<Released>());
-  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
-}
-
 TEST(LockQueues, AnOldPrimaryThatDoesNotKnowTheEntryIsNotWhereACallLeaves) {
   auto w = World::waiting();
   const auto owner = w.asked().owner;
@@ -283,17 +241,6 @@ TEST(LockQueues, AnOldPrimaryDoesNotKnowTheEntryOfAnAttemptThatTheEndCameInto) {
   w.leave_answered_at(w.oplog - 1);
   w.advance(seconds(1));
   EXPECT_EQ(w.pass_ons(), 2u);
-}
-
-TEST(LockQueues, AReleaseWhereNobodyWaitedIsOneDelete) {
-  World w;
-  w.hold(1, "lock", World::queued());
-  w.give(ReleaseAsked{1});
-  ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
-  EXPECT_TRUE(std::get<DeleteCommand>(w.last_command().body).unless_queued);
-  w.reply(World::with(Outcome::done, 1));
-  EXPECT_EQ(w.pass_ons(), 0u);
-  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
 }
 
 TEST(LockQueues, AReleaseThatFindsNothingToDeleteLooksForAQueueWhetherItsHolderQueuedOrPolled) {

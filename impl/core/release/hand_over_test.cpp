@@ -100,14 +100,6 @@ TEST(WaitQueue, AHandOverIsByTheOptionsOfItsReceiver) {
             lease_deadline(w.now, receiver.expiry, receiver.max_drift));
 }
 
-TEST(WaitQueue, ALockThatIsNotTheReleasersAnyMoreIsNotHandedOver) {
-  auto w = handing_over();
-  w.reply(World::with(Outcome::done));  // no document
-  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::not_owner);
-  EXPECT_FALSE(w.has<Granted>());
-  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u) << "it tries for itself";
-}
-
 TEST(WaitQueue, AnOldPrimaryOfBeforeTheWinDoesNotDenyTheReleaserItsLock) {
   auto w = handing_over();
   auto old = World::with(Outcome::done);   // no document
@@ -118,24 +110,6 @@ TEST(WaitQueue, AnOldPrimaryOfBeforeTheWinDoesNotDenyTheReleaserItsLock) {
   EXPECT_EQ(hand_over_of(w.last_command()).from, (Owner{1, 2})) << "sent again";
   w.reply(given(w.last_command(), 2'000));
   EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
-  EXPECT_TRUE(w.has<Granted>());
-}
-
-TEST(WaitQueue, AnUnansweredHandOverIsSentAgainAsSuchAndItsOwnLockIdAloneGives) {
-  auto w = handing_over();
-  const auto command = w.last_command();
-  const auto first = hand_over_of(command);
-  w.advance(milliseconds(1'000));  // the operation timeout
-  ASSERT_TRUE(w.has<Released>()) << "in time, though nobody knows";
-  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
-  const auto second = hand_over_of(w.last_command());
-  EXPECT_EQ(second.from, first.from);
-  EXPECT_EQ(second.owner, first.owner);
-  EXPECT_NE(second.lock_id, first.lock_id) << "the beat names the execution";
-  w.reply(given(command, 2'000));
-  EXPECT_FALSE(w.has<Granted>()) << "the document of the first one, without its time";
-  w.advance(milliseconds(1'000));
-  w.reply(given(w.last_command(), 2'001));
   EXPECT_TRUE(w.has<Granted>());
 }
 
@@ -153,24 +127,6 @@ TEST(WaitQueue, ATimerOfAHandOverThatIsEarlyOrOfNoneDoesNothing) {
     w.give(TimerFired{timer});
     EXPECT_TRUE(w.effects.empty()) << static_cast<int>(timer.kind) << ' ' << timer.id;
   }
-}
-
-TEST(WaitQueue, AReceiverThatGivesUpHasBothOwnersDeleted) {
-  auto w = handing_over();
-  const auto command = w.last_command();
-  const auto body = hand_over_of(command);
-  w.give(CancelAsked{2});
-  EXPECT_TRUE(w.has<Ended>());
-  EXPECT_TRUE(w.sent_as<DeleteCommand>().empty()) << "not beside a command that may still win";
-  w.give(ReplyArrived{command.id, given(command, 2'000)});
-  EXPECT_FALSE(w.has<Granted>());
-  EXPECT_FALSE(w.has<Released>()) << "the giver waits for the delete";
-  const auto gone = std::get<DeleteCommand>(w.last_command().body);
-  EXPECT_EQ(gone.owner, body.from);
-  EXPECT_EQ(gone.or_owner, body.owner);
-  w.reply(World::with(Outcome::done, 1));
-  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
-  EXPECT_EQ(w.core.departures_left(), 0u);
 }
 
 TEST(WaitQueue, TheDeleteOfAReceiverThatGivesUpGoesOnForTwoOfItsLeases) {
@@ -259,16 +215,6 @@ TEST(WaitQueue, ARivalGetsItsTurn) {
   EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 19u);
 }
 
-TEST(WaitQueue, AQueuedCallGivesUpWithoutACommand) {
-  auto w = with_waiters(3);
-  const auto commands = w.sent().size();
-  w.give(CancelAsked{2});
-  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::cancelled);
-  EXPECT_EQ(w.sent().size(), commands);
-  w.give(ReleaseAsked{1});
-  EXPECT_EQ(hand_over_of(w.last_command()).session, 3u);
-}
-
 TEST(WaitQueue, TheNextKeepsThePaceOfOneThatGaveUp) {
   World w;
   w.acquire(1);
@@ -344,22 +290,6 @@ TEST(WaitQueue, AReceiverThatGivesUpAfterAnUnclearHandOverIsDeleted) {
   w.give(CancelAsked{2});
   ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
   EXPECT_EQ(std::get<DeleteCommand>(w.last_command().body).owner, (Owner{3, 4}));
-}
-
-TEST(WaitQueue, ASingleAttemptGoesPastIt) {
-  auto w = with_waiters(2);
-  w.acquire(3, "lock", World::options(), milliseconds(0), true);
-  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 3u);
-}
-
-TEST(WaitQueue, AnAttemptWithoutAnswerIsFollowedByDeletesAndNoHandOver) {
-  World w;
-  w.acquire(1);
-  w.acquire(2);
-  w.advance(milliseconds(1'000));
-  w.reply(w.won(w.last_command()));
-  w.give(ReleaseAsked{1});
-  EXPECT_TRUE(std::holds_alternative<DeleteCommand>(w.last_command().body));
 }
 
 TEST(WaitQueue, ClosingEndsAllOfItAndNobodyBegins) {

@@ -29,15 +29,6 @@ TEST(Release, IsOneDeleteOfTheOwnerAndSaysWhatItFound) {
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
 }
 
-TEST(Release, ALostHandlesIsSentToo) {
-  World w;
-  w.hold(1);
-  w.give(DeadlineSeen{1});
-  w.give(ReleaseAsked{1});
-  w.find_nothing();
-  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::not_owner);
-}
-
 /// A primary that was cut off before the win answers that nothing was there.
 TEST(Release, AReplyOfATimeBeforeTheWinIsNoAnswer) {
   auto w = releasing();
@@ -60,54 +51,6 @@ TEST(Release, IsReportedUnknownInTimeAndGoesOnInTheBackground) {
   w.advance(milliseconds(250));
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
   w.find_nothing();
-  EXPECT_EQ(w.core.departures_left(), 0u);
-}
-
-TEST(Release, NothingMatchedAfterAnUnansweredDeleteIsUnknown) {
-  auto w = releasing();
-  w.reply(World::with(Outcome::unknown));
-  w.advance(milliseconds(250));
-  w.find_nothing();
-  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
-}
-
-TEST(Release, AfterAnUnansweredAttemptItIsSentOnceMore) {
-  World w;
-  w.acquire(1);
-  w.advance(milliseconds(1'000));
-  w.reply(w.won(w.last_command()));
-  w.give(ReleaseAsked{1});
-  w.reply(World::with(Outcome::done, 1));
-  w.advance(milliseconds(999));
-  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
-  w.advance(milliseconds(1));
-  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
-  w.find_nothing();
-  EXPECT_EQ(w.count<Released>(), 1);
-}
-
-TEST(CleanUp, WaitsForTheAttemptUnderWayAndForgetsARefusal) {
-  World w;
-  w.acquire(1, "lock", World::options(), milliseconds(100));
-  const auto attempt = w.last_command();
-  w.advance(milliseconds(100));
-  ASSERT_TRUE(w.has<Ended>()) << "the acquire returns on time";
-  EXPECT_TRUE(w.sent_as<DeleteCommand>().empty());
-  w.give(ReplyArrived{attempt.id, World::refused(to_hex({9, 9}) + ".3000.1")});
-  EXPECT_TRUE(w.sent_as<DeleteCommand>().empty());
-  EXPECT_EQ(w.core.departures_left(), 0u);
-}
-
-TEST(CleanUp, DeletesAWinThatNobodyWaitsForAnyMore) {
-  World w;
-  w.acquire(1);
-  const auto attempt = w.last_command();
-  w.give(CancelAsked{1});
-  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::cancelled);
-  w.give(ReplyArrived{attempt.id, w.won(attempt)});
-  ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
-  EXPECT_FALSE(w.has<Granted>());
-  w.reply(World::with(Outcome::done, 1));
   EXPECT_EQ(w.core.departures_left(), 0u);
 }
 

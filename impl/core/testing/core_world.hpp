@@ -36,14 +36,9 @@ class CoreWorld {
 
   /// One event, now. `effects` are of it alone, `all` of every event so far.
   void give(const Event& event) {
-    effects.clear();
-    if (const auto* fired = std::get_if<TimerFired>(&event)) timers.erase(fired->timer);
+    begin(event);
     core.next(event, now, entropy, effects);
-    for (const auto& effect : effects) {
-      if (const auto* set = std::get_if<SetTimer>(&effect)) timers[set->timer] = set->at;
-      if (const auto* clear = std::get_if<ClearTimer>(&effect)) timers.erase(clear->timer);
-    }
-    all.insert(all.end(), effects.begin(), effects.end());
+    keep_books();
   }
 
   /// Session `id` asks. No timeout: it waits for ever; `single`: one attempt, past the queue.
@@ -163,6 +158,18 @@ class CoreWorld {
   std::map<Timer, LocalInstant> timers;  ///< that are set
 
  protected:
+  /// What comes before and after a step, of whichever provider.
+  void begin(const Event& event) {
+    effects.clear();
+    if (const auto* fired = std::get_if<TimerFired>(&event)) timers.erase(fired->timer);
+  }
+  void keep_books() {
+    for (const auto& effect : effects) {
+      if (const auto* set = std::get_if<SetTimer>(&effect)) timers[set->timer] = set->at;
+      if (const auto* clear = std::get_if<ClearTimer>(&effect)) timers.erase(clear->timer);
+    }
+    all.insert(all.end(), effects.begin(), effects.end());
+  }
   [[nodiscard]] std::optional<Timer> earliest() const {
     const auto found = std::min_element(
         timers.begin(), timers.end(),

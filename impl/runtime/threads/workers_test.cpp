@@ -121,16 +121,6 @@ struct WorkersFixture {
   Workers workers;
 };
 
-TEST(Workers, ABurstIsCarriedByAllOfThem) {
-  WorkersFixture f(4);
-  f.submit(1);
-  f.executor->run_all();
-  f.wire.answer(1);  // one worker is idle from here on
-  for (CommandId id = 2; id <= 5; ++id) f.submit(id);
-  f.executor->run_all();
-  EXPECT_EQ(f.wire.under_way.size(), 4u) << "none of them waits behind another";
-}
-
 TEST(Workers, ACommandThatAwaitsNewsDelaysNoOther) {
   WorkersFixture f(2);
   for (CommandId id = 1; id <= 2; ++id) f.submit(id);

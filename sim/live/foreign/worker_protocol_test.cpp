@@ -89,25 +89,6 @@ std::string text_of(const char* file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-TEST(WorkersPage, ItsLinesAreThoseThatAreUnderstood) {
-  std::ifstream in(LEASEHOLD_WORKERS_PAGE);
-  std::set<std::string> questions, answers;
-  for (std::string line; std::getline(in, line);) {
-    if (line.rfind("    ", 0) != 0) continue;
-    const auto text = line.substr(4);
-    const bool whole = text.front() == '{' && text.back() == '}';
-    if (!whole) continue;
-    const auto json = nlohmann::json::parse(text);
-    if (json.contains("do")) {
-      questions.insert(json["do"]);
-    } else {
-      answers.insert(to_string(answer_from(text).is));
-    }
-  }
-  EXPECT_EQ(questions, (std::set<std::string>{"start", "acquire", "ask", "release", "stop"}));
-  EXPECT_EQ(answers.size(), 11u) << "each word of a worker has its example";
-}
-
 TEST(WorkerSchema, HasTheWordsOfTheProtocolAndNoOther) {
   const auto schema = nlohmann::json::parse(text_of(LEASEHOLD_WORKER_SCHEMA));
   const auto words = schema["$defs"]["answer"]["properties"]["is"]["enum"];

@@ -1,6 +1,5 @@
 #include <signal.h>
 
-#include <leasehold/lock_provider.hpp>
 #include <map>
 #include <sstream>
 
@@ -167,24 +166,6 @@ void fail_over(int n, Candidates& candidates) {
   }
 }
 
-/// What one acknowledged write takes here, in the median: the acquire of a lock that is free.
-double majority_write_ms() {
-  const auto provider =
-      LockProvider::connect(shared_set().uri(), {.database = fresh_database()}).value();
-  std::vector<double> took;
-  for (int i = 0; i < 41; ++i) {
-    const auto lock = provider.create_lock("free-" + std::to_string(i)).value();
-    const auto began = std::chrono::steady_clock::now();
-    const auto handle = lock.try_acquire();
-    const std::chrono::duration<double, std::milli> passed =
-        std::chrono::steady_clock::now() - began;
-    EXPECT_TRUE(handle) << handle.error().message;
-    took.push_back(passed.count());
-  }
-  std::sort(took.begin(), took.end());
-  return took[took.size() / 2];
-}
-
 /// From the end of a term's work to the beginning of the next one's, sorted.
 std::vector<double> without_leader_ms(const std::vector<Candidates::Line>& lines) {
   const auto began = beginnings(lines);
@@ -212,15 +193,11 @@ TEST(LiveLeadership, ARollingRestartPassesTheLockOnAndNeverLeavesTwo) {
   expect_never_two(candidates.lines);
   const auto gaps = without_leader_ms(candidates.lines);
   ASSERT_GE(gaps.size(), static_cast<std::size_t>(rounds)) << "each round ends one leader or more";
-  const auto write = majority_write_ms();
-  const auto at = [&gaps](double share) {
-    return gaps[static_cast<std::size_t>(share * static_cast<double>(gaps.size() - 1))];
-  };
   std::cout << rounds << " rolling restarts of " << candidates.size() << ", " << gaps.size()
-            << " terms passed on: without a leader p50 " << at(0.5) << " ms, p99 " << at(0.99)
-            << " ms; one majority write " << write << " ms, so " << at(0.5) / write
-            << " writes in the median\n";
-  EXPECT_LT(at(1), static_cast<double>(kLease.count())) << "none waited for a lease to run out";
+            << " terms passed on: without a leader for " << gaps[gaps.size() / 2]
+            << " ms in the median, " << gaps.back() << " ms at most\n";
+  EXPECT_LT(gaps.back(), static_cast<double>(kLease.count()))
+      << "none waited for a lease to run out";
 }
 
 /// Twenty failovers with --long.

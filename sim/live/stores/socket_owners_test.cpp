@@ -44,14 +44,6 @@ TEST(SocketOwners, AConnectionHasTheNameOfTheProcessThatStartedItsOwner) {
   EXPECT_EQ(owners.of(from_one, listener.port + 1), "") << "to another port";
 }
 
-TEST(SocketOwners, ASocketOfIpv6MayBeConnectedByIpv4) {
-  const Listener listener;
-  SocketOwners owners;
-  const Connected java("", listener, "AF_INET6", "::ffff:127.0.0.1");
-  owners.add("p0.1", java.pid());
-  EXPECT_EQ(owners.of(listener.accept_one().from_port, listener.port), "p0.1");
-}
-
 TEST(SocketOwners, ThoseThatAreConnectedToAPortAreNamed) {
   const Listener listener, other;
   SocketOwners owners;
