@@ -67,10 +67,11 @@ void check_end(const Digest& d, Finding& f, const HeldSpan& b) {
 void check_pair(const Digest& d, Finding& f, const HeldSpan& a, const HeldSpan& b) {
   if (!a.span.meets(b.span)) return;
   const auto overlap = std::min(a.span.to, b.span.to) - std::max(a.span.from, b.span.from);
+  const auto one = d.process_name(a.session->process), other = d.process_name(b.session->process);
   violate(f,
           "lock '" + d.at(a.session->granted).name + "': held() was true in " +
-              d.process_name(a.session->process) + " and " + d.process_name(b.session->process) +
-              " at once for " + ms(overlap),
+              (one == other ? "two callers of " + one : one + " and " + other) + " at once for " +
+              ms(overlap),
           {a.session->answers.first, a.session->answers.last, b.session->answers.first,
            b.session->answers.last});
 }
