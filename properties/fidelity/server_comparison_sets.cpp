@@ -188,8 +188,8 @@ class SimulatedSet final : public ComparedSet {
   sim::ServerControl control() override { return faults_.control(); }
   void hold_replication(bool on) override {
     const int primary = servers_.primary();
-    for (int m = 0; m < sim::simulated::ReplicaSet::kMembers; ++m) {
-      if (!on || m != primary) servers_.set_fetching(m, !on);
+    for (int m = 0; m < sim::simulated::kMembers; ++m) {
+      if (!on || m != primary) servers_.serving().set_fetching(m, !on);
     }
   }
   void catch_up() override {
@@ -200,7 +200,7 @@ class SimulatedSet final : public ComparedSet {
     pass(1'000);
   }
   std::int64_t true_ms() override {
-    return sim::simulated::ReplicaSet::Settings{}.epoch_ms + queue_.now() / kMs;
+    return sim::simulated::ServerSettings{}.epoch_ms + queue_.now() / kMs;
   }
 
   Call send(int member, const Object& command) override {
@@ -209,9 +209,9 @@ class SimulatedSet final : public ComparedSet {
     servers_.command(member,
                      {.command = std::make_shared<const Object>(command),
                       .waits_ns = std::exchange(next_waits_ms_, 0) * kMs},
-                     [&answer](sim::simulated::ReplicaSet::Answer kind, const Object& reply) {
+                     [&answer](sim::simulated::ServerAnswer kind, const Object& reply) {
                        if (answer.kind != Answer::Kind::silent) return;
-                       answer = kind == sim::simulated::ReplicaSet::Answer::reply
+                       answer = kind == sim::simulated::ServerAnswer::reply
                                     ? Answer{Answer::Kind::reply, reply}
                                     : Answer{Answer::Kind::broken};
                      });

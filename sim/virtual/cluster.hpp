@@ -64,19 +64,21 @@ class SimulatedServers final : public MemberControl, public DataControl, public 
       : queue_(queue), servers_(servers), processes_(processes) {}
   [[nodiscard]] ServerControl control() { return {*this, this, this}; }
 
-  [[nodiscard]] int size() override { return ReplicaSet::kMembers; }
+  [[nodiscard]] int size() override { return kMembers; }
   [[nodiscard]] int primary_now() override { return servers_.primary(); }
   [[nodiscard]] bool is_primary(int member) override;
   [[nodiscard]] bool reachable(int) override { return true; }
   bool step_up(int member, std::chrono::milliseconds limit) override;
   bool step_down() override;
-  void kill(const std::vector<int>& members) override;
-  void restart(const std::vector<int>& members) override;
-  void wipe(int member) override { servers_.wipe(member); }
-  void stop(const std::vector<int>& members) override;
-  void resume(const std::vector<int>& members) override;
+  void kill(const std::vector<int>& members) override { each(members, &ReplicaSet::kill); }
+  void restart(const std::vector<int>& members) override { each(members, &ReplicaSet::restart); }
+  void wipe(int member) override { servers_.all(&ReplicaSet::wipe, member); }
+  void stop(const std::vector<int>& members) override { each(members, &ReplicaSet::stop); }
+  void resume(const std::vector<int>& members) override { each(members, &ReplicaSet::go_on); }
   [[nodiscard]] bool all_have_all_data() override { return !servers_.copies(); }
-  void set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) override;
+  void set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) override {
+    servers_.all(&ReplicaSet::set_clock, member, ahead_ms, rate_ppm);
+  }
   [[nodiscard]] std::int64_t clock_ahead_ms(int member) override;
   [[nodiscard]] bool shows_its_clock(int) override { return true; }
   void settle() override {}  // there is time between the end of the faults and the healed phase
@@ -85,9 +87,13 @@ class SimulatedServers final : public MemberControl, public DataControl, public 
   [[nodiscard]] std::int64_t ttl_passes() override { return 0; }  // off is off, here
   [[nodiscard]] std::optional<std::int64_t> ttl_seconds() override;
   void set_ttl_seconds(std::optional<std::int64_t> seconds) override;
-  bool drop_locks() override { return servers_.drop_locks(); }
-  std::string delete_lock(std::int64_t pick) override { return servers_.delete_lock(pick); }
-  [[nodiscard]] std::vector<std::string> held_locks() override { return servers_.held_locks(); }
+  bool drop_locks() override { return !servers_.moves() && servers_.serving().drop_locks(); }
+  std::string delete_lock(std::int64_t pick) override {
+    return servers_.moves() ? "" : servers_.serving().delete_lock(pick);
+  }
+  [[nodiscard]] std::vector<std::string> held_locks() override {
+    return servers_.serving().held_locks();
+  }
   /// On a link that no fault befalls, and without a way.
   void ask(const core::Command& command, Answered answered) override;
   void fail_next(std::int64_t count, int code, bool executed) override;
@@ -102,6 +108,9 @@ class SimulatedServers final : public MemberControl, public DataControl, public 
   [[nodiscard]] std::int64_t touched(const Link& link) override;
 
  private:
+  void each(const std::vector<int>& members, void (ReplicaSet::*act)(int)) {
+    for (const int m : members) servers_.all(act, m);
+  }
   [[nodiscard]] bool is_up(int a, int b) const { return !held_[a][b] && !held_[b][a]; }
 
   EventQueue& queue_;

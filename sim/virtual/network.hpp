@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -18,8 +17,8 @@ namespace leasehold::sim::simulated {
 /// What disturbs the links between one process and the members, and how often it did.
 struct LinkFaults {
   // By member, as the links of a real process. What is held or reset here is lost.
-  std::array<LinkRule, ReplicaSet::kMembers> rules{};
-  std::array<std::int64_t, ReplicaSet::kMembers> touched{};
+  PerMember<LinkRule> rules{};
+  PerMember<std::int64_t> touched{};
   std::multiset<std::int64_t> inside_ms{};  ///< waits of commands inside the server: the longest
   std::int64_t waited_inside = 0;
 };
@@ -85,7 +84,7 @@ class Network {
   /// Shared, because a command on its way is handed from event to event.
   struct Underway {
     core::Command command;
-    std::function<void(ReplicaSet::Answer, const Object&)> answered;
+    std::function<void(ServerAnswer, const Object&)> answered;
     // False once it is answered or cut off: what still comes for it is dropped.
     bool wanted = true;
     std::int64_t sent_ns = 0;
@@ -98,11 +97,11 @@ class Network {
   void deliver(const Sent& sent, int member);
   [[nodiscard]] Object bytes_of(const core::Command& command) const;
   void note_slow(Underway& sent);
-  void answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::Answer answer,
+  void answer_later(const Sent& sent, std::int64_t span_ns, ServerAnswer answer,
                     Object reply);
-  [[nodiscard]] core::Reply read(const core::Command& command, ReplicaSet::Answer answer,
+  [[nodiscard]] core::Reply read(const core::Command& command, ServerAnswer answer,
                                  const Object& reply);
-  [[nodiscard]] std::array<bool, ReplicaSet::kMembers> reachable() const;
+  [[nodiscard]] PerMember<bool> reachable() const;
   [[nodiscard]] bool reply_stopped(int member);
   void look_for_a_primary();
   [[nodiscard]] int primary_of_a_worker();
@@ -110,10 +109,8 @@ class Network {
   [[nodiscard]] std::int64_t latency(int member, std::chrono::milliseconds delay);
   [[nodiscard]] std::int64_t way_there(int member);
   [[nodiscard]] std::int64_t way_back(int member);
-  [[nodiscard]] const LinkRule& rule(int member) const {
-    return link.rules[static_cast<std::size_t>(member)];
-  }
-  void touch(int member) { ++link.touched[static_cast<std::size_t>(member)]; }
+  [[nodiscard]] const LinkRule& rule(int member) const { return link.rules[member]; }
+  void touch(int member) { ++link.touched[member]; }
 
   // All processes share what this refers to, except the machine, the recorder and the seed.
   const World world_;

@@ -237,7 +237,7 @@ class World {
   }
 
   void when_majority_follows(std::int64_t limit) {
-    const auto since = servers_.behind_since();
+    const auto since = servers_.serving().behind_since();
     if (since != 0 && queue_.now() - since > kTruthLag && queue_.now() < limit) {
       queue_.after(20 * kMs, [this, limit] { when_majority_follows(limit); });
       return;
@@ -271,7 +271,7 @@ class World {
       return;
     }
     queue_.after((kSettle_ms + 2 * plan_.ttl_period_ms) * kMs, [this] {
-      if (servers_.behind_since() != 0) followed(servers_.behind_since());
+      if (servers_.serving().behind_since() != 0) followed(servers_.serving().behind_since());
       // After the last chance of the TTL monitor: what is still there now has stayed.
       emit(event(Kind::finish));
       finished_ = true;

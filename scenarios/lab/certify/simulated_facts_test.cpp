@@ -81,7 +81,7 @@ class SimulatedServers {
                         {"isWritablePrimary", primary},
                         {"secondary", !primary},
                         {"maxWireVersion", 21}});
-    said.set("localTime", Date{shards_.clock_ms(member)});
+    said.set("localTime", Date{shards_.serving().clock_ms(member)});
     if (is_sharded()) {
       said.set("msg", std::string("isdbgrid"));
       return said;
