@@ -1,56 +1,21 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/faults/cluster_control.hpp"
-#include "sim/virtual/process.hpp"
+#include "sim/virtual/network.hpp"
 
-/// The virtual world's side of fault injection.
+/// The virtual servers' side of fault injection.
 namespace leasehold::sim::simulated {
 
 /// A process's place in the plan, by its name, "p3": each successor has one more ' in its own.
 [[nodiscard]] inline std::int64_t place_of(const std::string& name) {
   return std::stoll(name.substr(1));
 }
-
-/// REQUIRES: `all` may grow, but never shrinks.
-class SimulatedProcesses final : public ProcessControl {
- public:
-  // By pointer each: they stay where they are when another is added.
-  using All = std::vector<std::unique_ptr<Process>>;
-  using StartAnew = std::function<void(const std::string& name, const ProcessPlan& plan)>;
-
-  SimulatedProcesses(EventQueue& queue, const All& all, std::function<void(model::Event&&)> emit,
-                     StartAnew start_anew)
-      : queue_(queue), all_(all), emit_(std::move(emit)), start_anew_(std::move(start_anew)) {}
-
-  [[nodiscard]] std::vector<ProcessView> running() override;
-  bool kill(const std::string& name) override;
-  void start_successor(const std::string& name) override;
-  void pause(const std::string& name, bool suspends) override;
-  void resume(const std::string& name) override;
-  void set_wall_clock(const std::string& name, std::int64_t offset_ms) override;
-
-  /// REQUIRES: it was started, and may be dead.
-  [[nodiscard]] Process& named(const std::string& name);
-
- private:
-  /// In the history, with the time at which it happened.
-  void note(const Process& process, model::Kind kind, bool suspends = false,
-            std::int64_t kept_since_ns = 0);
-
-  EventQueue& queue_;
-  const All& all_;
-  const std::function<void(model::Event&&)> emit_;
-  const StartAnew start_anew_;
-  // Processes that are suspended, not only paused.
-  std::set<std::string> suspended_;
-};
 
 /// The three sides of the simulated set. All orders arrive at once, whatever state a member is in,
 /// and commands of an administrator are answered before anything else happens.
@@ -60,8 +25,10 @@ class SimulatedProcesses final : public ProcessControl {
 /// members' links the set knows only up, down and how late.
 class SimulatedServers final : public MemberControl, public DataControl, public LinkControl {
  public:
-  SimulatedServers(EventQueue& queue, Shards& servers, SimulatedProcesses& processes)
-      : queue_(queue), servers_(servers), processes_(processes) {}
+  /// `link_of`: the links of that process, which was started and may be dead.
+  SimulatedServers(EventQueue& queue, Shards& servers,
+                   std::function<LinkFaults&(const std::string& process)> link_of)
+      : queue_(queue), servers_(servers), link_of_(std::move(link_of)) {}
   [[nodiscard]] ServerControl control() { return {*this, this, this}; }
 
   [[nodiscard]] int size() override { return kMembers; }
@@ -115,7 +82,7 @@ class SimulatedServers final : public MemberControl, public DataControl, public 
 
   EventQueue& queue_;
   Shards& servers_;
-  SimulatedProcesses& processes_;
+  const std::function<LinkFaults&(const std::string& process)> link_of_;
   std::optional<TtlIndex> ttl_index_;  ///< as it was first seen
   // When the last fault of that kind began: it took the place of any before it.
   std::int64_t errors_before_ = 0;

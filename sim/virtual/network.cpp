@@ -10,7 +10,6 @@
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
 #include "sim/candidate.hpp"
-#include "sim/virtual/commands/server_errors.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -97,10 +96,11 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
     auto* acquire = std::get_if<core::AcquireCommand>(&sent_->command.body);
     if (acquire != nullptr) {
       acquire->queue_room = static_cast<std::size_t>(network_.world_.queue_room);
-      network_.sent_.tickets += acquire->ticket.has_value();
+      if (acquire->ticket) ++network_.sent_["tickets"];
     }
     const auto* extend = std::get_if<core::ExtendCommand>(&sent_->command.body);
-    network_.sent_.batches_of_fifty += extend != nullptr && extend->statements.size() >= 50;
+    const bool large = extend != nullptr && extend->statements.size() >= 50;
+    if (large) ++network_.sent_["batches-of-fifty"];
     sent_->answered = [this](ServerAnswer answer, const Object& reply) {
       auto read = network_.read(sent_->command, answer, reply);
       if (network_.world_.old_release) hide_queue(read);
@@ -148,16 +148,12 @@ Network::~Network() {
   }
 }
 
-runtime::Carriers Network::carriers() {
-  return [this] { return std::make_unique<SimulatedCarrier>(*this); };
-}
-
 runtime::DriverParts Network::driver_parts(std::unique_ptr<core::Provider> provider, int workers,
                                            std::uint64_t seed) {
   // The machine is made before and ends after what is made of them.
   const std::shared_ptr<void> nobody;
   Machine& machine = world_.machine;
-  return {.carriers = carriers(),
+  return {.carriers = [this] { return std::make_unique<SimulatedCarrier>(*this); },
           .clock = std::shared_ptr<const runtime::Clock>(nobody, &machine.clock),
           .executor = std::shared_ptr<runtime::Executor>(nobody, &machine),
           .entropy = std::make_unique<Random>(seed),
@@ -173,14 +169,6 @@ PerMember<bool> Network::reachable() const {
     members[m] = !link.rules[m].hold_requests && !link.rules[m].refuse;
   }
   return members;
-}
-
-/// Whether the link swallows what this member answers. Looked at when the reply begins its way, so
-/// a fault that began after the request hits it too: executed, but unanswered.
-bool Network::reply_stopped(int member) {
-  if (!rule(member).hold_replies) return false;
-  touch(member);
-  return true;
 }
 
 /// As on one machine or in one rack, so that a fault's delay stands out.
@@ -205,7 +193,7 @@ int Network::primary_of_a_worker() {
     if (known_primary_ < 0) look_for_a_primary();
     return known_primary_;
   }
-  const auto elections = world_.servers.counts().elections;
+  const auto elections = world_.servers.sum(&ReplicaSet::elections);
   if (known_primary_ >= 0 && elections != elections_heard_ &&
       random_.chance(kHearsOfAnElectionPercent)) {
     elections_heard_ = elections;
@@ -217,10 +205,6 @@ int Network::primary_of_a_worker() {
   const bool old = known_primary_ >= 0 && recent && random_.chance(kGoToTheOldPercent);
   return old ? before_ : known_primary_;
 }
-
-std::int64_t Network::way_there(int member) { return latency(member, rule(member).delay_requests); }
-
-std::int64_t Network::way_back(int member) { return latency(member, rule(member).delay_replies); }
 
 /// As the driver does it: to the primary that it knows of, else it looks for one for a while.
 void Network::send(const Sent& sent, int tries) {
@@ -301,36 +285,34 @@ void Network::deliver(const Sent& sent, int member) {
   if (rule(member).hold_requests) return touch(member);  // the core's own timer ends the wait
   if (rule(member).refuse) {
     touch(member);
-    return answer_later(sent, way_back(member), ServerAnswer::refused, {});
+    const std::int64_t way = latency(member, rule(member).delay_replies);
+    return answer_later(sent, way, ServerAnswer::refused, {});
   }
-  const std::int64_t way = way_there(member);
+  const std::int64_t way = latency(member, rule(member).delay_requests);
   std::int64_t inside = 0;
   if (!link.inside_ms.empty()) {
     ++link.waited_inside;
     inside = *link.inside_ms.rbegin() * kMs;
   }
+  auto answered = [this, sent, member](ServerAnswer answer, Object reply) {
+    // Looked at now, so a fault that began after the request hits it too: executed, but unanswered.
+    if (rule(member).hold_replies) return touch(member);
+    // The connection was reset before the answer: executed, and the caller learns of a broken one.
+    const bool reset = rule(member).refuse;
+    const bool news = std::holds_alternative<core::StreamCommand>(sent->command.body);
+    const std::int64_t way_back = latency(member, rule(member).delay_replies);
+    answer_later(sent, way_back + (news ? world_.stream_behind_ns : 0),
+                 reset ? ServerAnswer::broken : answer, std::move(reply));
+  };
   // The queue delivers, not the machine: what is on its way arrives also if the process is killed
   // or stopped meanwhile. That is how a lock gets a late write of a dead process.
-  world_.queue.after(way, [this, sent, object, member, inside] {
-    world_.servers.command(member, {object, tag_of(sent->command), inside},
-                           [this, sent, member](ServerAnswer answer, Object reply) {
-                             if (reply_stopped(member)) return;
-                             // The connection was reset before the answer: executed, and the caller
-                             // learns of a broken one.
-                             const bool reset = rule(member).refuse;
-                             const bool news =
-                                 std::holds_alternative<core::StreamCommand>(sent->command.body);
-                             answer_later(sent,
-                                          way_back(member) + (news ? world_.stream_behind_ns : 0),
-                                          reset ? ServerAnswer::broken : answer,
-                                          std::move(reply));
-                           });
+  world_.queue.after(way, [this, sent, object, member, inside, answered = std::move(answered)] {
+    world_.servers.command(member, {object, tag_of(sent->command), inside}, answered);
   });
 }
 
 /// By the adapter's own code.
-core::Reply Network::read(const core::Command& command, ServerAnswer answer,
-                          const Object& reply) {
+core::Reply Network::read(const core::Command& command, ServerAnswer answer, const Object& reply) {
   if (answer == ServerAnswer::reply) {
     // A driver takes a server that says so for unknown and looks for the primary again; so it does
     // when a state change interrupts a write concern.
@@ -351,25 +333,25 @@ void Network::fenced_write(std::shared_ptr<const FencedWrite> write,
                            std::function<void(const char* outcome)> on_outcome) {
   // The resource's user has a connection of its own. Without a primary it sends nothing, and its
   // own time-out is the outcome.
-  const int member = known_primary_ < 0 ? world_.servers.serving().primary_for(reachable()) : known_primary_;
+  const int member =
+      known_primary_ < 0 ? world_.servers.serving().primary_for(reachable()) : known_primary_;
   if (member < 0 || !reachable()[member]) return;
-  auto answered = [this, member, on_outcome = std::move(on_outcome)](
-                      ServerAnswer answer, const Object& reply) mutable {
+  auto answered = [this, member, on_outcome = std::move(on_outcome)](ServerAnswer answer,
+                                                                     const Object& reply) {
     if (rule(member).hold_replies || rule(member).refuse) return;
     // Without a majority's word the write may be rolled back, or not: it proves nothing.
     const bool clear = answer == ServerAnswer::reply && reply.find("ok"_key)->truth() &&
                        reply.find("writeConcernError"_key) == nullptr;
-    const char* outcome = !clear                            ? "unknown"
+    const char* outcome = !clear                                ? "unknown"
                           : reply.find("n"_key)->integer() == 1 ? "accepted"
-                                                            : "refused";
-    world_.machine.later(way_back(member), [on_outcome = std::move(on_outcome), outcome] {
-      on_outcome(outcome);
-    });
+                                                                : "refused";
+    world_.machine.later(latency(member, rule(member).delay_replies),
+                         [on_outcome, outcome] { on_outcome(outcome); });
   };
-  world_.queue.after(way_there(member), [this, member, write = std::move(write),
-                                         answered = std::move(answered)]() mutable {
-    world_.servers.fenced_write(member, std::move(write), std::move(answered));
-  });
+  world_.queue.after(latency(member, rule(member).delay_requests),
+                     [this, member, write = std::move(write), answered = std::move(answered)] {
+                       world_.servers.fenced_write(member, write, answered);
+                     });
 }
 
 }  // namespace leasehold::sim::simulated

@@ -11,6 +11,7 @@
 #include "sim/record/recorder.hpp"
 #include "sim/virtual/machine.hpp"
 #include "sim/virtual/servers/shards.hpp"
+#include "sim/world.hpp"
 
 namespace leasehold::sim::simulated {
 
@@ -54,7 +55,6 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  [[nodiscard]] runtime::Carriers carriers();
   /// The parts of production, but for those that touch the machine: carriers, clock, executor and
   /// entropy. So nothing of the runtime is simulated.
   [[nodiscard]] runtime::DriverParts driver_parts(std::unique_ptr<core::Provider> provider,
@@ -65,17 +65,9 @@ class Network {
   [[nodiscard]] bool awaits_a_reply() const { return under_way_ > 0; }
   /// Before the process is killed: what hangs now has hung until then.
   void note_what_hangs();
-  /// What the core sent that is rare.
-  struct Counts {
-    std::int64_t tickets = 0;           ///< attempts for a place in a full queue
-    std::int64_t batches_of_fifty = 0;  ///< extensions of so many locks or more
-    Counts& operator+=(const Counts& other) {
-      tickets += other.tickets;
-      batches_of_fifty += other.batches_of_fifty;
-      return *this;
-    }
-  };
-  [[nodiscard]] const Counts& sent() const { return sent_; }
+  /// What the core sent that is rare: tickets, for a place in a full queue, and batches of
+  /// extensions of fifty locks or more.
+  [[nodiscard]] const FaultCounts& sent() const { return sent_; }
 
   LinkFaults link;
 
@@ -102,13 +94,10 @@ class Network {
   [[nodiscard]] core::Reply read(const core::Command& command, ServerAnswer answer,
                                  const Object& reply);
   [[nodiscard]] PerMember<bool> reachable() const;
-  [[nodiscard]] bool reply_stopped(int member);
   void look_for_a_primary();
   [[nodiscard]] int primary_of_a_worker();
   // One way, in ns. Drawn for each message, so two on their way may overtake one another.
   [[nodiscard]] std::int64_t latency(int member, std::chrono::milliseconds delay);
-  [[nodiscard]] std::int64_t way_there(int member);
-  [[nodiscard]] std::int64_t way_back(int member);
   [[nodiscard]] const LinkRule& rule(int member) const { return link.rules[member]; }
   void touch(int member) { ++link.touched[member]; }
 
@@ -125,7 +114,7 @@ class Network {
   std::int64_t elections_heard_ = 0;
   // Commands of the core; writes to the fence are not counted.
   int under_way_ = 0;
-  Counts sent_;
+  FaultCounts sent_;
   // Ordered by address, which differs from run to run. Only the destructor goes through it, when
   // nothing is recorded any more.
   std::set<SimulatedCarrier*> carriers_;

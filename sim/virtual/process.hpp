@@ -60,7 +60,7 @@ class Process {
   /// By its own account: from the grant until its user releases, even if it was lost.
   [[nodiscard]] bool holds() const;
   [[nodiscard]] bool awaits_a_reply() const { return network_.awaits_a_reply(); }
-  [[nodiscard]] const Network::Counts& sent() const { return network_.sent(); }
+  [[nodiscard]] const FaultCounts& sent() const { return network_.sent(); }
   [[nodiscard]] std::int64_t kept_since() const { return home_.kept_since(); }
   [[nodiscard]] bool is_doomed() const { return doomed_; }
 

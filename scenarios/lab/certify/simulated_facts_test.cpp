@@ -6,7 +6,6 @@
 
 #include "scenarios/lab/certify/facts.hpp"
 #include "sim/plan/fault.hpp"
-#include "sim/virtual/documents/make_object.hpp"
 #include "sim/virtual/event_queue.hpp"
 #include "sim/virtual/servers/shards.hpp"
 

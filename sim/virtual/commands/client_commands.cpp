@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/virtual/commands/server_errors.hpp"
-
 namespace leasehold::sim::simulated {
 namespace {
 
@@ -21,7 +19,42 @@ constexpr std::int64_t kMoveEndsSoon = 5 * kMs;
 
 Object stale_config() { return error_reply(kStaleConfig, "the database is on another shard"); }
 
+/// Only these insert: a hand-over or a pass-on changes what is there.
+bool is_acquire(const Object& command) {
+  const Value* upsert = command.find("upsert"_key);
+  return command.fields.at(0).first == "findAndModify"_key && upsert != nullptr && upsert->truth();
+}
+
+/// Whether this is an acquire of a lock that is held: as if another's upsert had raced it.
+bool finds_a_lock(const Collection& locks, const Object& command) {
+  if (!is_acquire(command)) return false;
+  const Value* id = command.find("query"_key)->as<Object>()->find("_id"_key);
+  return locks.find(*id->as<std::string>()) != nullptr;
+}
+
 }  // namespace
+
+/// One acquire in three of a lock that is taken: any other command has no unique key to break.
+std::optional<Object> InjectedErrors::instead_of(const Object& command,
+                                                 const Collection& locks) const {
+  if (count_ % 3 == 0 && finds_a_lock(locks, command)) return duplicate_id();
+  // A stream's command writes nothing that could be executed and yet fail.
+  if (executed_ && !ChangeStreams::serves(command)) return std::nullopt;
+  return error_reply(code_, "injected");
+}
+
+/// Only writes that wait for a majority are repeated: another has no time that could be mistaken
+/// for a token.
+bool InjectedErrors::repeats(const Object& command, const Executed& executed) const {
+  return count_ % 4 == 3 && is_acquire(command) && !executed.changes.empty() &&
+         executed.for_majority;
+}
+
+/// Either leaves open whether a majority has the write. By turns, so that both are met.
+Object InjectedErrors::after(const Object& reply) const {
+  if (count_ % 2 == 0) return error_reply(code_, "injected after the execution");
+  return write_concern_error(reply, code_, "injected");
+}
 
 /// Every reply carries the time of the newest write, of any client.
 void ClientCommands::answer(const Member& m, Object reply, const ServerReply& to) {
@@ -32,12 +65,10 @@ void ClientCommands::answer(const Member& m, Object reply, const ServerReply& to
 /// By the manual `$clusterTime` is the newest time that the member knows of, from whichever of
 /// its clients: the time of no write here.
 void ClientCommands::set_times(Object& reply, Timestamp operation) {
-  Object known;
-  known.set("clusterTime"_key,
-            Timestamp{operation.seconds, operation.increment +
-                                             static_cast<std::uint32_t>(others_.between(0, 9))});
+  Timestamp known = operation;
+  known.increment += static_cast<std::uint32_t>(others_.between(0, 9));
   reply.set("operationTime"_key, operation);
-  reply.set("$clusterTime"_key, std::move(known));
+  reply.set("$clusterTime"_key, make({{"clusterTime"_key, known}}));
 }
 
 void ClientCommands::command(int member, Request request, ServerReply reply) {
@@ -83,7 +114,7 @@ void ClientCommands::wait_inside(std::int64_t span_ns, bool as_primary, const Co
   });
 }
 
-/// What a primary has taken in goes on inside even if it loses its office, and finds out only now; a
+/// What a primary has taken in goes on inside even if it loses its office, which shows only now; a
 /// secondary refuses at once.
 void ClientCommands::serve(bool as_primary, const Command& arrived) {
   const auto& [member, request, reply, now, max_time] = *arrived;
@@ -193,20 +224,15 @@ void ClientCommands::fenced_write(int member, std::shared_ptr<const FencedWrite>
   const Document fence = m.data.fences().find(write->name);
   const bool taken = !fence || fence->find("fence"_key)->integer() <= write->token;
   if (taken) {
-    Object after;
-    after.set("_id"_key, write->name);
-    after.set("fence"_key, write->token);
+    auto after = make({{"_id"_key, write->name}, {"fence"_key, write->token}});
     Replication::write(
         member, {write->name, std::make_shared<const Object>(std::move(after))}, write);
     send_news(member);
   }
-  Object out;
-  out.set("n"_key, std::int32_t{taken ? 1 : 0});
-  out.set("ok"_key, 1.0);
   // Below the 3 s after which the writer gives up, so that it gets "unknown" from the server.
   constexpr std::int64_t kWtimeout = 2'500 * kMs;
-  wait_for_majority(member, std::move(out), {wall_ns(member) + kWtimeout, kWriteConcernFailed},
-                    std::move(reply));
+  wait_for_majority(member, make({{"n"_key, taken ? 1 : 0}, {"ok"_key, 1.0}}),
+                    {wall_ns(member) + kWtimeout, kWriteConcernFailed}, std::move(reply));
 }
 
 void ClientCommands::wait_for_majority(int member, Object answer, const Deadline& deadline,
@@ -238,9 +264,9 @@ void ClientCommands::end_waiting(int member, std::uint64_t waiter, int code) {
   Waiter late = std::move(*found);
   waiters.erase(found);
   // The write stays. A majority may have it later, but no reply will say so.
-  ++timed_out_;
-  late.reply(ServerAnswer::reply,
-             write_concern_error(std::move(late.answer), code, "waiting for replication timed out"));
+  ++wtimeouts;
+  late.reply(ServerAnswer::reply, write_concern_error(std::move(late.answer), code,
+                                                      "waiting for replication timed out"));
 }
 
 }  // namespace leasehold::sim::simulated

@@ -86,7 +86,7 @@ int Elections::votes_for(int member) const {
 void Elections::take_office(int member) {
   Member& m = at(member);
   ++m.term;
-  ++elections_;
+  ++elections;
   // A member that could be asked hears of it in the same event; others when they are heard again.
   for (int v = 0; v < kMembers; ++v) {
     if (v == member || !works(v) || !reaches(member, v)) continue;
@@ -136,26 +136,22 @@ void Elections::stand_if_overdue(int member) {
   });
 }
 
-/// By term, as a driver decides between two that both say so.
-template <typename Counts>
-int Elections::latest_primary(Counts counts) const {
+int Elections::primary() const {
+  PerMember<bool> running{};
+  for (int i = 0; i < kMembers; ++i) running[i] = works(i);
+  return primary_for(running);
+}
+
+/// By term, as a driver decides between two that both say so. One that is stopped said so before,
+/// and is sent to: what it is sent waits in its sockets, and is executed when it goes on.
+int Elections::primary_for(const PerMember<bool>& reachable) const {
   int best = -1;
   for (int i = 0; i < kMembers; ++i) {
     const Member& m = at(i);
-    if (!m.alive || !m.is_primary || !counts(i)) continue;
+    if (!m.alive || !m.is_primary || !reachable[i]) continue;
     if (best < 0 || m.term > at(best).term) best = i;
   }
   return best;
-}
-
-int Elections::primary() const {
-  return latest_primary([this](int i) { return works(i); });
-}
-
-/// One that is stopped said so before, and is sent to: what it is sent waits in its sockets, and is
-/// executed when it goes on.
-int Elections::primary_for(const PerMember<bool>& reachable) const {
-  return latest_primary([&](int i) { return reachable[i]; });
 }
 
 }  // namespace leasehold::sim::simulated

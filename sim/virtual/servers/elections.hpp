@@ -35,10 +35,10 @@ class Elections : public Replication {
   /// The member that a client takes for the primary: the one of the highest term among those that
   /// it reaches and that say so; -1: none.
   [[nodiscard]] int primary_for(const PerMember<bool>& reachable) const;
+  std::int64_t elections = 0;  ///< so far
 
  protected:
   Random& random_;
-  std::int64_t elections_ = 0;
 
  private:
   void beat();
@@ -48,8 +48,6 @@ class Elections : public Replication {
   bool stand(int member);
   [[nodiscard]] int votes_for(int member) const;
   void take_office(int member);
-  template <typename Counts>
-  [[nodiscard]] int latest_primary(Counts counts) const;
 };
 
 }  // namespace leasehold::sim::simulated

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "sim/virtual/commands/server_errors.hpp"
-
 namespace leasehold::sim::simulated {
 
 Members::Members(EventQueue& queue_, const ServerSettings& settings_)

@@ -8,13 +8,12 @@
 #include <vector>
 
 #include "sim/virtual/commands/change_streams.hpp"
-#include "sim/virtual/commands/transactions.hpp"
 #include "sim/virtual/event_queue.hpp"
 #include "sim/virtual/servers/member_data.hpp"
 
 /// The members of the simulated replica set: which run, which reach each other, what each one's
-/// clock shows, and how an action is put off until a member can do it. What members do to each other
-/// is decided in layers on them, each a class derived from the one below: `Replication`, `Elections`,
+/// clock shows, and how an action is put off until a member can do it. Layers on these, each a
+/// class derived from the one below, decide what members do: `Replication`, `Elections`,
 /// `ClientCommands`, `ReplicaSet`.
 namespace leasehold::sim::simulated {
 

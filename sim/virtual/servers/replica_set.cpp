@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/virtual/commands/server_errors.hpp"
-
 namespace leasehold::sim::simulated {
 
 namespace {
@@ -38,12 +36,13 @@ void ReplicaSet::ttl_pass(int member) {
   if (m.is_primary && !ttl_off_[member] && m.ttl_index && here) {
     // By the primary's clock alone: one that is an hour ahead deletes what has an hour to go.
     const auto gone = expired(m.data.locks(), *m.ttl_index, Date{clock_ms(member)});
-    if (settings.ttl_deletes_at_once) {
-      delete_at_once(member, gone);
-    } else {
-      for (const auto& id : gone) write(member, {id, nullptr});
+    Timestamp time;
+    for (const auto& id : gone) {
+      // Since 6.1 mongod writes those of a pass at one time.
+      if (!settings.ttl_deletes_at_once || id == gone.front()) time = next_time(member);
+      append(member, time, {id, nullptr});
     }
-    ttl_deletions_ += static_cast<std::int64_t>(gone.size());
+    ttl_deletions += static_cast<std::int64_t>(gone.size());
     if (!gone.empty()) send_news(member);
   }
   sleep_before_ttl_pass(member, settings.ttl_period_ns);

@@ -16,9 +16,9 @@ namespace leasehold::sim::simulated {
 /// data and the same priority. What befalls processes and disks is here, as it concerns all layers
 /// below, and the TTL monitor of each member.
 ///
-/// The monitor goes by the manual on TTL indexes: a background task removes expired documents, once
-/// in `ttlMonitorSleepSecs`, on the primary alone; secondaries replicate the deletions. So a document
-/// may stay for a period after it expired, and longer while there is no primary.
+/// The monitor goes by the manual on TTL indexes: a background task removes expired documents,
+/// once in `ttlMonitorSleepSecs`, on the primary alone; secondaries replicate the deletions. So a
+/// document may stay for a period after it expired, and longer while there is no primary.
 ///
 /// Virtual time: only what is asked of the queue takes time (the way between members, waiting,
 /// sleeping). A command executes in no time, and so does an election. Determinism: members are
@@ -77,13 +77,7 @@ class ReplicaSet : public ClientCommands {
   /// At the primary: those with a date to come, however near.
   [[nodiscard]] std::vector<std::string> held_locks() const;
 
-  /// What happened so far.
-  struct Counts {
-    std::int64_t elections, rolled_back, ttl_deletions, injected_errors, wtimeouts;
-  };
-  [[nodiscard]] Counts counts() const {
-    return {elections_, rolled_back_, ttl_deletions_, errors.count(), timed_out_};
-  }
+  std::int64_t ttl_deletions = 0;  ///< so far
 
  private:
   void ttl_pass(int member);
@@ -91,7 +85,6 @@ class ReplicaSet : public ClientCommands {
   void may_fail_to_fetch(int member, int source);
 
   PerMember<bool> ttl_off_{};
-  std::int64_t ttl_deletions_ = 0;
 };
 
 }  // namespace leasehold::sim::simulated

@@ -6,7 +6,6 @@
 
 #include "core/protocol.hpp"
 #include "mongo/commands.hpp"
-#include "sim/virtual/documents/make_object.hpp"
 #include "sim/virtual/event_queue.hpp"
 
 namespace leasehold::sim::simulated {
@@ -70,7 +69,7 @@ TEST(ReplicaSet, AMinoritysWriteIsRolledBackAndNeverAcknowledged) {
   set.run_ms(2'000);
   EXPECT_EQ(set.answers, (std::vector<std::string>{"acknowledged", "not", "acknowledged"}));
   EXPECT_EQ(set.committed, (std::vector<std::int64_t>{1, 3}));
-  EXPECT_EQ(set.servers.counts().rolled_back, 1);
+  EXPECT_EQ(set.servers.rolled_back, 1);
 }
 
 TEST(ReplicaSet, ASecondaryTakesNoWrites) {
@@ -347,9 +346,9 @@ TEST(ReplicaSet, AClockThatGoesBackMakesTheTtlMonitorSleepLonger) {
   set.servers.set_clock(0, -8'000, 0);
   set.ask(0, stamp());
   set.run_ms(7'000);
-  EXPECT_EQ(set.servers.counts().ttl_deletions, 0);
+  EXPECT_EQ(set.servers.ttl_deletions, 0);
   set.run_ms(4'000);
-  EXPECT_EQ(set.servers.counts().ttl_deletions, 1);
+  EXPECT_EQ(set.servers.ttl_deletions, 1);
 }
 
 /// Measured on 7.0.11: one oplog entry, so one time, for all that a pass deletes.

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/virtual/commands/server_errors.hpp"
-#include "sim/virtual/commands/stream_events.hpp"
-
 namespace leasehold::sim::simulated {
 namespace {
 
@@ -32,12 +29,6 @@ Timestamp Replication::next_time(int member) {
 void Replication::write(int member, Change change, std::shared_ptr<const FencedWrite> fenced,
                         const std::string& tag) {
   append(member, next_time(member), std::move(change), std::move(fenced), tag);
-}
-
-void Replication::delete_at_once(int member, const std::vector<std::string>& ids) {
-  if (ids.empty()) return;
-  const auto time = next_time(member);
-  for (const auto& id : ids) append(member, time, {id, nullptr}, nullptr, {});
 }
 
 void Replication::append(int member, Timestamp time, Change change,
@@ -107,7 +98,7 @@ void Replication::take_news(int from, int to, std::size_t upto) {
 /// By the manual on rollbacks: a former primary reverts what it had written and its successor does
 /// not have. Its change streams end, as what they may have reported is no more.
 void Replication::roll_back(Member& secondary, std::size_t common) {
-  rolled_back_ += static_cast<std::int64_t>(secondary.data.log().size() - common);
+  rolled_back += static_cast<std::int64_t>(secondary.data.log().size() - common);
   secondary.data.roll_back_to(common);
   secondary.streams.end(error_reply(kInterruptedByStateChange, "rolled back"));
 }

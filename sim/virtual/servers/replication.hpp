@@ -32,11 +32,11 @@ class Replication : public Members {
   /// REQUIRES: the member is primary. Sends nothing.
   void write(int member, Change change, std::shared_ptr<const FencedWrite> fenced = nullptr,
              const std::string& tag = {});
+  /// The same at a time of `next_time`; those of one time are replicated together.
+  void append(int member, Timestamp time, Change change,
+              std::shared_ptr<const FencedWrite> fenced = nullptr, const std::string& tag = {});
   /// The time of a write of another collection, whose entry is left out here. REQUIRES: as `write`.
   Timestamp next_time(int member);
-  /// Deletions of one time, as mongod since 6.1 writes those of a pass of its TTL monitor: none of
-  /// them is replicated without the others.
-  void delete_at_once(int member, const std::vector<std::string>& ids);
   /// Sends what is new to each secondary; while a message is on its way the next one waits for it.
   void send_news(int from);
   /// What a candidate fetches before it stands, if the other has more: all at once, without the
@@ -52,12 +52,9 @@ class Replication : public Members {
   static void tell_of_locks(const MemberData& data, std::size_t from,
                             const std::function<void(const Object&)>& tell);
 
- protected:
-  std::int64_t rolled_back_ = 0;
+  std::int64_t rolled_back = 0;  ///< writes, so far
 
  private:
-  void append(int member, Timestamp time, Change change, std::shared_ptr<const FencedWrite> fenced,
-              const std::string& tag);
   void take_news(int from, int to, std::size_t upto);
   void roll_back(Member& secondary, std::size_t common);
   void acknowledge(int from, int to, std::size_t has, std::int64_t term);

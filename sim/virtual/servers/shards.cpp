@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/virtual/commands/server_errors.hpp"
-
 namespace leasehold::sim::simulated {
 namespace {
 
@@ -99,9 +97,7 @@ void Shards::answered(const std::shared_ptr<Routed>& command, ServerAnswer kind,
     return route_again(command);
   }
   answer.set("operationTime"_key, command->newest);
-  Object heard;
-  heard.set("clusterTime"_key, router.heard);
-  answer.set("$clusterTime"_key, std::move(heard));
+  answer.set("$clusterTime"_key, make({{"clusterTime"_key, router.heard}}));
   command->reply(kind, std::move(answer));
 }
 
@@ -171,19 +167,6 @@ void Shards::fail_next(int count, int code, bool executed) {
 
 bool Shards::copies() const {
   return std::any_of(sets_.begin(), sets_.end(), [](const auto& set) { return set.copies(); });
-}
-
-ReplicaSet::Counts Shards::counts() const {
-  ReplicaSet::Counts sum{};
-  for (const auto& set : sets_) {
-    const auto of_set = set.counts();
-    sum.elections += of_set.elections;
-    sum.rolled_back += of_set.rolled_back;
-    sum.ttl_deletions += of_set.ttl_deletions;
-    sum.injected_errors += of_set.injected_errors;
-    sum.wtimeouts += of_set.wtimeouts;
-  }
-  return sum;
 }
 
 }  // namespace leasehold::sim::simulated

@@ -50,15 +50,21 @@ class Shards {
   /// An administrator changes no locks meanwhile.
   [[nodiscard]] bool moves() const { return moving_.has_value(); }
   /// A machine runs a member of each shard.
-  template <typename... Of>
-  void all(auto act, Of... of) {
+  void all(auto act, auto... of) {
     for (auto& set : sets_) (set.*act)(of...);
   }
   void fail_next(int count, int code, bool executed);
   [[nodiscard]] bool copies() const;
 
-  /// The sums over all shards.
-  [[nodiscard]] ReplicaSet::Counts counts() const;
+  /// A number of them all, such as `&ReplicaSet::elections`.
+  [[nodiscard]] std::int64_t sum(auto number) const {
+    std::int64_t total = 0;
+    for (const auto& set : sets_) total += std::invoke(number, set);
+    return total;
+  }
+  [[nodiscard]] std::int64_t injected_errors() const {
+    return sum([](const ReplicaSet& set) { return set.errors.count(); });
+  }
   /// How often a shard answered a router that the database has moved.
   [[nodiscard]] std::int64_t stale_routers() const { return stale_routers_; }
 
