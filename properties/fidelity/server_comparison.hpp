@@ -31,40 +31,6 @@ using Call = std::size_t;  ///< a command under way, each on a connection of its
 
 enum class Hold { lock, fail_point };
 
-/// One of the two sets, of three members; 0 is primary when a script begins. Its owner undoes all
-/// that a script did to it.
-class ComparedSet {
- public:
-  static constexpr std::int64_t kElectionTimeout_ms = 2'000, kHeartbeat_ms = 200;
-  static constexpr const char* kCollection = "locks";
-
-  virtual ~ComparedSet() = default;
-
-  /// What plans' faults do to it.
-  [[nodiscard]] virtual sim::ServerControl control() = 0;
-  /// Secondaries fetch nothing, while heartbeats and votes go on.
-  virtual void hold_replication(bool on) = 0;
-  /// Waits until every member has everything.
-  virtual void catch_up() = 0;
-  /// Beside which members' clocks are set.
-  [[nodiscard]] virtual std::int64_t true_ms() = 0;
-
-  virtual Call send(int member, const sim::simulated::Object& command) = 0;
-  /// The next findAndModify waits this long inside the primary: for a lock that another client has,
-  /// which also keeps members from stepping down; or in a fail point before it has looked at
-  /// anything.
-  virtual void hold_next_inside(std::int64_t ms, Hold hold) = 0;
-  /// Waits for the answer, for this long at most.
-  virtual Answer await(Call call, std::int64_t limit_ms) = 0;
-  /// Closes the connection; commands that were sent may still be executed.
-  virtual void hang_up(Call call) = 0;
-  virtual void pass(std::int64_t ms) = 0;
-};
-
-[[nodiscard]] std::unique_ptr<ComparedSet> simulated_set(std::uint64_t seed);
-/// Throws sim::live::NoMongod.
-[[nodiscard]] std::unique_ptr<ComparedSet> real_set();
-
 /// A line of what a script saw: which reply, with its comparable parts. Dates are only "date";
 /// operation times are shown by their rank among all that the script saw.
 struct Seen {
@@ -72,13 +38,18 @@ struct Seen {
   bool operator==(const Seen&) const = default;
 };
 
-/// A script's tools: it asks and brings faults about, and writes the answers down.
-class Stage {
+/// One of the two sets, of three members; 0 is primary when a script begins. A script asks it and
+/// brings faults about, and has the answers written down. Its owner undoes all that a script did.
+class ComparedSet {
  public:
-  explicit Stage(ComparedSet& set) : set_(set), servers_(set.control()) {}
+  static constexpr std::int64_t kElectionTimeout_ms = 2'000, kHeartbeat_ms = 200;
+  static constexpr const char* kCollection = "locks";
+
+  virtual ~ComparedSet() = default;
 
   Call send(int member, const Request& request);
-  Answer await(Call call, std::int64_t limit_ms) { return set_.await(call, limit_ms); }
+  /// Waits for the answer, for this long at most.
+  virtual Answer await(Call call, std::int64_t limit_ms) = 0;
   /// Waits for the answer, and writes it down.
   Answer note(const std::string& label, Call call, std::int64_t limit_ms = 10'000);
   Answer ask(const std::string& label, int member, const Request& request);
@@ -88,46 +59,56 @@ class Stage {
   /// All lines, with the ranks of the operation times.
   [[nodiscard]] std::vector<Seen> lines() const;
 
-  void hold_next_inside(std::int64_t ms, Hold hold = Hold::lock) {
-    set_.hold_next_inside(ms, hold);
-  }
-  void hang_up(Call call) { set_.hang_up(call); }
-  void pass(std::int64_t ms) { set_.pass(ms); }
-  void hold_replication(bool on) { set_.hold_replication(on); }
-  void catch_up() { set_.catch_up(); }
+  /// The next findAndModify waits this long inside the primary: for a lock that another client has,
+  /// which also keeps members from stepping down; or in a fail point before it has looked at
+  /// anything.
+  virtual void hold_next_inside(std::int64_t ms, Hold hold = Hold::lock) = 0;
+  /// Closes the connection; commands that were sent may still be executed.
+  virtual void hang_up(Call call) = 0;
+  virtual void pass(std::int64_t ms) = 0;
+  /// Secondaries fetch nothing, while heartbeats and votes go on.
+  virtual void hold_replication(bool on) = 0;
+  /// Waits until every member has everything.
+  virtual void catch_up() = 0;
   /// The member reaches no other; clients still reach it.
   void isolate(int member, bool on);
   void step_up(int member);
-  void step_down() { (void)servers_.members->step_down(); }
-  void stop(int member) { servers_.members->stop({member}); }
-  void go_on(int member) { servers_.members->resume({member}); }
-  void kill(int member) { servers_.members->kill({member}); }
-  void move_clock(int member, std::int64_t ahead_ms) {
-    servers_.members->set_clock(member, ahead_ms, 0);
-  }
-  void set_ttl(bool on) { servers_.data->set_ttl_monitor(on); }
+  void step_down() { (void)members().step_down(); }
+  void stop(int member) { members().stop({member}); }
+  void go_on(int member) { members().resume({member}); }
+  void kill(int member) { members().kill({member}); }
+  void move_clock(int member, std::int64_t ahead_ms) { members().set_clock(member, ahead_ms, 0); }
+  void set_ttl(bool on) { control().data->set_ttl_monitor(on); }
   /// What the member's wall clock shows.
   [[nodiscard]] std::int64_t wall_ms(int member) {
-    return set_.true_ms() + servers_.members->clock_ahead_ms(member);
+    return true_ms() + members().clock_ahead_ms(member);
   }
   /// Waits for a member that says it is primary, of the latest election.
   [[nodiscard]] int primary();
 
  private:
+  /// What plans' faults do to it.
+  [[nodiscard]] virtual sim::ServerControl control() = 0;
+  /// Beside which members' clocks are set.
+  [[nodiscard]] virtual std::int64_t true_ms() = 0;
+  virtual Call send_bytes(int member, const sim::simulated::Object& command) = 0;
+  [[nodiscard]] sim::MemberControl& members() { return *control().members; }
   /// Throws std::runtime_error if it does not become so in half a minute.
   void wait_until(const std::function<bool()>& is_so);
 
-  ComparedSet& set_;
-  const sim::ServerControl servers_;
   bool compares_times_ = true;
   std::vector<Request> requests_;  ///< by call
   std::vector<Seen> lines_;
   std::vector<std::optional<sim::simulated::Timestamp>> times_;  ///< by line
 };
 
+[[nodiscard]] std::unique_ptr<ComparedSet> simulated_set(std::uint64_t seed);
+/// Throws sim::live::NoMongod.
+[[nodiscard]] std::unique_ptr<ComparedSet> real_set();
+
 struct Script {
   const char* name;
-  void (*run)(Stage& stage);
+  void (*run)(ComparedSet& set);
 };
 [[nodiscard]] const std::vector<Script>& scripts();
 

@@ -2,7 +2,6 @@
 
 #include "mongo/commands.hpp"
 #include "properties/fidelity/server_comparison.hpp"
-#include "sim/virtual/documents/make_object.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -159,7 +158,7 @@ std::int64_t cursor_in(const Answer& answer) {
 const std::vector<Script>& scripts() {
   static const std::vector<Script> all{
     // What every command answers.
-    {"ordinary_life", [](Stage& s) {
+    {"ordinary_life", [](ComparedSet& s) {
       const auto won = s.ask("acquire", 0, acquire("l", kA));
       s.ask("refused", 0, acquire("l", kB));
       s.ask("again", 0, acquire("l", kA));
@@ -173,14 +172,14 @@ const std::vector<Script>& scripts() {
       s.ask("look again", 0, look("l"));
     }},
     // Without a transaction number the server cannot recognise a command.
-    {"sent_twice_is_executed_twice", [](Stage& s) {
+    {"sent_twice_is_executed_twice", [](ComparedSet& s) {
       const auto same = acquire("l", kA);
       s.ask("once", 0, same);
       s.ask("twice", 0, same);
       s.ask("release", 0, release("l", kA));
       s.ask("release twice", 0, release("l", kA));
     }},
-    {"raced_upserts", [](Stage& s) {
+    {"raced_upserts", [](ComparedSet& s) {
       constexpr int kRacers = 12;
       std::vector<Call> calls;
       for (int i = 0; i < kRacers; ++i) {
@@ -201,11 +200,11 @@ const std::vector<Script>& scripts() {
       s.note("racers", std::to_string(won) + " won, " + std::to_string(refused) + " refused, " +
                            std::to_string(other) + " had an error");
     }},
-    {"duplicate_keys", [](Stage& s) {
+    {"duplicate_keys", [](ComparedSet& s) {
       s.ask("held", 0, acquire("l", kA));
       s.ask("_id taken, filter does not match", 0, upsert_under("l", "x"));
     }},
-    {"a_secondary_takes_nothing", [](Stage& s) {
+    {"a_secondary_takes_nothing", [](ComparedSet& s) {
       s.ask("acquire", 1, acquire("l", kA));
       s.ask("extend", 1, extend("l", kA, {}));
       s.ask("release", 1, release("l", kA));
@@ -216,11 +215,11 @@ const std::vector<Script>& scripts() {
 
     // A majority that cannot be reached.
 
-    {"isolated_primary_and_a_real_write", [](Stage& s) {
+    {"isolated_primary_and_a_real_write", [](ComparedSet& s) {
       s.isolate(0, true);
       s.ask("acquire", 0, acquire("l", kA, milliseconds(500)));
     }},
-    {"isolated_primary_and_a_no_op", [](Stage& s) {
+    {"isolated_primary_and_a_no_op", [](ComparedSet& s) {
       s.ask("held", 0, acquire("l", kA));
       s.isolate(0, true);
       s.ask("nothing new: a refusal", 0, acquire("l", kB, milliseconds(500)));
@@ -228,7 +227,7 @@ const std::vector<Script>& scripts() {
       s.ask("refusal beside it", 0, acquire("l", kB, milliseconds(500)));
       s.ask("no document beside it", 0, release("none", kB, milliseconds(500)));
     }},
-    {"held_replication", [](Stage& s) {
+    {"held_replication", [](ComparedSet& s) {
       s.hold_replication(true);
       s.ask("acquire", 0, acquire("l", kA, milliseconds(500)));
       s.ask("refused", 0, acquire("l", kB, milliseconds(500)));
@@ -237,20 +236,20 @@ const std::vector<Script>& scripts() {
       s.hold_replication(false);
       s.note("waited until it was let go", waits);
     }},
-    {"time_is_up_while_it_waits_for_a_majority", [](Stage& s) {
+    {"time_is_up_while_it_waits_for_a_majority", [](ComparedSet& s) {
       s.hold_replication(true);
       Request request = put("l", std::int32_t{1}, std::string("majority"), 5'000);
       request.bytes.set("maxTimeMS", std::int32_t{300});
       s.ask("max time before the write concern's", 0, request);
     }},
-    {"time_is_up_inside", [](Stage& s) {
+    {"time_is_up_inside", [](ComparedSet& s) {
       s.hold_next_inside(1'500);
       const auto held = s.send(0, acquire("l", kA, milliseconds(500)));
       s.note("held", held);
       s.pass(1'500);
       s.ask("look", 0, look("l"));
     }},
-    {"held_inside", [](Stage& s) {
+    {"held_inside", [](ComparedSet& s) {
       s.hold_next_inside(500);
       const auto held = s.send(0, acquire("l", kA));
       s.pass(100);
@@ -260,7 +259,7 @@ const std::vector<Script>& scripts() {
 
     // Elections.
 
-    {"step_down_while_a_write_waits", [](Stage& s) {
+    {"step_down_while_a_write_waits", [](ComparedSet& s) {
       s.hold_replication(true);
       const auto acquires = s.send(0, acquire("l", kA));
       const auto releases = s.send(0, release("warm", kA));
@@ -270,14 +269,14 @@ const std::vector<Script>& scripts() {
       s.note("the release", releases);
       s.ask("the next", 0, acquire("m", kA));
     }},
-    {"step_down_while_it_is_held_inside", [](Stage& s) {
+    {"step_down_while_it_is_held_inside", [](ComparedSet& s) {
       s.hold_next_inside(1'200, Hold::fail_point);
       const auto held = s.send(0, acquire("l", kA));
       s.pass(200);
       s.step_down();
       s.note("held", held);
     }},
-    {"another_steps_up_while_a_write_waits", [](Stage& s) {
+    {"another_steps_up_while_a_write_waits", [](ComparedSet& s) {
       s.hold_replication(true);
       const auto waits = s.send(0, acquire("l", kA));
       s.pass(200);
@@ -289,14 +288,14 @@ const std::vector<Script>& scripts() {
       s.ask("taken by another", 1, acquire("l", kB));
       s.ask("the old primary", 0, acquire("l", kB));
     }},
-    {"a_write_survives_a_clean_failover", [](Stage& s) {
+    {"a_write_survives_a_clean_failover", [](ComparedSet& s) {
       s.ask("acquire", 0, acquire("l", kA));
       s.step_up(1);
       s.ask("look", 1, look("l"));
       s.ask("refused", 1, acquire("l", kB));
       s.ask("release", 1, release("l", kA));
     }},
-    {"isolated_primary_leaves_its_office", [](Stage& s) {
+    {"isolated_primary_leaves_its_office", [](ComparedSet& s) {
       s.isolate(0, true);
       s.ask("write for one", 0, put("l", std::int32_t{1}, std::int32_t{1}));
       const auto waits = s.send(0, acquire("m", kA, milliseconds(9'000)));
@@ -308,7 +307,7 @@ const std::vector<Script>& scripts() {
       s.catch_up();
       s.ask("rolled back", next, look("l"));
     }},
-    {"two_primaries", [](Stage& s) {
+    {"two_primaries", [](ComparedSet& s) {
       s.isolate(0, true);
       s.step_up(1);
       s.leave_out_times();
@@ -323,7 +322,7 @@ const std::vector<Script>& scripts() {
 
     // Members that stop or die.
 
-    {"zombies_of_a_short_stop", [](Stage& s) {
+    {"zombies_of_a_short_stop", [](ComparedSet& s) {
       s.stop(0);
       const auto waits = s.send(0, acquire("l", kA));
       s.note("while it is stopped", waits, 300);
@@ -331,7 +330,7 @@ const std::vector<Script>& scripts() {
       s.note("once it goes on", waits);
     }},
     // Commands that no client waits for any more are executed.
-    {"zombies_of_closed_connections", [](Stage& s) {
+    {"zombies_of_closed_connections", [](ComparedSet& s) {
       s.stop(0);
       const auto closed = s.send(0, acquire("l", kA));
       s.pass(200);
@@ -341,7 +340,7 @@ const std::vector<Script>& scripts() {
       s.pass(700);
       s.ask("what it wrote", 0, look("l"));
     }},
-    {"zombies_of_a_deposed_primary", [](Stage& s) {
+    {"zombies_of_a_deposed_primary", [](ComparedSet& s) {
       s.stop(0);
       const auto acquires = s.send(0, acquire("l", kA));
       s.step_up(1);
@@ -352,7 +351,7 @@ const std::vector<Script>& scripts() {
       s.catch_up();
       s.ask("what is left", 1, look("l"));
     }},
-    {"killed_while_a_write_waits", [](Stage& s) {
+    {"killed_while_a_write_waits", [](ComparedSet& s) {
       s.hold_replication(true);
       const auto waits = s.send(0, acquire("l", kA));
       s.pass(200);
@@ -362,7 +361,7 @@ const std::vector<Script>& scripts() {
     }},
 
     // Clocks that jump, and the TTL monitor.
-    {"clock_jumps_during_a_held_command", [](Stage& s) {
+    {"clock_jumps_during_a_held_command", [](ComparedSet& s) {
       const auto before = s.wall_ms(0);
       s.hold_next_inside(600);
       const auto held = s.send(0, acquire("l", kA));
@@ -374,14 +373,14 @@ const std::vector<Script>& scripts() {
       s.note("$$NOW of the next", apart(date_in(after, "acquiredAt"), before));
     }},
     // maxTimeMS is of the wall clock too.
-    {"clock_jumps_past_the_time_of_a_held_command", [](Stage& s) {
+    {"clock_jumps_past_the_time_of_a_held_command", [](ComparedSet& s) {
       s.hold_next_inside(800);
       const auto held = s.send(0, acquire("l", kA));
       s.pass(200);
       s.move_clock(0, 30'000);
       s.note("held", held);
     }},
-    {"clock_of_a_stopped_member_jumps", [](Stage& s) {
+    {"clock_of_a_stopped_member_jumps", [](ComparedSet& s) {
       const auto before = s.wall_ms(0);
       s.stop(0);
       const auto waits = s.send(0, acquire("l", kA));
@@ -391,7 +390,7 @@ const std::vector<Script>& scripts() {
       s.note("$$NOW", apart(date_in(answer, "acquiredAt"), before));
     }},
     // Operation times never go back.
-    {"clock_goes_back", [](Stage& s) {
+    {"clock_goes_back", [](ComparedSet& s) {
       s.move_clock(0, 60'000);
       s.ask("ahead", 0, acquire("l", kA));
       s.move_clock(0, 0);
@@ -399,7 +398,7 @@ const std::vector<Script>& scripts() {
       const auto answer = s.ask("back", 0, acquire("m", kA));
       s.note("$$NOW", apart(date_in(answer, "acquiredAt"), now));
     }},
-    {"a_clock_that_goes_back_stretches_wtimeout", [](Stage& s) {
+    {"a_clock_that_goes_back_stretches_wtimeout", [](ComparedSet& s) {
       s.hold_replication(true);
       const auto waits = s.send(0, put("l", std::int32_t{1}, std::string("majority"), 600));
       s.pass(200);
@@ -407,23 +406,23 @@ const std::vector<Script>& scripts() {
       s.note("when it would have ended", waits, 1'000);
       s.note("by its own clock", waits);
     }},
-    {"a_secondary_that_jumps_stands_for_election", [](Stage& s) {
+    {"a_secondary_that_jumps_stands_for_election", [](ComparedSet& s) {
       s.move_clock(1, 3 * ComparedSet::kElectionTimeout_ms);
       s.pass(ComparedSet::kElectionTimeout_ms / 2);
       s.note("primary", std::to_string(s.primary()));
       s.ask("the old one", 0, acquire("l", kA));
     }},
-    {"a_secondary_that_jumps_back_does_not", [](Stage& s) {
+    {"a_secondary_that_jumps_back_does_not", [](ComparedSet& s) {
       s.move_clock(1, -30'000);
       s.pass(ComparedSet::kElectionTimeout_ms / 2);
       s.note("primary", std::to_string(s.primary()));
     }},
-    {"a_primary_that_jumps", [](Stage& s) {
+    {"a_primary_that_jumps", [](ComparedSet& s) {
       s.move_clock(0, 3 * ComparedSet::kElectionTimeout_ms);
       s.pass(1'000);
       s.ask("at once", 0, look("l"));
     }},
-    {"a_secondary_that_was_stopped_may_stand", [](Stage& s) {
+    {"a_secondary_that_was_stopped_may_stand", [](ComparedSet& s) {
       s.stop(1);
       s.pass(2 * ComparedSet::kElectionTimeout_ms);
       s.go_on(1);
@@ -433,7 +432,7 @@ const std::vector<Script>& scripts() {
 
     // The TTL monitor.
 
-    {"ttl_deletes_what_is_expired", [](Stage& s) {
+    {"ttl_deletes_what_is_expired", [](ComparedSet& s) {
       s.ask("index", 0, ttl_index());
       s.catch_up();
       const auto expires = [](const Value& value) {
@@ -462,7 +461,7 @@ const std::vector<Script>& scripts() {
       s.pass(4'000);
       for (const auto& [name, value] : documents) s.ask(std::string("on: ") + name, 0, look(name));
     }},
-    {"ttl_goes_by_the_primarys_clock", [](Stage& s) {
+    {"ttl_goes_by_the_primarys_clock", [](ComparedSet& s) {
       s.ask("index", 0, ttl_index());
       s.catch_up();
       s.ask("held for a minute", 0, acquire("l", kA));
@@ -472,7 +471,7 @@ const std::vector<Script>& scripts() {
     }},
 
     // Change streams and transactions.
-    {"a_stream_tells_of_deletions_in_order", [](Stage& s) {
+    {"a_stream_tells_of_deletions_in_order", [](ComparedSet& s) {
       for (const char* name : {"a", "b", "c"}) s.ask(name, 0, acquire(name, kA));
       const auto cursor = cursor_in(s.ask("open", 0, stream(Step::open)));
       const auto waits = s.send(0, stream(Step::next, cursor));
@@ -489,7 +488,7 @@ const std::vector<Script>& scripts() {
       s.ask("closed", 0, stream(Step::next, cursor));
       s.ask("close again", 0, stream(Step::close, cursor));
     }},
-    {"a_stream_waits_for_the_majority", [](Stage& s) {
+    {"a_stream_waits_for_the_majority", [](ComparedSet& s) {
       s.ask("held", 0, acquire("l", kA));
       const auto cursor = cursor_in(s.ask("open", 0, stream(Step::open)));
       s.hold_replication(true);
@@ -500,14 +499,14 @@ const std::vector<Script>& scripts() {
       s.hold_replication(false);
       s.note("a majority has it", waits);
     }},
-    {"a_stream_begins_where_an_attempt_was", [](Stage& s) {
+    {"a_stream_begins_where_an_attempt_was", [](ComparedSet& s) {
       s.ask("held before", 0, acquire("a", kB));
       const auto held = s.ask("held", 0, acquire("b", kA));
       s.ask("handed over", 0, hand_over("b", kA, kB));
       const auto since = s.ask("open", 0, stream_of(kB.high, held.reply));
       s.ask("news", 0, stream(Step::next, cursor_in(since), milliseconds(900)));
     }},
-    {"a_stream_is_killed_while_it_waits", [](Stage& s) {
+    {"a_stream_is_killed_while_it_waits", [](ComparedSet& s) {
       const auto cursor = cursor_in(s.ask("open", 0, stream(Step::open)));
       const auto waits = s.send(0, stream(Step::next, cursor, milliseconds(9'000)));
       s.pass(200);
@@ -515,7 +514,7 @@ const std::vector<Script>& scripts() {
       s.note("who waited", waits);
       s.ask("afterwards", 0, stream(Step::next, cursor));
     }},
-    {"a_stream_and_a_step_down", [](Stage& s) {
+    {"a_stream_and_a_step_down", [](ComparedSet& s) {
       s.ask("held", 0, acquire("l", kA));
       const auto cursor = cursor_in(s.ask("open", 0, stream(Step::open)));
       const auto waits = s.send(0, stream(Step::next, cursor, milliseconds(9'000)));
@@ -527,7 +526,7 @@ const std::vector<Script>& scripts() {
       s.pass(500);
       s.ask("the next", 0, stream(Step::next, cursor, milliseconds(600)));
     }},
-    {"a_stream_and_a_rollback", [](Stage& s) {
+    {"a_stream_and_a_rollback", [](ComparedSet& s) {
       s.ask("held", 0, acquire("l", kA));
       const auto cursor = cursor_in(s.ask("open", 0, stream(Step::open)));
       s.isolate(0, true);
@@ -545,7 +544,7 @@ const std::vector<Script>& scripts() {
 
     // Transactions.
 
-    {"transactions", [](Stage& s) {
+    {"transactions", [](ComparedSet& s) {
       s.ask("index", 0, unique_index());
       s.catch_up();
       s.ask("insert", 0, insert_in_transaction('a', "r"));
@@ -559,7 +558,7 @@ const std::vector<Script>& scripts() {
       s.ask("commit after it", 0, end_transaction("commitTransaction", 'd'));
       s.ask("commit of none", 0, end_transaction("commitTransaction", 'e'));
     }},
-    {"a_transaction_and_a_step_down", [](Stage& s) {
+    {"a_transaction_and_a_step_down", [](ComparedSet& s) {
       s.ask("index", 0, unique_index());
       s.catch_up();
       s.ask("insert", 0, insert_in_transaction('a', "r"));
@@ -570,7 +569,7 @@ const std::vector<Script>& scripts() {
       s.ask("insert again", 1, insert_in_transaction('b', "r"));
       s.ask("commit", 1, end_transaction("commitTransaction", 'b'));
     }},
-    {"a_commit_waits_in_vain", [](Stage& s) {
+    {"a_commit_waits_in_vain", [](ComparedSet& s) {
       s.ask("index", 0, unique_index());
       s.catch_up();
       s.ask("insert", 0, insert_in_transaction('a', "r"));
@@ -580,7 +579,7 @@ const std::vector<Script>& scripts() {
     }},
 
     // The queue in a lock's document.
-    {"a_lock_passes_along_its_queue", [](Stage& s) {
+    {"a_lock_passes_along_its_queue", [](ComparedSet& s) {
       s.ask("A has it", 0, queue_up("l", kA));
       s.ask("B waits", 0, queue_up("l", kB));
       s.ask("C waits", 0, queue_up("l", kC));
@@ -606,7 +605,7 @@ const std::vector<Script>& scripts() {
       s.ask("nothing there", 0, pass_on("l", kB));
     }},
     // With a short name the oplog has whole documents, with a long one what has changed.
-    {"a_stream_tells_whom_a_lock_is_passed_to", [](Stage& s) {
+    {"a_stream_tells_whom_a_lock_is_passed_to", [](ComparedSet& s) {
       const std::string longer(100, 'l');
       const auto cursor = cursor_in(s.ask("open", 0, stream_of(kB.high)));
       for (const char* name : {"s", longer.c_str()}) {
@@ -630,12 +629,11 @@ const std::vector<Script>& scripts() {
 }
 
 std::vector<Seen> run_script(const Script& script, ComparedSet& set) {
-  Stage stage(set);
   // Both sets have the collection from now on, and every member of them.
-  stage.ask("first write", 0, put("warm", std::int32_t{0}));
-  stage.catch_up();
-  script.run(stage);
-  return stage.lines();
+  set.ask("first write", 0, put("warm", std::int32_t{0}));
+  set.catch_up();
+  script.run(set);
+  return set.lines();
 }
 
 }  // namespace leasehold::properties

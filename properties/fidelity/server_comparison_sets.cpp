@@ -1,14 +1,21 @@
+#include "properties/fidelity/server_comparison.hpp"
+
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <deque>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
+#include "core/document/lock_queue.hpp"
+#include "mongo/replies.hpp"
 #include "properties/fidelity/server_comparison.hpp"
+#include "sim/live/proxy/wire_message.hpp"
 #include "sim/live/servers/replica_set.hpp"
 #include "sim/live/system/loopback.hpp"
 #include "sim/virtual/cluster.hpp"
@@ -16,17 +23,158 @@
 namespace leasehold::properties {
 namespace {
 
-using sim::simulated::Bytes;
-using sim::simulated::EventQueue;
-using sim::simulated::FencedWrite;
-using sim::simulated::kMs;
-using sim::simulated::Object;
+using namespace sim::simulated;
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
+/// Masks what no reader of a reply uses, and what names objects of this run. Error labels are
+/// masked because the adapter goes by codes.
+bool is_masked(const std::string& key) {
+  static const std::set<std::string> masked{
+      "operationTime", "$clusterTime", "electionId", "opTime", "codeName", "errmsg", "errInfo",
+      "ns", "keyValue", "numYields", "postBatchResumeToken", "numIndexesBefore",
+      "numIndexesAfter", "createdCollectionAutomatically", "commitQuorum", "topologyVersion",
+      "note", "errorLabels"};
+  return masked.contains(key);
+}
+
+/// The times in a lock's queue are dates too.
+std::string without_times(std::string text) {
+  for (auto mark = text.find(core::kQueueMark); mark != std::string::npos;
+       mark = text.find(core::kQueueMark, mark + 1)) {
+    text.replace(mark + 1, core::kUntilDigits, "until");
+  }
+  return text;
+}
+
+std::string render(const std::string& key, const Value& value);
+
+std::string render(const Object& object) {
+  std::vector<std::string> fields;
+  for (const auto& [key, value] : object.fields) {
+    const auto* inner = value.as<Object>();
+    const bool resume_token = inner != nullptr && inner->find("_data") != nullptr;
+    if (!is_masked(key) && !resume_token) fields.push_back(key.text() + ':' + render(key, value));
+  }
+  std::sort(fields.begin(), fields.end());
+  std::string text;
+  for (const auto& field : fields) text += (text.empty() ? "" : " ") + field;
+  return '{' + text + '}';
+}
+
+std::string render(const std::string& key, const Value& value) {
+  if (key == "fencingToken") return value.type_name();
+  if (key == "id" && value.is<std::int64_t>()) return value.integer() == 0 ? "0" : "cursor";
+  if (value.is<Date>() || value.is<Timestamp>()) return value.type_name();
+  if (key.starts_with("cursors")) return std::to_string(value.as<Array>()->items.size());
+  if (const auto* object = value.as<Object>()) return render(*object);
+  if (const auto* text = value.as<std::string>()) return without_times(*text);
+  if (const auto* flag = value.as<bool>()) return *flag ? "true" : "false";
+  if (const auto* real = value.as<double>()) return std::to_string(static_cast<long long>(*real));
+  if (value.is_number()) return std::to_string(value.integer());
+  const auto* array = value.as<Array>();
+  if (array == nullptr) return value.type_name();
+  std::string text;
+  for (const Value& item : array->items) text += (text.empty() ? "" : " ") + render("", item);
+  return '[' + text + ']';
+}
+
+const char* render(core::Outcome outcome) {
+  constexpr const char* kNames[] = {"done", "unknown", "failed before", "duplicate key",
+                                    "configuration"};
+  return kNames[static_cast<std::size_t>(outcome)];
+}
+
+std::string render(const Request& request, const Answer& answer) {
+  if (answer.kind == Answer::Kind::silent) return "nothing comes";
+  if (answer.kind == Answer::Kind::broken) return "the connection ends";
+  std::string text;
+  if (request.command) {
+    const auto read = mongo::read_reply(*request.command, *Bytes(answer.reply).get());
+    text = std::string(render(read.outcome)) + (read.retried ? ", retried: " : ": ");
+  }
+  return text + render(answer.reply);
+}
+
+}  // namespace
+
+Call ComparedSet::send(int member, const Request& request) {
+  requests_.push_back(request);
+  return send_bytes(member, request.bytes);
+}
+
+Answer ComparedSet::note(const std::string& label, Call call, std::int64_t limit_ms) {
+  Answer answer = await(call, limit_ms);
+  lines_.push_back({label, render(requests_.at(call), answer)});
+  times_.resize(lines_.size());
+  const Value* time = answer.reply.find("operationTime");
+  // A stream's reply is of the time up to which a majority has everything, as far as the server has
+  // heard by then; no client reads it.
+  // No client reads when an index was made, either: the simulated set's oplog has no such entry.
+  const std::string& name = requests_.at(call).bytes.fields.at(0).first;
+  const bool read = name != "aggregate" && name != "getMore" && name != "createIndexes";
+  if (time != nullptr && compares_times_ && read) times_.back() = *time->as<Timestamp>();
+  return answer;
+}
+
+Answer ComparedSet::ask(const std::string& label, int member, const Request& request) {
+  return note(label, send(member, request));
+}
+
+std::vector<Seen> ComparedSet::lines() const {
+  std::set<Timestamp> ranks;
+  for (const auto& time : times_) {
+    if (time) ranks.insert(*time);
+  }
+  auto lines = lines_;
+  for (std::size_t i = 0; i < times_.size(); ++i) {
+    if (!times_[i]) continue;
+    const auto rank = std::distance(ranks.begin(), ranks.find(*times_[i]));
+    lines[i].text += " at T" + std::to_string(rank);
+  }
+  return lines;
+}
+
+void ComparedSet::isolate(int member, bool on) {
+  const sim::LinkRule rule{.hold_requests = on, .hold_replies = on};
+  auto& links = control().links;
+  for (int other = 0; other < links.size(); ++other) {
+    if (other == member) continue;
+    for (const char* what : {"/beat", "/sync"}) {
+      for (const auto& [from, to] : {std::pair(member, other), std::pair(other, member)}) {
+        const sim::Link link{sim::member_name(from) + what, to};
+        // What waited is lost.
+        if (!on) links.reset_link(link);
+        links.set_link_rule(link, rule);
+      }
+    }
+  }
+}
+
+void ComparedSet::wait_until(const std::function<bool()>& is_so) {
+  const auto over_ms = true_ms() + 30'000;
+  while (!is_so()) {
+    if (true_ms() > over_ms) throw std::runtime_error("no member became primary");
+    pass(10);
+  }
+}
+
+void ComparedSet::step_up(int member) {
+  wait_until([&] {
+    (void)members().step_up(member, milliseconds(1'000));
+    return members().is_primary(member);
+  });
+}
+
+int ComparedSet::primary() {
+  wait_until([this] { return members().primary_now() >= 0; });
+  return members().primary_now();
+}
+
+namespace {
+
 constexpr const char* kDatabase = "comparison";
-constexpr std::int32_t kOpMsg = 2013;
-constexpr std::size_t kHeader = 16, kBeforeBody = 21;
+constexpr std::size_t kBeforeBody = 21;
 
 /// A connection that sends one command as an OP_MSG and reads one reply. It is no driver, because a
 /// driver's additions (sessions, read preferences, retries) are not compared here.
@@ -47,7 +195,7 @@ class Wire {
     const auto length = static_cast<std::int32_t>(kBeforeBody + body->len);
     std::string message(kBeforeBody, '\0');
     std::memcpy(message.data(), &length, sizeof length);
-    std::memcpy(message.data() + 12, &kOpMsg, sizeof kOpMsg);
+    std::memcpy(message.data() + 12, &sim::live::op_code::msg, sizeof(std::int32_t));
     message.append(reinterpret_cast<const char*>(bson_get_data(body)), body->len);
     const auto sent = ::send(socket_, message.data(), message.size(), MSG_NOSIGNAL);
     if (sent != static_cast<ssize_t>(message.size())) broken_ = true;
@@ -65,8 +213,8 @@ class Wire {
     }
     if (broken_) return {Answer::Kind::broken};
     bson_t body;
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(read_.data());
-    if (!bson_init_static(&body, bytes + kBeforeBody, read_.size() - kBeforeBody)) {
+    const auto document = sim::live::document_at(read_, kBeforeBody);
+    if (!document || !sim::live::read_in_place(*document, body)) {
       throw std::runtime_error("a reply that is no BSON");
     }
     return {Answer::Kind::reply, known_part(body)};
@@ -79,17 +227,15 @@ class Wire {
 
  private:
   [[nodiscard]] bool complete() const {
-    std::int32_t length = 0;
-    if (read_.size() < kHeader) return false;
-    std::memcpy(&length, read_.data(), sizeof length);
-    return read_.size() >= static_cast<std::size_t>(length);
+    const auto size = sim::live::message_size(read_);
+    return size && read_.size() >= *size;
   }
   /// Without members of types that the simulated set does not compute with.
   static Object known_part(const bson_t& body) {
     bson_t known = BSON_INITIALIZER;
     bson_copy_to_excluding_noinit(&body, &known, "$clusterTime", "electionId", "topologyVersion",
                                   "opTime", nullptr);
-    Object object = sim::simulated::to_object(known);
+    Object object = to_object(known);
     bson_destroy(&known);
     return object;
   }
@@ -123,7 +269,7 @@ class RealSet final : public ComparedSet {
   }
   std::int64_t true_ms() override { return sim::live::real_time().count(); }
 
-  Call send(int member, const Object& command) override {
+  Call send_bytes(int member, const Object& command) override {
     Object addressed = command;
     const bool on_admin =
         command.find("commitTransaction") != nullptr || command.find("abortTransaction") != nullptr;
@@ -189,8 +335,8 @@ class SimulatedSet final : public ComparedSet {
   sim::ServerControl control() override { return faults_.control(); }
   void hold_replication(bool on) override {
     const int primary = servers_.primary();
-    for (int m = 0; m < sim::simulated::ReplicaSet::kMembers; ++m) {
-      if (!on || m != primary) servers_.set_fetching(m, !on);
+    for (int m = 0; m < kMembers; ++m) {
+      if (!on || m != primary) servers_.serving().set_fetching(m, !on);
     }
   }
   void catch_up() override {
@@ -201,18 +347,18 @@ class SimulatedSet final : public ComparedSet {
     pass(1'000);
   }
   std::int64_t true_ms() override {
-    return sim::simulated::ReplicaSet::Settings{}.epoch_ms + queue_.now() / kMs;
+    return ServerSettings{}.epoch_ms + queue_.now() / kMs;
   }
 
-  Call send(int member, const Object& command) override {
+  Call send_bytes(int member, const Object& command) override {
     calls_.emplace_back();
     Answer& answer = calls_.back();
     servers_.command(member,
                      {.command = std::make_shared<const Object>(command),
                       .waits_ns = std::exchange(next_waits_ms_, 0) * kMs},
-                     [&answer](sim::simulated::ReplicaSet::Answer kind, const Object& reply) {
+                     [&answer](ServerAnswer kind, const Object& reply) {
                        if (answer.kind != Answer::Kind::silent) return;
-                       answer = kind == sim::simulated::ReplicaSet::Answer::reply
+                       answer = kind == ServerAnswer::reply
                                     ? Answer{Answer::Kind::reply, reply}
                                     : Answer{Answer::Kind::broken};
                      });
@@ -240,14 +386,12 @@ class SimulatedSet final : public ComparedSet {
 
   EventQueue queue_;
   sim::Random random_;
-  sim::simulated::Shards servers_{queue_,
-                                  random_,
-                                  {.election_timeout_ns = kElectionTimeout_ms * kMs,
-                                   .heartbeat_ns = kHeartbeat_ms * kMs},
-                                  {}};
-  const sim::simulated::SimulatedProcesses::All none_;
-  sim::simulated::SimulatedProcesses processes_{queue_, none_, nullptr, nullptr};
-  sim::simulated::SimulatedServers faults_{queue_, servers_, processes_};
+  Shards servers_{queue_,
+                  random_,
+                  {.election_timeout_ns = kElectionTimeout_ms * kMs,
+                   .heartbeat_ns = kHeartbeat_ms * kMs},
+                  {}};
+  SimulatedServers faults_{queue_, servers_, nullptr};
   std::deque<Answer> calls_;  ///< where replies are written to
   std::int64_t next_waits_ms_ = 0;
 };

@@ -20,59 +20,25 @@ using mongo::Bson;
 
 constexpr int kDeepest = 4;
 constexpr std::array kKeys{
-    "ok",
-    "code",
-    "errmsg",
-    "keyPattern",
-    "writeErrors",
-    "index",
-    "n",
-    "writeConcernError",
-    "value",
-    "_id",
-    "lockId",
-    "acquiredAt",
-    "expiresAt",
-    "fencingToken",
-    "cursor",
-    "id",
-    "firstBatch",
-    "nextBatch",
-    "documentKey",
-    "operationTime",
-    "retriedStmtId",
-    "msg",
-    "setName",
-    "maxWireVersion",
-    "key",
-    "expireAfterSeconds",
-    "partialFilterExpression",
-    "Value",
-    "0",
-    "1",
-    "clusterTime",
-};
+    "ok", "code", "errmsg", "keyPattern", "writeErrors", "index", "n", "writeConcernError",
+    "value", "_id", "lockId", "acquiredAt", "expiresAt", "fencingToken", "cursor", "id",
+    "firstBatch", "nextBatch", "documentKey", "operationTime", "retriedStmtId", "msg",
+    "setName", "maxWireVersion", "key", "expireAfterSeconds", "partialFilterExpression",
+    "Value", "0", "1", "clusterTime"};
 
-/// In the order of Command::body's alternatives.
+/// One of each kind, in the order of Command::body's alternatives.
 Command command_number(std::size_t number) {
   using Won = RawCommand::Won;
-  const core::Owner owner{1, 2};
-  const auto plain = [&](Won won) {
+  const auto plain = [](Won won) {
     return RawCommand{
-        .role = RawCommand::Role::acquire, .owner = owner, .lock_id = "ours", .won = won};
+        .role = RawCommand::Role::acquire, .owner = {1, 2}, .lock_id = "ours", .won = won};
   };
-  switch (number) {
-    case 0: return {1, {}, core::AcquireCommand{}};
-    case 1: return {1, {}, core::ExtendCommand{{{}, {}, {}}}};
-    case 2: return {1, {}, core::ReadHoldersCommand{}};
-    case 3: return {1, {}, core::DeleteCommand{}};
-    case 4: return {1, {}, core::EnsureIndexCommand{}};
-    case 5: return {1, {}, core::HandOverCommand{}};
-    case 6: return {1, {}, core::StreamCommand{}};
-    case 7: return {1, {}, plain(Won::by_success)};
-    case 8: return {1, {}, plain(Won::by_null_before)};
-    default: return {1, {}, plain(Won::by_owner_in_value)};
-  }
+  const decltype(Command::body) bodies[] = {
+      core::AcquireCommand{},      core::ExtendCommand{{{}, {}, {}}}, core::ReadHoldersCommand{},
+      core::DeleteCommand{},       core::EnsureIndexCommand{},        core::HandOverCommand{},
+      core::StreamCommand{},       plain(Won::by_success),            plain(Won::by_null_before),
+      plain(Won::by_owner_in_value)};
+  return {1, {}, bodies[number]};
 }
 constexpr std::size_t kCommands = 10;
 

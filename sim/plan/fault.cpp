@@ -6,8 +6,6 @@
 
 namespace leasehold::sim {
 
-const char* to_string(FaultPlan::Kind kind) { return about(kind).name; }
-
 const char* to_string(FaultPlan::Command command) {
   constexpr std::array kNames{"none",      "acquire", "extend", "delete",
                               "hand-over", "pass-on", "look"};
@@ -22,13 +20,9 @@ std::optional<FaultPlan::Kind> fault_named(const std::string& name) {
   return found->kind;
 }
 
-const char* group_of(FaultPlan::Kind kind) { return about(kind).group; }
-
 bool is_of_documents(std::string_view group) {
   return group == "ttl" || group == "errors" || group == "administrator";
 }
-
-Harm harm_of(FaultPlan::Kind kind) { return about(kind).harm; }
 
 std::vector<FaultPlan::Kind> fault_kinds(Harm most) {
   std::vector<FaultPlan::Kind> kinds;
@@ -44,8 +38,6 @@ const std::vector<std::string>& fault_groups() {
                                                "administrator"};
   return groups;
 }
-
-std::string member_name(int member) { return "member-" + std::to_string(member); }
 
 int member_hit(const FaultPlan& fault, int primary, int members) {
   if (fault.member >= 0) return static_cast<int>(fault.member % members);
@@ -103,7 +95,5 @@ Power power_of(FaultPlan::Kind kind) {
     default: return Power::servers;
   }
 }
-
-bool hits_process(FaultPlan::Kind kind) { return power_of(kind) == Power::processes; }
 
 }  // namespace leasehold::sim

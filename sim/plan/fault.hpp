@@ -143,25 +143,27 @@ static_assert(
     }(),
     "one row for each kind, in their order");
 
-[[nodiscard]] const char* to_string(FaultPlan::Kind kind);
+[[nodiscard]] constexpr const char* to_string(FaultPlan::Kind kind) { return about(kind).name; }
 /// As histories call it; "none".
 [[nodiscard]] const char* to_string(FaultPlan::Command command);
 inline constexpr int kTriggers = static_cast<int>(FaultPlan::Command::look) + 1;
 /// Nothing for a name that none has.
 [[nodiscard]] std::optional<FaultPlan::Kind> fault_named(const std::string& name);
 
-[[nodiscard]] const char* group_of(FaultPlan::Kind kind);
+[[nodiscard]] constexpr const char* group_of(FaultPlan::Kind kind) { return about(kind).group; }
 /// Whether faults of this group befall a lock's documents, or the commands that write them.
 [[nodiscard]] bool is_of_documents(std::string_view group);
 /// Those that plans are generated with.
 [[nodiscard]] const std::vector<std::string>& fault_groups();
 
-[[nodiscard]] Harm harm_of(FaultPlan::Kind kind);
+[[nodiscard]] constexpr Harm harm_of(FaultPlan::Kind kind) { return about(kind).harm; }
 /// Those that do no more than that, in their order.
 [[nodiscard]] std::vector<FaultPlan::Kind> fault_kinds(Harm most);
 
 /// What a history calls a member: "member-1".
-[[nodiscard]] std::string member_name(int member);
+[[nodiscard]] inline std::string member_name(int member) {
+  return "member-" + std::to_string(member);
+}
 
 /// The member that it hits, of `members`, while `primary` is primary (-1: none is).
 [[nodiscard]] int member_hit(const FaultPlan& fault, int primary, int members);
@@ -188,6 +190,8 @@ enum class Power {
 [[nodiscard]] Power power_of(FaultPlan::Kind kind);
 
 /// Whether it hits a process alone.
-[[nodiscard]] bool hits_process(FaultPlan::Kind kind);
+[[nodiscard]] inline bool hits_process(FaultPlan::Kind kind) {
+  return power_of(kind) == Power::processes;
+}
 
 }  // namespace leasehold::sim

@@ -10,6 +10,7 @@
 
 #include "sim/plan/lock_registry.hpp"
 #include "sim/plan/plan_fields.hpp"
+#include "sim/plan/random.hpp"
 
 namespace leasehold::sim {
 namespace {
@@ -34,11 +35,16 @@ void require_range(const std::string& key, std::int64_t value, std::int64_t low,
              : "it must be " + std::to_string(low) + " to " + std::to_string(high));
 }
 
-template <typename Names>
-std::string listed(const Names& names) {
-  std::string text;
-  for (const auto& name : names) text += (text.empty() ? "" : ", ") + std::string(name);
-  return text;
+/// The value of that name, of those up to `last`. `what` is what has it, for the refusal.
+template <typename Named>
+Named named(const std::string& what, const std::string& name, std::int64_t last) {
+  std::string all;
+  for (std::int64_t i = 0; i <= last; ++i) {
+    const auto value = static_cast<Named>(i);
+    if (name == to_string(value)) return value;
+    all += (all.empty() ? "" : ", ") + std::string(to_string(value));
+  }
+  throw std::runtime_error(what + " '" + name + "': it must be one of " + all);
 }
 
 /// A line's fields, key=value each. Each must be used, and must be a whole number.
@@ -58,20 +64,14 @@ class Fields {
   void take(const std::string& key, T& value, std::int64_t low, std::int64_t high) {
     const auto found = values_.find(key);
     if (found == values_.end()) return;
-    const auto wide = number(key, found->second);
-    require_range(key, wide, low, high);
-    value = static_cast<T>(wide);
-    values_.erase(found);
-  }
-  void take(const std::string& key, Waiting& value, std::int64_t, std::int64_t) {
-    take_name(key, value, kWaitingNames);
-  }
-  void take(const std::string& key, FaultPlan::Command& value, std::int64_t, std::int64_t) {
-    std::vector<std::string> names;
-    for (int c = 0; c < kTriggers; ++c) {
-      names.emplace_back(to_string(static_cast<FaultPlan::Command>(c)));
+    if constexpr (std::is_enum_v<T>) {
+      value = named<T>(key + " is", found->second, high);
+    } else {
+      const auto wide = number(key, found->second);
+      require_range(key, wide, low, high);
+      value = static_cast<T>(wide);
     }
-    take_name(key, value, names);
+    values_.erase(found);
   }
   void done() const {
     if (!values_.empty()) throw std::runtime_error("unknown key '" + values_.begin()->first + "'");
@@ -87,19 +87,6 @@ class Fields {
   }
 
  private:
-  template <typename Named, typename Names>
-  void take_name(const std::string& key, Named& value, const Names& names) {
-    const auto found = values_.find(key);
-    if (found == values_.end()) return;
-    const auto name = std::find(names.begin(), names.end(), found->second);
-    if (name == names.end()) {
-      throw std::runtime_error(key + " is '" + found->second + "': it must be one of " +
-                               listed(names));
-    }
-    value = static_cast<Named>(name - names.begin());
-    values_.erase(found);
-  }
-
   std::map<std::string, std::string> values_;
 };
 
@@ -111,10 +98,6 @@ auto reading(Fields& words, Part& part) {
   };
 }
 
-void write_value(std::ostream& out, Waiting value) { out << to_string(value); }
-void write_value(std::ostream& out, FaultPlan::Command value) { out << to_string(value); }
-void write_value(std::ostream& out, std::int64_t value) { out << value; }
-
 /// A visitor that writes them, each as "before key between value".
 template <typename Part>
 auto writing(std::ostream& out, const Part& part, const char* before = " ",
@@ -122,7 +105,11 @@ auto writing(std::ostream& out, const Part& part, const char* before = " ",
   return [&out, &part, before, between](const char* key, auto member, Limits, Written when) {
     if (when == Written::unless_usual && part.*member == Part().*member) return;
     out << before << key << between;
-    write_value(out, part.*member);
+    if constexpr (std::is_enum_v<std::decay_t<decltype(part.*member)>>) {
+      out << to_string(part.*member);
+    } else {
+      out << static_cast<std::int64_t>(part.*member);
+    }
   };
 }
 
@@ -147,13 +134,7 @@ FaultPlan read_fault(std::istream& line) {
   FaultPlan f;
   std::string name;
   line >> name;
-  const auto kind = fault_named(name);
-  if (!kind) {
-    std::vector<std::string> known;
-    for (const auto each : fault_kinds(Harm::assumption)) known.emplace_back(to_string(each));
-    throw std::runtime_error("unknown fault '" + name + "': it must be one of " + listed(known));
-  }
-  f.kind = *kind;
+  f.kind = named<FaultPlan::Kind>("unknown fault", name, kFaultKinds - 1);
   Fields words(line);
   fields::of_fault(reading(words, f));
   words.done();
@@ -164,11 +145,7 @@ StepPlan read_step(std::istream& line) {
   StepPlan s;
   std::string name;
   line >> name;
-  const auto found = std::find(kActions.begin(), kActions.end(), name);
-  if (found == kActions.end()) {
-    throw std::runtime_error("unknown step '" + name + "': it must be one of " + listed(kActions));
-  }
-  s.action = static_cast<StepPlan::Action>(found - kActions.begin());
+  s.action = named<StepPlan::Action>("unknown step", name, kActions.size() - 1);
   Fields words(line);
   fields::of_step(reading(words, s));
   words.done();
@@ -185,7 +162,7 @@ std::int64_t processes_of(const Plan& plan) {
 }
 
 /// Steps know their process, caller and lock by their places, faults their process.
-void require_places(const StepPlan& step, const Plan& plan) {
+void require_fit(const StepPlan& step, const Plan& plan) {
   require_place("process", step.process, processes_of(plan));
   const auto& process = plan.processes[static_cast<std::size_t>(step.process)];
   require_place("caller", step.caller, process.callers);
@@ -209,7 +186,7 @@ void require_fit(const ProcessPlan& process, const Plan& plan) {
                            plan.lock + "' has no semaphores: it must be 0");
 }
 
-void require_places(const FaultPlan& fault, const Plan& plan) {
+void require_fit(const FaultPlan& fault, const Plan& plan) {
   require_place("process", fault.process, processes_of(plan));
   if (fault.on != FaultPlan::Command::none) return;
   const FaultPlan usual;
@@ -219,6 +196,19 @@ void require_places(const FaultPlan& fault, const Plan& plan) {
   };
   if (fault.nth != usual.nth) without_on("nth", fault.nth);
   if (fault.at_reply) without_on("at-reply", 1);
+}
+
+/// Visits processes, then steps, then faults: which of these, its place there, and the part.
+template <typename Visit>
+void each_part(const Plan& plan, const Visit& visit) {
+  std::size_t kind = 0;
+  const auto visit_all = [&](const auto& parts) {
+    for (std::size_t i = 0; i < parts.size(); ++i) visit(kind, i, parts[i]);
+    ++kind;
+  };
+  visit_all(plan.processes);
+  visit_all(plan.steps);
+  visit_all(plan.faults);
 }
 
 /// False: the plan has no such number.
@@ -295,11 +285,8 @@ std::string to_scn(const Plan& plan) {
 }
 
 std::string hash_of(const std::vector<Plan>& plans) {
-  constexpr std::uint64_t kOffset = 0xcbf29ce484222325, kPrime = 0x100000001b3;  // FNV-1a
-  std::uint64_t hash = kOffset;
-  for (const Plan& plan : plans) {
-    for (const char c : to_scn(plan)) hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
-  }
+  std::uint64_t hash = kFirstHash;
+  for (const Plan& plan : plans) hash = hash_of(to_scn(plan), hash);
   std::ostringstream text;
   text << std::hex << std::setw(16) << std::setfill('0') << hash;
   return text.str();
@@ -307,9 +294,7 @@ std::string hash_of(const std::vector<Plan>& plans) {
 
 std::string unsound(const Plan& plan) {
   try {
-    for (const auto& process : plan.processes) require_fit(process, plan);
-    for (const auto& step : plan.steps) require_places(step, plan);
-    for (const auto& fault : plan.faults) require_places(fault, plan);
+    each_part(plan, [&](auto, auto, const auto& part) { require_fit(part, plan); });
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -319,7 +304,7 @@ std::string unsound(const Plan& plan) {
 Plan plan_from_scn(const std::string& text) {
   Plan plan;
   std::istringstream lines(text);
-  std::vector<int> line_of_process, line_of_step, line_of_fault;
+  std::array<std::vector<int>, 3> line_of;
   int number = 0;
   const auto at_line = [](int of, const auto& read) {
     try {
@@ -334,22 +319,16 @@ Plan plan_from_scn(const std::string& text) {
     line.resize(std::min(line.find('#'), line.size()));
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     at_line(number, [&] { read_line(plan, line); });
-    line_of_process.resize(plan.processes.size(), number);
-    line_of_step.resize(plan.steps.size(), number);
-    line_of_fault.resize(plan.faults.size(), number);
+    line_of[0].resize(plan.processes.size(), number);
+    line_of[1].resize(plan.steps.size(), number);
+    line_of[2].resize(plan.faults.size(), number);
   }
   at_line(number, [&] {
     if (plan.processes.empty()) throw std::runtime_error("the plan ends without a process");
   });
-  for (std::size_t i = 0; i < plan.processes.size(); ++i) {
-    at_line(line_of_process[i], [&] { require_fit(plan.processes[i], plan); });
-  }
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    at_line(line_of_step[i], [&] { require_places(plan.steps[i], plan); });
-  }
-  for (std::size_t i = 0; i < plan.faults.size(); ++i) {
-    at_line(line_of_fault[i], [&] { require_places(plan.faults[i], plan); });
-  }
+  each_part(plan, [&](auto kind, auto i, const auto& part) {
+    at_line(line_of[kind][i], [&] { require_fit(part, plan); });
+  });
   return plan;
 }
 

@@ -1,10 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "core/entropy.hpp"
 
 namespace leasehold::sim {
+
+/// FNV-1a of 64 bits: std::hash may differ from one standard library to the next.
+inline constexpr std::uint64_t kFirstHash = 0xcbf29ce484222325;
+[[nodiscard]] constexpr std::uint64_t hash_of(std::string_view text, std::uint64_t before) {
+  for (const char c : text) before = (before ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return before;
+}
 
 /// SplitMix64: the random numbers of simulated processes and of virtual runs. They are the same on
 /// every machine, which the distributions of the standard library do not promise.

@@ -1,56 +1,21 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/faults/cluster_control.hpp"
-#include "sim/virtual/process.hpp"
+#include "sim/virtual/network.hpp"
 
-/// The virtual world's side of fault injection.
+/// The virtual servers' side of fault injection.
 namespace leasehold::sim::simulated {
 
 /// A process's place in the plan, by its name, "p3": each successor has one more ' in its own.
 [[nodiscard]] inline std::int64_t place_of(const std::string& name) {
   return std::stoll(name.substr(1));
 }
-
-/// REQUIRES: `all` may grow, but never shrinks.
-class SimulatedProcesses final : public ProcessControl {
- public:
-  // By pointer each: they stay where they are when another is added.
-  using All = std::vector<std::unique_ptr<Process>>;
-  using StartAnew = std::function<void(const std::string& name, const ProcessPlan& plan)>;
-
-  SimulatedProcesses(EventQueue& queue, const All& all, std::function<void(model::Event&&)> emit,
-                     StartAnew start_anew)
-      : queue_(queue), all_(all), emit_(std::move(emit)), start_anew_(std::move(start_anew)) {}
-
-  [[nodiscard]] std::vector<ProcessView> running() override;
-  bool kill(const std::string& name) override;
-  void start_successor(const std::string& name) override;
-  void pause(const std::string& name, bool suspends) override;
-  void resume(const std::string& name) override;
-  void set_wall_clock(const std::string& name, std::int64_t offset_ms) override;
-
-  /// REQUIRES: it was started, and may be dead.
-  [[nodiscard]] Process& named(const std::string& name);
-
- private:
-  /// In the history, with the time at which it happened.
-  void note(const Process& process, model::Kind kind, bool suspends = false,
-            std::int64_t kept_since_ns = 0);
-
-  EventQueue& queue_;
-  const All& all_;
-  const std::function<void(model::Event&&)> emit_;
-  const StartAnew start_anew_;
-  // Processes that are suspended, not only paused.
-  std::set<std::string> suspended_;
-};
 
 /// The three sides of the simulated set. All orders arrive at once, whatever state a member is in,
 /// and commands of an administrator are answered before anything else happens.
@@ -60,23 +25,27 @@ class SimulatedProcesses final : public ProcessControl {
 /// members' links the set knows only up, down and how late.
 class SimulatedServers final : public MemberControl, public DataControl, public LinkControl {
  public:
-  SimulatedServers(EventQueue& queue, Shards& servers, SimulatedProcesses& processes)
-      : queue_(queue), servers_(servers), processes_(processes) {}
+  /// `link_of`: the links of that process, which was started and may be dead.
+  SimulatedServers(EventQueue& queue, Shards& servers,
+                   std::function<LinkFaults&(const std::string& process)> link_of)
+      : queue_(queue), servers_(servers), link_of_(std::move(link_of)) {}
   [[nodiscard]] ServerControl control() { return {*this, this, this}; }
 
-  [[nodiscard]] int size() override { return ReplicaSet::kMembers; }
+  [[nodiscard]] int size() override { return kMembers; }
   [[nodiscard]] int primary_now() override { return servers_.primary(); }
   [[nodiscard]] bool is_primary(int member) override;
   [[nodiscard]] bool reachable(int) override { return true; }
   bool step_up(int member, std::chrono::milliseconds limit) override;
   bool step_down() override;
-  void kill(const std::vector<int>& members) override;
-  void restart(const std::vector<int>& members) override;
-  void wipe(int member) override { servers_.wipe(member); }
-  void stop(const std::vector<int>& members) override;
-  void resume(const std::vector<int>& members) override;
+  void kill(const std::vector<int>& members) override { each(members, &ReplicaSet::kill); }
+  void restart(const std::vector<int>& members) override { each(members, &ReplicaSet::restart); }
+  void wipe(int member) override { servers_.all(&ReplicaSet::wipe, member); }
+  void stop(const std::vector<int>& members) override { each(members, &ReplicaSet::stop); }
+  void resume(const std::vector<int>& members) override { each(members, &ReplicaSet::go_on); }
   [[nodiscard]] bool all_have_all_data() override { return !servers_.copies(); }
-  void set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) override;
+  void set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) override {
+    servers_.all(&ReplicaSet::set_clock, member, ahead_ms, rate_ppm);
+  }
   [[nodiscard]] std::int64_t clock_ahead_ms(int member) override;
   [[nodiscard]] bool shows_its_clock(int) override { return true; }
   void settle() override {}  // there is time between the end of the faults and the healed phase
@@ -85,9 +54,13 @@ class SimulatedServers final : public MemberControl, public DataControl, public 
   [[nodiscard]] std::int64_t ttl_passes() override { return 0; }  // off is off, here
   [[nodiscard]] std::optional<std::int64_t> ttl_seconds() override;
   void set_ttl_seconds(std::optional<std::int64_t> seconds) override;
-  bool drop_locks() override { return servers_.drop_locks(); }
-  std::string delete_lock(std::int64_t pick) override { return servers_.delete_lock(pick); }
-  [[nodiscard]] std::vector<std::string> held_locks() override { return servers_.held_locks(); }
+  bool drop_locks() override { return !servers_.moves() && servers_.serving().drop_locks(); }
+  std::string delete_lock(std::int64_t pick) override {
+    return servers_.moves() ? "" : servers_.serving().delete_lock(pick);
+  }
+  [[nodiscard]] std::vector<std::string> held_locks() override {
+    return servers_.serving().held_locks();
+  }
   /// On a link that no fault befalls, and without a way.
   void ask(const core::Command& command, Answered answered) override;
   void fail_next(std::int64_t count, int code, bool executed) override;
@@ -102,11 +75,14 @@ class SimulatedServers final : public MemberControl, public DataControl, public 
   [[nodiscard]] std::int64_t touched(const Link& link) override;
 
  private:
+  void each(const std::vector<int>& members, void (ReplicaSet::*act)(int)) {
+    for (const int m : members) servers_.all(act, m);
+  }
   [[nodiscard]] bool is_up(int a, int b) const { return !held_[a][b] && !held_[b][a]; }
 
   EventQueue& queue_;
   Shards& servers_;
-  SimulatedProcesses& processes_;
+  const std::function<LinkFaults&(const std::string& process)> link_of_;
   std::optional<TtlIndex> ttl_index_;  ///< as it was first seen
   // When the last fault of that kind began: it took the place of any before it.
   std::int64_t errors_before_ = 0;

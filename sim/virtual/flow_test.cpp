@@ -98,9 +98,11 @@ class World {
   }
   /// All members are stopped and go on.
   void stop(std::int64_t from_ms, std::int64_t for_ms) {
-    for (int member = 0; member < ReplicaSet::kMembers; ++member) {
-      queue_.after(from_ms * kMs, [this, member] { servers_.stop(member); });
-      queue_.after((from_ms + for_ms) * kMs, [this, member] { servers_.go_on(member); });
+    for (int member = 0; member < kMembers; ++member) {
+      queue_.after(from_ms * kMs, [this, member] { servers_.all(&ReplicaSet::stop, member); });
+      queue_.after((from_ms + for_ms) * kMs, [this, member] {
+        servers_.all(&ReplicaSet::go_on, member);
+      });
     }
   }
   void run_until(const std::function<bool()>& over) {

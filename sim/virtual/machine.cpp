@@ -106,7 +106,7 @@ class Machine::UserThread {
 
 thread_local Machine::UserThread* Machine::UserThread::current = nullptr;
 
-class Machine::SimulatedActivity final : public runtime::Activity {
+class Machine::SimulatedActivity final : public runtime::Activity, public runtime::TimedActivity {
  public:
   SimulatedActivity(Machine& machine, std::shared_ptr<Thread> thread)
       : machine_(machine), thread_(std::move(thread)) {}
@@ -114,39 +114,25 @@ class Machine::SimulatedActivity final : public runtime::Activity {
   // Without `run`: the turn or job that calls this lets all ready threads run when it is over.
   void wake() override { machine_.make_ready(thread_); }
 
- private:
-  Machine& machine_;
-  const std::shared_ptr<Thread> thread_;
-};
-
-class Machine::SimulatedTimer final : public runtime::TimedActivity {
- public:
-  SimulatedTimer(Machine& machine, std::shared_ptr<Thread> thread)
-      : machine_(machine), thread_(std::move(thread)) {}
-  ~SimulatedTimer() override { machine_.end(*thread_); }
-
   /// The event of a time asked for before still comes; it finds that another holds.
   void wake_at(core::LocalInstant at) override {
     // Rounded up to the grain by `true_time`: never before the clock shows that, so a deadline that
     // has passed has passed. That may be one grain late, which the checkers allow.
     const auto time =
         std::max(machine_.clock.true_time(at.time_since_epoch().count()), machine_.queue_.now());
-    if (*due_ == time) return;
-    *due_ = time;
-    machine_.queue_.at(time, [machine = &machine_, thread = thread_, due = due_, time] {
+    if (thread_->due == time) return;
+    thread_->due = time;
+    machine_.queue_.at(time, [machine = &machine_, thread = thread_, time] {
       // Another time holds, or this event's twin of the same time has been here.
-      if (*due != time || thread->ended) return;
-      *due = kNone;
+      if (thread->due != time || thread->ended) return;
+      thread->due = Thread::kNone;
       machine->run([machine, thread] { machine->make_ready(thread); });
     });
   }
 
  private:
-  static constexpr std::int64_t kNone = -1;
   Machine& machine_;
   const std::shared_ptr<Thread> thread_;
-  // Shared with its events, which outlive it.
-  const std::shared_ptr<std::int64_t> due_ = std::make_shared<std::int64_t>(kNone);
 };
 
 /// A thread with a hanging command owns itself, as a real one does; nothing else ends it.
@@ -179,7 +165,7 @@ std::unique_ptr<runtime::Activity> Machine::start(Job turn) {
 }
 
 std::unique_ptr<runtime::TimedActivity> Machine::start_timed(Job turn) {
-  return std::make_unique<SimulatedTimer>(*this, make_thread(std::move(turn)));
+  return std::make_unique<SimulatedActivity>(*this, make_thread(std::move(turn)));
 }
 
 /// A thread for one turn.

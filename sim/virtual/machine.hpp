@@ -135,10 +135,11 @@ class Machine final : public runtime::Executor {
     Job turn;
     bool ready = false, ended = false;
     std::int64_t busy_until = 0;
+    static constexpr std::int64_t kNone = -1;
+    std::int64_t due = kNone;  ///< the time for which it was asked to wake, if that is yet to come
   };
   class UserThread;
   class SimulatedActivity;
-  class SimulatedTimer;
   std::shared_ptr<Thread> make_thread(Job turn);
   void end(Thread& thread);
   void make_ready(const std::shared_ptr<Thread>& thread);

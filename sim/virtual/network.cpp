@@ -10,7 +10,6 @@
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
 #include "sim/candidate.hpp"
-#include "sim/virtual/commands/server_errors.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -97,11 +96,12 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
     auto* acquire = std::get_if<core::AcquireCommand>(&sent_->command.body);
     if (acquire != nullptr) {
       acquire->queue_room = static_cast<std::size_t>(network_.world_.queue_room);
-      network_.sent_.tickets += acquire->ticket.has_value();
+      if (acquire->ticket) ++network_.sent_["tickets"];
     }
     const auto* extend = std::get_if<core::ExtendCommand>(&sent_->command.body);
-    network_.sent_.batches_of_fifty += extend != nullptr && extend->statements.size() >= 50;
-    sent_->answered = [this](ReplicaSet::Answer answer, const Object& reply) {
+    const bool large = extend != nullptr && extend->statements.size() >= 50;
+    if (large) ++network_.sent_["batches-of-fifty"];
+    sent_->answered = [this](ServerAnswer answer, const Object& reply) {
       auto read = network_.read(sent_->command, answer, reply);
       if (network_.world_.old_release) hide_queue(read);
       finish(std::move(read));
@@ -148,16 +148,12 @@ Network::~Network() {
   }
 }
 
-runtime::Carriers Network::carriers() {
-  return [this] { return std::make_unique<SimulatedCarrier>(*this); };
-}
-
 runtime::DriverParts Network::driver_parts(std::unique_ptr<core::Provider> provider, int workers,
                                            std::uint64_t seed) {
   // The machine is made before and ends after what is made of them.
   const std::shared_ptr<void> nobody;
   Machine& machine = world_.machine;
-  return {.carriers = carriers(),
+  return {.carriers = [this] { return std::make_unique<SimulatedCarrier>(*this); },
           .clock = std::shared_ptr<const runtime::Clock>(nobody, &machine.clock),
           .executor = std::shared_ptr<runtime::Executor>(nobody, &machine),
           .entropy = std::make_unique<Random>(seed),
@@ -167,20 +163,12 @@ runtime::DriverParts Network::driver_parts(std::unique_ptr<core::Provider> provi
 }
 
 /// What its driver can ask. A link that only delays or loses replies still tells which is primary.
-std::array<bool, ReplicaSet::kMembers> Network::reachable() const {
-  std::array<bool, ReplicaSet::kMembers> members{};
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    members[i] = !link.rules[i].hold_requests && !link.rules[i].refuse;
+PerMember<bool> Network::reachable() const {
+  PerMember<bool> members{};
+  for (int m = 0; m < kMembers; ++m) {
+    members[m] = !link.rules[m].hold_requests && !link.rules[m].refuse;
   }
   return members;
-}
-
-/// Whether the link swallows what this member answers. Looked at when the reply begins its way, so
-/// a fault that began after the request hits it too: executed, but unanswered.
-bool Network::reply_stopped(int member) {
-  if (!rule(member).hold_replies) return false;
-  touch(member);
-  return true;
 }
 
 /// As on one machine or in one rack, so that a fault's delay stands out.
@@ -192,7 +180,7 @@ std::int64_t Network::latency(int member, std::chrono::milliseconds delay) {
 
 /// Without time for it: a driver's own heartbeats have seen the members lately.
 void Network::look_for_a_primary() {
-  known_primary_ = world_.servers.primary_for(reachable());
+  known_primary_ = world_.servers.serving().primary_for(reachable());
   if (known_primary_ < 0 || known_primary_ == last_known_) return;
   before_ = std::exchange(last_known_, known_primary_);
   changed_ns_ = world_.queue.now();
@@ -205,7 +193,7 @@ int Network::primary_of_a_worker() {
     if (known_primary_ < 0) look_for_a_primary();
     return known_primary_;
   }
-  const auto elections = world_.servers.counts().elections;
+  const auto elections = world_.servers.sum(&ReplicaSet::elections);
   if (known_primary_ >= 0 && elections != elections_heard_ &&
       random_.chance(kHearsOfAnElectionPercent)) {
     elections_heard_ = elections;
@@ -218,10 +206,6 @@ int Network::primary_of_a_worker() {
   return old ? before_ : known_primary_;
 }
 
-std::int64_t Network::way_there(int member) { return latency(member, rule(member).delay_requests); }
-
-std::int64_t Network::way_back(int member) { return latency(member, rule(member).delay_replies); }
-
 /// As the driver does it: to the primary that it knows of, else it looks for one for a while.
 void Network::send(const Sent& sent, int tries) {
   if (!sent->wanted) return;
@@ -232,7 +216,7 @@ void Network::send(const Sent& sent, int tries) {
   const bool of_stream = std::holds_alternative<core::StreamCommand>(sent->command.body);
   if (of_stream && world_.servers.is_sharded()) {
     // As the adapter refuses it, without sending it.
-    return answer_later(sent, 0, ReplicaSet::Answer::reply,
+    return answer_later(sent, 0, ServerAnswer::reply,
                         error_reply(kCommandNotSupported, "through a router"));
   }
   if (of_stream) look_for_a_primary();
@@ -242,7 +226,7 @@ void Network::send(const Sent& sent, int tries) {
   if (tries * kLookAgain < kSelection) {
     return world_.machine.later(kLookAgain, [this, sent, tries] { send(sent, tries + 1); });
   }
-  answer_later(sent, 0, ReplicaSet::Answer::refused, {});  // not within `carry`, as any answer
+  answer_later(sent, 0, ServerAnswer::refused, {});  // not within `carry`, as any answer
 }
 
 /// That servers or links gave no answer to this command until now. A step of a stream waits for
@@ -270,7 +254,7 @@ void Network::note_what_hangs() {
 
 /// By then it may be answered or cut off, and is not wanted. The answer may reach a process that
 /// is stopped: that is no delay of servers or links.
-void Network::answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::Answer answer,
+void Network::answer_later(const Sent& sent, std::int64_t span_ns, ServerAnswer answer,
                            Object reply) {
   if (world_.queue.now() + span_ns - sent->sent_ns >= kSlowFrom) {
     world_.queue.after(span_ns, [this, sent] { note_slow(*sent); });
@@ -301,37 +285,35 @@ void Network::deliver(const Sent& sent, int member) {
   if (rule(member).hold_requests) return touch(member);  // the core's own timer ends the wait
   if (rule(member).refuse) {
     touch(member);
-    return answer_later(sent, way_back(member), ReplicaSet::Answer::refused, {});
+    const std::int64_t way = latency(member, rule(member).delay_replies);
+    return answer_later(sent, way, ServerAnswer::refused, {});
   }
-  const std::int64_t way = way_there(member);
+  const std::int64_t way = latency(member, rule(member).delay_requests);
   std::int64_t inside = 0;
   if (!link.inside_ms.empty()) {
     ++link.waited_inside;
     inside = *link.inside_ms.rbegin() * kMs;
   }
+  auto answered = [this, sent, member](ServerAnswer answer, Object reply) {
+    // Looked at now, so a fault that began after the request hits it too: executed, but unanswered.
+    if (rule(member).hold_replies) return touch(member);
+    // The connection was reset before the answer: executed, and the caller learns of a broken one.
+    const bool reset = rule(member).refuse;
+    const bool news = std::holds_alternative<core::StreamCommand>(sent->command.body);
+    const std::int64_t way_back = latency(member, rule(member).delay_replies);
+    answer_later(sent, way_back + (news ? world_.stream_behind_ns : 0),
+                 reset ? ServerAnswer::broken : answer, std::move(reply));
+  };
   // The queue delivers, not the machine: what is on its way arrives also if the process is killed
   // or stopped meanwhile. That is how a lock gets a late write of a dead process.
-  world_.queue.after(way, [this, sent, object, member, inside] {
-    world_.servers.command(member, {object, tag_of(sent->command), inside},
-                           [this, sent, member](ReplicaSet::Answer answer, Object reply) {
-                             if (reply_stopped(member)) return;
-                             // The connection was reset before the answer: executed, and the caller
-                             // learns of a broken one.
-                             const bool reset = rule(member).refuse;
-                             const bool news =
-                                 std::holds_alternative<core::StreamCommand>(sent->command.body);
-                             answer_later(sent,
-                                          way_back(member) + (news ? world_.stream_behind_ns : 0),
-                                          reset ? ReplicaSet::Answer::broken : answer,
-                                          std::move(reply));
-                           });
+  world_.queue.after(way, [this, sent, object, member, inside, answered = std::move(answered)] {
+    world_.servers.command(member, {object, tag_of(sent->command), inside}, answered);
   });
 }
 
 /// By the adapter's own code.
-core::Reply Network::read(const core::Command& command, ReplicaSet::Answer answer,
-                          const Object& reply) {
-  if (answer == ReplicaSet::Answer::reply) {
+core::Reply Network::read(const core::Command& command, ServerAnswer answer, const Object& reply) {
+  if (answer == ServerAnswer::reply) {
     // A driver takes a server that says so for unknown and looks for the primary again; so it does
     // when a state change interrupts a write concern.
     const Value* code = reply.find("code"_key);
@@ -340,7 +322,7 @@ core::Reply Network::read(const core::Command& command, ReplicaSet::Answer answe
     return mongo::read_reply(command, *Bytes(reply).get());
   }
   known_primary_ = -1;
-  return {.outcome = answer == ReplicaSet::Answer::refused ? core::Outcome::not_executed
+  return {.outcome = answer == ServerAnswer::refused ? core::Outcome::not_executed
                                                            : core::Outcome::unknown,
           .message = "no connection"};
 }
@@ -351,25 +333,25 @@ void Network::fenced_write(std::shared_ptr<const FencedWrite> write,
                            std::function<void(const char* outcome)> on_outcome) {
   // The resource's user has a connection of its own. Without a primary it sends nothing, and its
   // own time-out is the outcome.
-  const int member = known_primary_ < 0 ? world_.servers.primary_for(reachable()) : known_primary_;
-  if (member < 0 || !reachable()[static_cast<std::size_t>(member)]) return;
-  auto answered = [this, member, on_outcome = std::move(on_outcome)](
-                      ReplicaSet::Answer answer, const Object& reply) mutable {
+  const int member =
+      known_primary_ < 0 ? world_.servers.serving().primary_for(reachable()) : known_primary_;
+  if (member < 0 || !reachable()[member]) return;
+  auto answered = [this, member, on_outcome = std::move(on_outcome)](ServerAnswer answer,
+                                                                     const Object& reply) {
     if (rule(member).hold_replies || rule(member).refuse) return;
     // Without a majority's word the write may be rolled back, or not: it proves nothing.
-    const bool clear = answer == ReplicaSet::Answer::reply && reply.find("ok"_key)->truth() &&
+    const bool clear = answer == ServerAnswer::reply && reply.find("ok"_key)->truth() &&
                        reply.find("writeConcernError"_key) == nullptr;
-    const char* outcome = !clear                            ? "unknown"
+    const char* outcome = !clear                                ? "unknown"
                           : reply.find("n"_key)->integer() == 1 ? "accepted"
-                                                            : "refused";
-    world_.machine.later(way_back(member), [on_outcome = std::move(on_outcome), outcome] {
-      on_outcome(outcome);
-    });
+                                                                : "refused";
+    world_.machine.later(latency(member, rule(member).delay_replies),
+                         [on_outcome, outcome] { on_outcome(outcome); });
   };
-  world_.queue.after(way_there(member), [this, member, write = std::move(write),
-                                         answered = std::move(answered)]() mutable {
-    world_.servers.fenced_write(member, std::move(write), std::move(answered));
-  });
+  world_.queue.after(latency(member, rule(member).delay_requests),
+                     [this, member, write = std::move(write), answered = std::move(answered)] {
+                       world_.servers.fenced_write(member, write, answered);
+                     });
 }
 
 }  // namespace leasehold::sim::simulated

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -12,14 +11,15 @@
 #include "sim/record/recorder.hpp"
 #include "sim/virtual/machine.hpp"
 #include "sim/virtual/servers/shards.hpp"
+#include "sim/world.hpp"
 
 namespace leasehold::sim::simulated {
 
 /// What disturbs the links between one process and the members, and how often it did.
 struct LinkFaults {
   // By member, as the links of a real process. What is held or reset here is lost.
-  std::array<LinkRule, ReplicaSet::kMembers> rules{};
-  std::array<std::int64_t, ReplicaSet::kMembers> touched{};
+  PerMember<LinkRule> rules{};
+  PerMember<std::int64_t> touched{};
   std::multiset<std::int64_t> inside_ms{};  ///< waits of commands inside the server: the longest
   std::int64_t waited_inside = 0;
 };
@@ -55,7 +55,6 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  [[nodiscard]] runtime::Carriers carriers();
   /// The parts of production, but for those that touch the machine: carriers, clock, executor and
   /// entropy. So nothing of the runtime is simulated.
   [[nodiscard]] runtime::DriverParts driver_parts(std::unique_ptr<core::Provider> provider,
@@ -66,17 +65,9 @@ class Network {
   [[nodiscard]] bool awaits_a_reply() const { return under_way_ > 0; }
   /// Before the process is killed: what hangs now has hung until then.
   void note_what_hangs();
-  /// What the core sent that is rare.
-  struct Counts {
-    std::int64_t tickets = 0;           ///< attempts for a place in a full queue
-    std::int64_t batches_of_fifty = 0;  ///< extensions of so many locks or more
-    Counts& operator+=(const Counts& other) {
-      tickets += other.tickets;
-      batches_of_fifty += other.batches_of_fifty;
-      return *this;
-    }
-  };
-  [[nodiscard]] const Counts& sent() const { return sent_; }
+  /// What the core sent that is rare: tickets, for a place in a full queue, and batches of
+  /// extensions of fifty locks or more.
+  [[nodiscard]] const FaultCounts& sent() const { return sent_; }
 
   LinkFaults link;
 
@@ -85,7 +76,7 @@ class Network {
   /// Shared, because a command on its way is handed from event to event.
   struct Underway {
     core::Command command;
-    std::function<void(ReplicaSet::Answer, const Object&)> answered;
+    std::function<void(ServerAnswer, const Object&)> answered;
     // False once it is answered or cut off: what still comes for it is dropped.
     bool wanted = true;
     std::int64_t sent_ns = 0;
@@ -98,22 +89,17 @@ class Network {
   void deliver(const Sent& sent, int member);
   [[nodiscard]] Object bytes_of(const core::Command& command) const;
   void note_slow(Underway& sent);
-  void answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::Answer answer,
+  void answer_later(const Sent& sent, std::int64_t span_ns, ServerAnswer answer,
                     Object reply);
-  [[nodiscard]] core::Reply read(const core::Command& command, ReplicaSet::Answer answer,
+  [[nodiscard]] core::Reply read(const core::Command& command, ServerAnswer answer,
                                  const Object& reply);
-  [[nodiscard]] std::array<bool, ReplicaSet::kMembers> reachable() const;
-  [[nodiscard]] bool reply_stopped(int member);
+  [[nodiscard]] PerMember<bool> reachable() const;
   void look_for_a_primary();
   [[nodiscard]] int primary_of_a_worker();
   // One way, in ns. Drawn for each message, so two on their way may overtake one another.
   [[nodiscard]] std::int64_t latency(int member, std::chrono::milliseconds delay);
-  [[nodiscard]] std::int64_t way_there(int member);
-  [[nodiscard]] std::int64_t way_back(int member);
-  [[nodiscard]] const LinkRule& rule(int member) const {
-    return link.rules[static_cast<std::size_t>(member)];
-  }
-  void touch(int member) { ++link.touched[static_cast<std::size_t>(member)]; }
+  [[nodiscard]] const LinkRule& rule(int member) const { return link.rules[member]; }
+  void touch(int member) { ++link.touched[member]; }
 
   // All processes share what this refers to, except the machine, the recorder and the seed.
   const World world_;
@@ -128,7 +114,7 @@ class Network {
   std::int64_t elections_heard_ = 0;
   // Commands of the core; writes to the fence are not counted.
   int under_way_ = 0;
-  Counts sent_;
+  FaultCounts sent_;
   // Ordered by address, which differs from run to run. Only the destructor goes through it, when
   // nothing is recorded any more.
   std::set<SimulatedCarrier*> carriers_;

@@ -113,7 +113,7 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
       doomed_(doomed),
       // Its own from here on. What one process draws leaves the numbers of the others as they are.
       random_(world_.random.draw()),
-      machine_(world_.queue, plan.drift_ppm, ReplicaSet::Settings{}.epoch_ms, random_.draw()),
+      machine_(world_.queue, plan.drift_ppm, ServerSettings{}.epoch_ms, random_.draw()),
       recorder_(std::make_shared<Recorder>(
           name_,
           [this](model::Event&& e) {

@@ -62,7 +62,7 @@ class Process final : private OwnHome {
   /// By its own account: from the grant until its user releases, even if it was lost.
   [[nodiscard]] bool holds() const;
   [[nodiscard]] bool awaits_a_reply() const { return network_.awaits_a_reply(); }
-  [[nodiscard]] const Network::Counts& sent() const { return network_.sent(); }
+  [[nodiscard]] const FaultCounts& sent() const { return network_.sent(); }
   /// Since when functions of its users that take their time have kept the thread that calls back.
   [[nodiscard]] std::int64_t kept_since() const override {
     return keep_ > 0 || kept_to_ == world_.queue.now() ? kept_from_ : 0;

@@ -1,6 +1,7 @@
 #include "sim/virtual/world.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "sim/faults/fault_injector.hpp"
 #include "sim/plan/lock_registry.hpp"
@@ -47,7 +48,7 @@ LockDocument lock_in(const Object& document, const std::string& command) {
 }
 
 /// One run. REQUIRES: the plan outlives it.
-class World {
+class World final : public ProcessControl {
  public:
   explicit World(const Plan& plan)
       : plan_(plan),
@@ -61,13 +62,11 @@ class World {
                  {[this](const Entry& entry) { committed(entry); },
                   [this](std::int64_t since) { followed(since); }},
                  plan.shards ? std::optional(plan.seed) : std::nullopt),
-        process_control_(
-            queue_, processes_, [this](Event&& e) { emit(std::move(e)); },
-            [this](const std::string& name, const ProcessPlan& of) {
-              add_process(name, of, false);
-            }),
-        server_control_(queue_, servers_, process_control_),
-        faults_({.processes = process_control_,
+        server_control_(queue_, servers_,
+                        [this](const std::string& name) -> LinkFaults& {
+                          return named(name).link();
+                        }),
+        faults_({.processes = *this,
                  .servers = server_control_.control(),
                  .now_ns = [this] { return queue_.now(); },
                  .call_at = [this](std::int64_t at, auto run) { queue_.at(at, std::move(run)); },
@@ -101,7 +100,62 @@ class World {
     return std::move(out_);
   }
 
+  /// In the order of their starts, by which a plan's numbers mean the same in each run.
+  std::vector<ProcessView> running() override {
+    std::vector<ProcessView> views;
+    for (const auto& p : processes_) {
+      // The doomed one has to hold its lock until it is killed: its takeover must not depend on
+      // luck.
+      if (p->crashed() || p->paused() || p->is_doomed()) continue;
+      views.push_back(
+          {p->name(), place_of(p->name()), p->holds(), p->awaits_a_reply(), p->plan().scripted});
+    }
+    return views;
+  }
+  /// First the process, then the event: what it says at its death comes before it.
+  bool kill(const std::string& name) override {
+    Process& p = named(name);
+    p.crash();
+    Event e = event(Kind::crash, name);
+    e.from_ns = p.kept_since();
+    emit(std::move(e));
+    return true;
+  }
+  void start_successor(const std::string& name) override {
+    // A copy of the plan: where it stands may move when another process is added.
+    const ProcessPlan plan = named(name).plan();
+    add_process(name + "'", plan, false);
+  }
+  void pause(const std::string& name, bool suspends) override {
+    named(name).pause(suspends);
+    if (suspends) suspended_.insert(name);
+    note_stop(Kind::pause, name, suspends);
+  }
+  /// The event comes first, since the process acts at once when it goes on.
+  void resume(const std::string& name) override {
+    const bool suspends = suspended_.erase(name) > 0;
+    // A paused process can be killed; then there is nothing to go on.
+    if (named(name).crashed()) return;
+    note_stop(Kind::resume, name, suspends);
+    named(name).resume();
+  }
+  /// Only the published locks read that clock, so only they can be harmed by it.
+  void set_wall_clock(const std::string& name, std::int64_t offset_ms) override {
+    named(name).set_wall_offset(offset_ms);
+  }
+
  private:
+  /// REQUIRES: it was started, and may be dead. A few dozen, and faults are rare: no index is worth
+  /// its upkeep.
+  Process& named(const std::string& name) {
+    return **std::find_if(processes_.begin(), processes_.end(),
+                          [&](const auto& p) { return p->name() == name; });
+  }
+  void note_stop(Kind kind, const std::string& process, bool suspends) {
+    Event e = event(kind, process);
+    e.suspended = suspends;
+    emit(std::move(e));
+  }
   /// It happens now, by the harness's clock, which is the queue's.
   Event event(Kind kind, const std::string& process = "") const {
     return {.at_ns = queue_.now(), .kind = kind, .process = process};
@@ -190,7 +244,7 @@ class World {
     for (const auto& p : processes_) {
       // Only while it holds: what has to be shown is a takeover from the dead.
       if (!p->is_doomed() || !p->holds()) continue;
-      process_control_.kill(p->name());
+      kill(p->name());
       return count_effect(FaultPlan::Kind::crash);
     }
   }
@@ -237,7 +291,7 @@ class World {
   }
 
   void when_majority_follows(std::int64_t limit) {
-    const auto since = servers_.behind_since();
+    const auto since = servers_.serving().behind_since();
     if (since != 0 && queue_.now() - since > kTruthLag && queue_.now() < limit) {
       queue_.after(20 * kMs, [this, limit] { when_majority_follows(limit); });
       return;
@@ -271,7 +325,7 @@ class World {
       return;
     }
     queue_.after((kSettle_ms + 2 * plan_.ttl_period_ms) * kMs, [this] {
-      if (servers_.behind_since() != 0) followed(servers_.behind_since());
+      if (servers_.serving().behind_since() != 0) followed(servers_.serving().behind_since());
       // After the last chance of the TTL monitor: what is still there now has stayed.
       emit(event(Kind::finish));
       finished_ = true;
@@ -285,17 +339,15 @@ class World {
       // Nothing that did not happen is in the list.
       if (n > 0) out_.took_effect[what] = n;
     };
-    const ReplicaSet::Counts servers = servers_.counts();
     count("begun-at-a-command", faults_.begun_at_commands());
-    count("elections", servers.elections);
-    count("rolled-back", servers.rolled_back);
+    count("elections", servers_.sum(&ReplicaSet::elections));
+    count("rolled-back", servers_.sum(&ReplicaSet::rolled_back));
     count("stale-routers", servers_.stale_routers());
-    count("ttl-deletions", servers.ttl_deletions);
-    count("wtimeouts", servers.wtimeouts);
-    Network::Counts sent;
-    for (const auto& p : processes_) sent += p->sent();
-    count("tickets", sent.tickets);
-    count("batches-of-fifty", sent.batches_of_fifty);
+    count("ttl-deletions", servers_.sum(&ReplicaSet::ttl_deletions));
+    count("wtimeouts", servers_.sum(&ReplicaSet::wtimeouts));
+    for (const auto& p : processes_) {
+      for (const auto& [what, n] : p->sent()) out_.took_effect[what] += n;
+    }
   }
 
   const Plan& plan_;
@@ -307,7 +359,7 @@ class World {
   Shards servers_;
   LockTruth truth_;
   std::vector<std::unique_ptr<Process>> processes_;
-  SimulatedProcesses process_control_;
+  std::set<std::string> suspended_;  ///< and not only paused
   SimulatedServers server_control_;
   FaultInjector faults_;
   std::int64_t healed_at_ = 0;
@@ -329,14 +381,8 @@ RunResult run(const Plan& plan) {
 }
 
 std::uint64_t hash(const model::History& history) {
-  // FNV-1a of 64 bits: std::hash may differ from one standard library to the next.
-  std::uint64_t h = 14695981039346656037u;
-  for (const auto& e : history) {
-    for (const char c : model::to_json(e)) {
-      h ^= static_cast<unsigned char>(c);
-      h *= 1099511628211u;
-    }
-  }
+  std::uint64_t h = kFirstHash;
+  for (const auto& e : history) h = hash_of(model::to_json(e), h);
   return h;
 }
 

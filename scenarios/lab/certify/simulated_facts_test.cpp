@@ -6,7 +6,6 @@
 
 #include "scenarios/lab/certify/facts.hpp"
 #include "sim/plan/fault.hpp"
-#include "sim/virtual/documents/make_object.hpp"
 #include "sim/virtual/event_queue.hpp"
 #include "sim/virtual/servers/shards.hpp"
 
@@ -81,7 +80,7 @@ class SimulatedServers {
                         {"isWritablePrimary", primary},
                         {"secondary", !primary},
                         {"maxWireVersion", 21}});
-    said.set("localTime", Date{shards_.clock_ms(member)});
+    said.set("localTime", Date{shards_.serving().clock_ms(member)});
     if (is_sharded()) {
       said.set("msg", std::string("isdbgrid"));
       return said;

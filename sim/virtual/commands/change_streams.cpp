@@ -1,8 +1,7 @@
 #include "sim/virtual/commands/change_streams.hpp"
 
+#include <algorithm>
 #include <utility>
-
-#include "sim/virtual/commands/stream_events.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -12,16 +11,121 @@ constexpr int kCursorNotFound = 43, kCursorKilled = 237;
 /// As far as the adapter reads it: resume tokens and the events' other fields are left out.
 /// By the manual a cursor is answered by {cursor: {id, firstBatch or nextBatch}}.
 Object batch(std::int64_t id, const char* name, Array news) {
-  Object cursor;
-  cursor.set("id"_key, id);
-  cursor.set(name, std::move(news));
-  Object reply;
-  reply.set("cursor"_key, cursor);
-  reply.set("ok"_key, 1.0);
-  return reply;
+  const Object cursor = make({{"id"_key, id}, {name, std::move(news)}});
+  return make({{"cursor"_key, cursor}, {"ok"_key, 1.0}});
+}
+
+/// The size of its BSON, which is what mongod compares.
+std::size_t bytes_in(const Object& object) { return Bytes(object).get()->len; }
+
+/// Fields that were removed are not looked for: a document that has fewer is logged as a whole.
+Object changed_fields(const Object& before, const Object& after) {
+  Object changed;
+  for (const auto& [key, value] : after.fields) {
+    const Value* was = before.find(key);
+    if (was == nullptr || !(*was == value)) changed.set(key, value);
+  }
+  return changed;
+}
+
+/// mongod writes what has changed into the oplog, unless the whole document is shorter: then it is
+/// a replacement, and so it is if fields are in another order.
+bool is_logged_as_changes(const Object& before, const Object& changed, const Object& after) {
+  constexpr std::size_t kAround = 15;  // what the oplog entry has besides
+  const auto same_order =
+      before.fields.size() == after.fields.size() &&
+      std::equal(before.fields.begin(), before.fields.end(), after.fields.begin(),
+                 [](const auto& a, const auto& b) { return a.first == b.first; });
+  // As the oplog has it: {u: {...}}, the fields that are new or have another value.
+  return same_order && bytes_in(make({{"u"_key, changed}})) + kAround < bytes_in(after);
+}
+
+/// Only documents are gone into. In a list a path has another meaning, and events have none.
+const Value* at_path(const Object& object, std::string_view path) {
+  const auto dot = path.find('.');
+  const Value* found = object.find(path.substr(0, dot));
+  if (found == nullptr || dot == std::string_view::npos) return found;
+  const auto* inner = found->as<Object>();
+  return inner == nullptr ? nullptr : at_path(*inner, path.substr(dot + 1));
+}
+
+/// What the two streams of the lock ask for, and no more: text, a pattern of it, whether it is
+/// there.
+bool field_matches(const Value* found, const Value& wanted) {
+  if (const auto* pattern = wanted.as<Regex>()) {
+    const auto* text = found == nullptr ? nullptr : found->as<std::string>();
+    return text != nullptr && matches_pattern(*text, pattern->pattern);
+  }
+  if (const auto* operators = wanted.as<Object>()) {
+    const Value* exists = operators->find("$exists"_key);
+    if (exists == nullptr || operators->fields.size() != 1) throw Unsupported("$match by operator");
+    return exists->truth() == (found != nullptr);
+  }
+  if (!wanted.is<std::string>()) throw Unsupported("$match by another type");
+  return found != nullptr && *found == wanted;
+}
+
+/// What is not there is left out, with the documents around it if they are not there either.
+void copy_path(const Object& from, std::string_view path, Object& to) {
+  const auto dot = path.find('.');
+  const auto key = path.substr(0, dot);
+  const Value* found = from.find(key);
+  if (found == nullptr) return;
+  if (dot == std::string_view::npos) return to.set(key, *found);
+  const auto* inner = found->as<Object>();
+  if (inner == nullptr) return;
+  Object copied;
+  copy_path(*inner, path.substr(dot + 1), copied);
+  to.set(key, std::move(copied));
+}
+
+/// As `$match` decides: fields by paths with dots, compared with text, a pattern or `$exists`, and
+/// `$or` of such. All fields have to match; of an $or one branch.
+bool event_matches(const Object& match, const Object& event) {
+  return std::all_of(match.fields.begin(), match.fields.end(), [&](const auto& field) {
+    const auto& [path, wanted] = field;
+    if (path != "$or"_key) return field_matches(at_path(event, path.text()), wanted);
+    const auto& branches = wanted.template as<Array>()->items;
+    return std::any_of(branches.begin(), branches.end(), [&](const Value& branch) {
+      return event_matches(*branch.as<Object>(), event);
+    });
+  });
+}
+
+/// Only these paths of the event: `$project` with ones alone.
+Object projected(const Object& projection, const Object& event) {
+  Object out;
+  for (const auto& [path, one] : projection.fields) {
+    if (one != Value(std::int32_t{1})) throw Unsupported("$project of another form");
+    copy_path(event, path.text(), out);
+  }
+  return out;
 }
 
 }  // namespace
+
+/// By the manual on change events: `clusterTime` is the time of the oplog's entry, `documentKey`
+/// the `_id`. Resume tokens and namespaces are left out, because no lock reads them.
+Object stream_event(const Change& change, const Document& before, Timestamp at) {
+  Object event =
+      make({{"clusterTime"_key, at}, {"documentKey"_key, make({{"_id"_key, change.id}})}});
+  // A deletion says nothing of what the document was.
+  if (!change.after || !before) {
+    event.set("operationType"_key, change.after ? "insert" : "delete");
+    if (change.after) event.set("fullDocument"_key, *change.after);
+    return event;
+  }
+  Object changed = changed_fields(*before, *change.after);
+  const bool update = is_logged_as_changes(*before, changed, *change.after);
+  event.set("operationType"_key, update ? "update" : "replace");
+  // A replacement shows the document after it.
+  if (update) {
+    event.set("updateDescription"_key, make({{"updatedFields"_key, std::move(changed)}}));
+  } else {
+    event.set("fullDocument"_key, *change.after);
+  }
+  return event;
+}
 
 /// The driver of a lock sends these three for its stream and for nothing else.
 bool ChangeStreams::serves(const Object& command) {
@@ -71,13 +175,11 @@ Object ChangeStreams::kill(const std::vector<Value>& ids) {
       found.mapped().waiting(error_reply(kCursorKilled, "operation was interrupted"));
     }
   }
-  Object done;
-  done.set("cursorsKilled"_key, std::move(killed));
-  done.set("cursorsNotFound"_key, std::move(unknown));
-  done.set("cursorsAlive"_key, Array{});
-  done.set("cursorsUnknown"_key, Array{});
-  done.set("ok"_key, 1.0);
-  return done;
+  return make({{"cursorsKilled"_key, std::move(killed)},
+               {"cursorsNotFound"_key, std::move(unknown)},
+               {"cursorsAlive"_key, Array{}},
+               {"cursorsUnknown"_key, Array{}},
+               {"ok"_key, 1.0}});
 }
 
 void ChangeStreams::next(std::int64_t id, std::int64_t wait_ms, EventQueue& queue, Reply reply) {

@@ -4,10 +4,14 @@
 #include <map>
 #include <string>
 
-#include "sim/virtual/documents/value.hpp"
+#include "sim/virtual/commands/collection.hpp"
 #include "sim/virtual/event_queue.hpp"
 
 namespace leasehold::sim::simulated {
+
+/// What a change stream reports of a write that turned `before` into `change.after`: a deletion, an
+/// insertion, or an update, with its changes or, if that is shorter in the oplog, all of it.
+[[nodiscard]] Object stream_event(const Change& change, const Document& before, Timestamp at);
 
 /// One member's open cursors of change streams, on one collection: each reports the writes that it
 /// asked for once a majority has them. A primary opens them; they outlive its office.

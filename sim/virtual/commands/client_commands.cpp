@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/virtual/commands/server_errors.hpp"
-
 namespace leasehold::sim::simulated {
 namespace {
 
@@ -21,12 +19,42 @@ constexpr std::int64_t kMoveEndsSoon = 5 * kMs;
 
 Object stale_config() { return error_reply(kStaleConfig, "the database is on another shard"); }
 
-/// By the manual the options of an index change by collMod, not by making it again.
-bool contradicts_the_index(const Executed& executed, const Member& m) {
-  return executed.ttl && m.ttl_index && m.ttl_index->after_s != executed.ttl->after_s;
+/// Only these insert: a hand-over or a pass-on changes what is there.
+bool is_acquire(const Object& command) {
+  const Value* upsert = command.find("upsert"_key);
+  return command.fields.at(0).first == "findAndModify"_key && upsert != nullptr && upsert->truth();
+}
+
+/// Whether this is an acquire of a lock that is held: as if another's upsert had raced it.
+bool finds_a_lock(const Collection& locks, const Object& command) {
+  if (!is_acquire(command)) return false;
+  const Value* id = command.find("query"_key)->as<Object>()->find("_id"_key);
+  return locks.find(*id->as<std::string>()) != nullptr;
 }
 
 }  // namespace
+
+/// One acquire in three of a lock that is taken: any other command has no unique key to break.
+std::optional<Object> InjectedErrors::instead_of(const Object& command,
+                                                 const Collection& locks) const {
+  if (count_ % 3 == 0 && finds_a_lock(locks, command)) return duplicate_id();
+  // A stream's command writes nothing that could be executed and yet fail.
+  if (executed_ && !ChangeStreams::serves(command)) return std::nullopt;
+  return error_reply(code_, "injected");
+}
+
+/// Only writes that wait for a majority are repeated: another has no time that could be mistaken
+/// for a token.
+bool InjectedErrors::repeats(const Object& command, const Executed& executed) const {
+  return count_ % 4 == 3 && is_acquire(command) && !executed.changes.empty() &&
+         executed.for_majority;
+}
+
+/// Either leaves open whether a majority has the write. By turns, so that both are met.
+Object InjectedErrors::after(const Object& reply) const {
+  if (count_ % 2 == 0) return error_reply(code_, "injected after the execution");
+  return write_concern_error(reply, code_, "injected");
+}
 
 /// Every reply carries the time of the newest write, of any client.
 void ClientCommands::answer(const Member& m, Object reply, const ServerReply& to) {
@@ -37,25 +65,14 @@ void ClientCommands::answer(const Member& m, Object reply, const ServerReply& to
 /// By the manual `$clusterTime` is the newest time that the member knows of, from whichever of
 /// its clients: the time of no write here.
 void ClientCommands::set_times(Object& reply, Timestamp operation) {
-  Object known;
-  known.set("clusterTime"_key,
-            Timestamp{operation.seconds, operation.increment +
-                                             static_cast<std::uint32_t>(others_.between(0, 9))});
+  Timestamp known = operation;
+  known.increment += static_cast<std::uint32_t>(others_.between(0, 9));
   reply.set("operationTime"_key, operation);
-  reply.set("$clusterTime"_key, std::move(known));
-}
-
-/// A getMore's maxTimeMS is how long it waits for events.
-ClientCommands::Deadline ClientCommands::max_time_of(int member, const Object& command) const {
-  const Value* limit = command.find("maxTimeMS"_key);
-  if (limit == nullptr || ChangeStreams::serves(command)) {
-    return {Members::kNever, kMaxTimeExpired};
-  }
-  return {members_.wall_ns(member) + limit->integer() * kMs, kMaxTimeExpired};
+  reply.set("$clusterTime"_key, make({{"clusterTime"_key, known}}));
 }
 
 void ClientCommands::command(int member, Request request, ServerReply reply) {
-  Member& m = members_[member];
+  Member& m = at(member);
   if (!m.alive) return reply(ServerAnswer::refused, {});
   if (m.running) return arrive(member, std::move(request), m.is_primary, std::move(reply));
   // The kernel of a stopped process still takes connections and bytes: nothing is refused, and
@@ -69,72 +86,58 @@ void ClientCommands::command(int member, Request request, ServerReply reply) {
   m.held_back.push_back({std::move(later), reply});
 }
 
-/// `as_primary`: the member takes itself for the primary when it reads the command.
 void ClientCommands::arrive(int member, Request request, bool as_primary, ServerReply reply) {
-  Member& m = members_[member];
+  Member& m = at(member);
   m.logical = std::max(m.logical, request.heard);
-  const Arrival arrival{request.now.value_or(Date{members_.clock_ms(member)}),
-                        max_time_of(member, *request.command)};
-  if (request.waits_ns != 0) {
-    return wait_inside(request.waits_ns, as_primary, member, request, arrival, std::move(reply));
+  const Date now = request.now.value_or(Date{clock_ms(member)});
+  Deadline max_time{kNever, kMaxTimeExpired};
+  const Value* limit = request.command->find("maxTimeMS"_key);
+  // A getMore's maxTimeMS is how long it waits for events.
+  if (limit != nullptr && !ChangeStreams::serves(*request.command)) {
+    max_time.wall_ns = wall_ns(member) + limit->integer() * kMs;
   }
-  (this->*serving(as_primary))(member, request, arrival, std::move(reply));
+  const auto waits_ns = request.waits_ns;
+  const auto arrived = std::make_shared<const Arrived>(
+      Arrived{member, std::move(request), std::move(reply), now, max_time});
+  waits_ns != 0 ? wait_inside(waits_ns, as_primary, arrived) : serve(as_primary, arrived);
 }
 
-/// What a primary has taken in goes on inside even if it loses its office; a secondary refuses at
-/// once.
-ClientCommands::Serving ClientCommands::serving(bool as_primary) {
-  return as_primary ? &ClientCommands::go_on_inside : &ClientCommands::execute_command;
-}
-
-void ClientCommands::wait_inside(std::int64_t span_ns, bool as_primary, int member,
-                                 const Request& request, const Arrival& arrival,
-                                 ServerReply reply) {
+void ClientCommands::wait_inside(std::int64_t span_ns, bool as_primary, const Command& arrived) {
+  const int member = arrived->member;
   // It waits for the time of the queue, as a wait for a storage lock does not look at the wall
   // clock; only its maxTimeMS does.
-  const auto left = arrival.max_time.wall_ns - members_.wall_ns(member);
-  members_.queue.after(
-      std::min(span_ns, left),
-      [this, member, life = members_[member].life, serve = serving(as_primary), request, arrival,
-       reply] {
-        // It died and its connections with it; that it runs again by now does not help.
-        if (members_[member].life != life) return reply(ServerAnswer::broken, {});
-        members_.when_running(member, life, [this, member, serve, request, arrival, reply] {
-          (this->*serve)(member, request, arrival, reply);
-        });
-      });
+  const auto left = arrived->max_time.wall_ns - wall_ns(member);
+  queue.after(std::min(span_ns, left), [this, as_primary, arrived, life = at(member).life] {
+    // It died and its connections with it; that it runs again by now does not help.
+    if (at(arrived->member).life != life) return arrived->reply(ServerAnswer::broken, {});
+    when_running(arrived->member, life, [=, this] { serve(as_primary, arrived); });
+  });
 }
 
-/// What a primary took in. One that has left its office in the meantime finds out only now.
-void ClientCommands::go_on_inside(int member, const Request& request, const Arrival& arrival,
-                                  ServerReply reply) {
-  const Member& m = members_[member];
-  if (members_.wall_ns(member) >= arrival.max_time.wall_ns) {
+/// What a primary has taken in goes on inside even if it loses its office, which shows only now; a
+/// secondary refuses at once.
+void ClientCommands::serve(bool as_primary, const Command& arrived) {
+  const auto& [member, request, reply, now, max_time] = *arrived;
+  Member& m = at(member);
+  const Object& command = *request.command;
+  if (as_primary && wall_ns(member) >= max_time.wall_ns) {
     return answer(m, error_reply(kMaxTimeExpired, "operation exceeded time limit"), reply);
   }
-  if (m.is_primary) return execute_command(member, request, arrival, std::move(reply));
-  // A command that has a write concern reports both: ok: 0, and that the concern was interrupted.
-  Object error = not_primary(*request.command);
-  if (request.command->find("writeConcern"_key) != nullptr) {
-    error = write_concern_error(std::move(error), kPrimarySteppedDown, "stepped down");
-  }
-  answer(m, std::move(error), reply);
-}
-
-void ClientCommands::execute_command(int member, const Request& request, const Arrival& arrival,
-                                     ServerReply reply) {
-  Member& m = members_[member];
-  const Object& command = *request.command;
   const bool streams = ChangeStreams::serves(command);
   // A cursor stays with its member: getMore and killCursors need no primary. To open one does,
   // since the driver asks for the primary.
   const bool opens = streams && command.fields.at(0).first == "aggregate"_key;
-  if (!m.is_primary && (!streams || opens)) return answer(m, not_primary(command), reply);
-  const Serves serves = members_.serves(member);
-  if (serves == Serves::never) return answer(m, stale_config(), reply);
-  if (serves == Serves::later) {
-    return wait_inside(kMoveEndsSoon, true, member, request, arrival, std::move(reply));
+  if (!m.is_primary && (as_primary || !streams || opens)) {
+    Object error = not_primary(command);
+    // A command that has a write concern reports both: ok: 0, and that the concern was interrupted.
+    if (as_primary && command.find("writeConcern"_key) != nullptr) {
+      error = write_concern_error(std::move(error), kPrimarySteppedDown, "stepped down");
+    }
+    return answer(m, std::move(error), reply);
   }
+  const Serves serving = serves(member);
+  if (serving == Serves::never) return answer(m, stale_config(), reply);
+  if (serving == Serves::later) return wait_inside(kMoveEndsSoon, true, arrived);
   // Refusals above are not counted as injected: the command would have failed anyway.
   // Once for each command that is executed, so the count is what the fault asked for.
   const bool fails = errors.strikes();
@@ -142,20 +145,23 @@ void ClientCommands::execute_command(int member, const Request& request, const A
     auto instead = errors.instead_of(command, m.data.locks());
     if (instead) return answer(m, std::move(*instead), reply);
   }
-  if (streams) return serve_stream(member, command, std::move(reply));
-  const Start start{arrival.now, m.logical};
+  if (streams) return serve_stream(member, command, reply);
+  const Start start{now, m.logical};
   const Collection& locks = m.data.locks();
   Executed executed = in_transaction(command) ? m.transactions.execute(command, locks, start)
                                               : execute(command, locks, start);
-  if (contradicts_the_index(executed, m)) {
+  // By the manual the options of an index change by collMod, not by making it again.
+  if (executed.ttl && m.ttl_index && m.ttl_index->after_s != executed.ttl->after_s) {
     return answer(m, error_reply(kIndexOptionsConflict, "an index of other options"), reply);
   }
   if (executed.ttl) m.ttl_index = executed.ttl;
-  write_changes(member, request, executed);
+  for (Change& change : executed.changes) write(member, std::move(change), nullptr, request.tag);
+  // At once rather than with the next beat: secondaries of a real set wait at the oplog's end.
+  if (!executed.changes.empty()) send_news(member);
   if (fails && errors.repeats(command, executed)) {
     executed.reply.set("retriedStmtId"_key, std::int32_t{0});
-    replication_.write(member, note_in_oplog());
-    replication_.send_news(member);
+    write(member, note_in_oplog());
+    send_news(member);
   } else if (fails) {
     return answer(m, errors.after(executed.reply), reply);
   }
@@ -163,20 +169,12 @@ void ClientCommands::execute_command(int member, const Request& request, const A
   if (!waits) return answer(m, std::move(executed.reply), reply);
   // By the manual on write concerns wtimeout counts from here, maxTimeMS from the arrival;
   // whichever is first ends the wait, with its own code.
-  Deadline deadline = arrival.max_time;
-  const auto wtimeout = members_.wall_ns(member) + executed.wtimeout_ms * kMs;
+  Deadline deadline = max_time;
+  const auto wtimeout = wall_ns(member) + executed.wtimeout_ms * kMs;
   if (executed.wtimeout_ms > 0 && wtimeout < deadline.wall_ns) {
     deadline = {wtimeout, kWriteConcernFailed};
   }
-  wait_for_majority(member, std::move(executed.reply), deadline, std::move(reply));
-}
-
-/// Sent at once rather than with the next beat: secondaries of a real set wait at the oplog's end.
-void ClientCommands::write_changes(int member, const Request& request, Executed& executed) {
-  for (Change& change : executed.changes) {
-    replication_.write(member, std::move(change), nullptr, request.tag);
-  }
-  if (!executed.changes.empty()) replication_.send_news(member);
+  wait_for_majority(member, std::move(executed.reply), deadline, reply);
 }
 
 /// What a stream tells is of the time up to which a majority has everything.
@@ -184,31 +182,31 @@ void ClientCommands::write_changes(int member, const Request& request, Executed&
 /// took its time for seen would miss what took its place.
 void ClientCommands::serve_stream(int member, const Object& command, ServerReply reply) {
   const auto answer_stream = [this, member, reply](Object news) {
-    const Member& m = members_[member];
+    const Member& m = at(member);
     const auto committed = m.data.committed();
     set_times(news, committed == 0 ? m.logical : m.data.log()[committed - 1].time);
     reply(ServerAnswer::reply, std::move(news));
   };
-  Member& m = members_[member];
+  Member& m = at(member);
   const auto past = [&m](Timestamp since, const auto& tell) {
     const auto& log = m.data.log();
     const auto first = std::lower_bound(
         log.begin(), log.end(), since, [](const Entry& e, Timestamp at) { return e.time < at; });
-    Replication::tell_of_locks(m.data, static_cast<std::size_t>(first - log.begin()), tell);
+    tell_of_locks(m.data, static_cast<std::size_t>(first - log.begin()), tell);
   };
   m.streams.execute(
-      command, members_.queue, past,
+      command, queue, past,
       [this, member, life = m.life, reply, answer_stream](const Object& news) {
         // A cursor's timer may outlive the member that it was asked of.
-        if (members_[member].life != life) return reply(ServerAnswer::broken, {});
-        members_.when_running(member, life, [answer_stream, news] { answer_stream(news); });
+        if (at(member).life != life) return reply(ServerAnswer::broken, {});
+        when_running(member, life, [answer_stream, news] { answer_stream(news); });
       });
 }
 
 /// As an update with the query {fence: {$lte: token}} would do it: a refused write matched nothing.
 void ClientCommands::fenced_write(int member, std::shared_ptr<const FencedWrite> write,
                                   ServerReply reply) {
-  Member& m = members_[member];
+  Member& m = at(member);
   if (!m.alive) return reply(ServerAnswer::refused, {});
   if (!m.running) {
     m.held_back.push_back(
@@ -216,36 +214,30 @@ void ClientCommands::fenced_write(int member, std::shared_ptr<const FencedWrite>
     return;
   }
   if (!m.is_primary) return answer(m, error_reply(kNotWritablePrimary, "not primary"), reply);
-  const Serves serves = members_.serves(member);
-  if (serves == Serves::never) return answer(m, stale_config(), reply);
-  if (serves == Serves::later) {
-    return members_.queue.after(kMoveEndsSoon, [this, member, write, reply] {
-      fenced_write(member, write, reply);
-    });
+  const Serves serving = serves(member);
+  if (serving == Serves::never) return answer(m, stale_config(), reply);
+  if (serving == Serves::later) {
+    return queue.after(kMoveEndsSoon,
+                       [this, member, write, reply] { fenced_write(member, write, reply); });
   }
   // Compared and written in one event, as in one update of one document by a mongod.
   const Document fence = m.data.fences().find(write->name);
   const bool taken = !fence || fence->find("fence"_key)->integer() <= write->token;
   if (taken) {
-    Object after;
-    after.set("_id"_key, write->name);
-    after.set("fence"_key, write->token);
-    replication_.write(member, {write->name, std::make_shared<const Object>(std::move(after))},
-                       write);
-    replication_.send_news(member);
+    auto after = make({{"_id"_key, write->name}, {"fence"_key, write->token}});
+    Replication::write(
+        member, {write->name, std::make_shared<const Object>(std::move(after))}, write);
+    send_news(member);
   }
-  Object out;
-  out.set("n"_key, std::int32_t{taken ? 1 : 0});
-  out.set("ok"_key, 1.0);
   // Below the 3 s after which the writer gives up, so that it gets "unknown" from the server.
   constexpr std::int64_t kWtimeout = 2'500 * kMs;
-  wait_for_majority(member, std::move(out),
-                    {members_.wall_ns(member) + kWtimeout, kWriteConcernFailed}, std::move(reply));
+  wait_for_majority(member, make({{"n"_key, taken ? 1 : 0}, {"ok"_key, 1.0}}),
+                    {wall_ns(member) + kWtimeout, kWriteConcernFailed}, std::move(reply));
 }
 
 void ClientCommands::wait_for_majority(int member, Object answer, const Deadline& deadline,
                                        ServerReply reply) {
-  Member& m = members_[member];
+  Member& m = at(member);
   const auto length = m.data.log().size();
   // The time is its own write's if it made one: no other event came in between. The answer keeps it
   // while it waits, though others write meanwhile.
@@ -258,14 +250,13 @@ void ClientCommands::wait_for_majority(int member, Object answer, const Deadline
   if (m.data.committed() >= length) return reply(ServerAnswer::reply, std::move(answer));
   const auto id = ++last_waiter_;
   m.waiters.push_back({length, id, std::move(answer), std::move(reply)});
-  members_.at_wall(member, deadline.wall_ns, [this, member, id, code = deadline.code] {
-    end_waiting(member, id, code);
-  });
+  at_wall(member, deadline.wall_ns,
+          [this, member, id, code = deadline.code] { end_waiting(member, id, code); });
 }
 
 /// By the manual on write concerns an error of `wtimeout` undoes nothing.
 void ClientCommands::end_waiting(int member, std::uint64_t waiter, int code) {
-  auto& waiters = members_[member].waiters;
+  auto& waiters = at(member).waiters;
   const auto found = std::find_if(waiters.begin(), waiters.end(),
                                   [waiter](const Waiter& w) { return w.id == waiter; });
   // Answered in time, or the member lost its office: this event cannot be withdrawn.
@@ -273,10 +264,9 @@ void ClientCommands::end_waiting(int member, std::uint64_t waiter, int code) {
   Waiter late = std::move(*found);
   waiters.erase(found);
   // The write stays. A majority may have it later, but no reply will say so.
-  ++timed_out_;
-  late.reply(ServerAnswer::reply,
-             write_concern_error(std::move(late.answer), code,
-                                 "waiting for replication timed out"));
+  ++wtimeouts;
+  late.reply(ServerAnswer::reply, write_concern_error(std::move(late.answer), code,
+                                                      "waiting for replication timed out"));
 }
 
 }  // namespace leasehold::sim::simulated

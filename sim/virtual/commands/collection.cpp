@@ -7,8 +7,6 @@
 namespace leasehold::sim::simulated {
 namespace {
 
-constexpr int kDuplicateKey = 11000;
-
 /// A command's fields, each of which has to be known.
 ///
 /// A field that is passed over in silence would make the virtual world say that a command works
@@ -169,12 +167,8 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
   const bool found = before && matches(asked, *before);
   // The answer to a hand-over by a process that is not the holder any more.
   if (!found && !upsert) {
-    Object none;
-    none.set("n"_key, std::int32_t{0});
-    none.set("updatedExisting"_key, false);
-    out.reply.set("lastErrorObject"_key, std::move(none));
-    out.reply.set("value"_key, Null{});
-    out.reply.set("ok"_key, 1.0);
+    const Object none = make({{"n"_key, 0}, {"updatedExisting"_key, false}});
+    out.reply = make({{"lastErrorObject"_key, none}, {"value"_key, Null{}}, {"ok"_key, 1.0}});
     return out;
   }
   // The document is there and the rest of the query does not match it: the upsert then inserts.
@@ -182,20 +176,15 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
   if (before && !found) return {.reply = duplicate_id()};
   // What an upsert starts from: the fields that the query names by equality.
   Document seed = before;
-  if (!before) seed = std::make_shared<const Object>(Object{{{"_id"_key, id}}});
+  if (!before) seed = std::make_shared<const Object>(make({{"_id"_key, id}}));
   Document after = updated(fields.need("update"_key), seed, start, before == nullptr);
-  Object last;
-  last.set("n"_key, std::int32_t{1});
-  last.set("updatedExisting"_key, before != nullptr);
+  Object last = make({{"n"_key, 1}, {"updatedExisting"_key, before != nullptr}});
   // The manual: `upserted` is there only if a document was inserted.
   if (!before) last.set("upserted"_key, id);
-  out.reply.set("lastErrorObject"_key, std::move(last));
-  if (fields.truth("new"_key)) {
-    out.reply.set("value"_key, after);
-  } else {
-    out.reply.set("value"_key, before ? Value(before) : Value(Null{}));
-  }
-  out.reply.set("ok"_key, 1.0);
+  const Document& shown = fields.truth("new"_key) ? after : before;
+  out.reply = make({{"lastErrorObject"_key, std::move(last)},
+                    {"value"_key, shown ? Value(shown) : Value(Null{})},
+                    {"ok"_key, 1.0}});
   // Compared exactly, types and order of fields included.
   if (!before || !are_equal(before, after)) out.changes.push_back({id, std::move(after)});
   return out;
@@ -235,8 +224,8 @@ Executed update(const Object& command, const Collection& collection, const Start
   for (std::size_t i = 0; i < statements.size(); ++i) {
     const Fields statement(*statements[i].as<Object>(), {"q"_key, "u"_key});
     const auto& query = statement.need_as<Object>("q"_key);
-    const bool changed_before = now.find(*query.find("_id"_key)->as<std::string>()) != nullptr;
-    const Document before = matched(query, changed_before ? now : collection);
+    const auto& id = *query.find("_id"_key)->as<std::string>();
+    const Document before = matched(query, now.find(id) ? now : collection);
     if (!before) continue;
     try {
       const Document after = updated(statement.need("u"_key), before, start, false);
@@ -244,7 +233,7 @@ Executed update(const Object& command, const Collection& collection, const Start
       ++n;
       if (are_equal(before, after)) continue;
       ++modified;
-      out.changes.push_back({*query.find("_id"_key)->as<std::string>(), after});
+      out.changes.push_back({id, after});
       now.apply(out.changes.back());
       // Unordered: one document that cannot be updated does not keep the others from it. A batch of
       // extensions relies on that.
@@ -252,8 +241,7 @@ Executed update(const Object& command, const Collection& collection, const Start
       add_write_error(errors, i, error.code, error.what());
     }
   }
-  out.reply.set("n"_key, n);
-  out.reply.set("nModified"_key, modified);
+  out.reply = make({{"n"_key, n}, {"nModified"_key, modified}});
   if (!errors.items.empty()) out.reply.set("writeErrors"_key, errors);
   out.reply.set("ok"_key, 1.0);
   return out;
@@ -272,8 +260,7 @@ Executed remove(const Object& command, const Collection& collection) {
   const auto& query = statement.need_as<Object>("q"_key);
   const bool found = matched(query, collection) != nullptr;
   if (found) out.changes.push_back({key_in(query), nullptr});
-  out.reply.set("n"_key, std::int32_t{found ? 1 : 0});
-  out.reply.set("ok"_key, 1.0);
+  out.reply = make({{"n"_key, found ? 1 : 0}, {"ok"_key, 1.0}});
   return out;
 }
 
@@ -303,14 +290,9 @@ Executed find(const Object& command, const Collection& collection) {
     }
     batch.items.emplace_back(shown);
   }
-  Object cursor;
-  cursor.set("firstBatch"_key, batch);
   // All in one batch: nothing is left to fetch.
-  cursor.set("id"_key, std::int64_t{0});
-  Executed out;
-  out.reply.set("cursor"_key, cursor);
-  out.reply.set("ok"_key, 1.0);
-  return out;
+  const Object cursor = make({{"firstBatch"_key, batch}, {"id"_key, std::int64_t{0}}});
+  return {.reply = make({{"cursor"_key, cursor}, {"ok"_key, 1.0}})};
 }
 
 /// By the manual: to make an index that is there already, with the same options, does nothing.
@@ -330,13 +312,9 @@ Executed create_indexes(const Object& command) {
     if (key.size() != 1) throw Unsupported("an index of several fields");
     if (seconds != nullptr) out.ttl = TtlIndex{key[0].first.text(), seconds->integer()};
   }
-  out.reply.set("ok"_key, 1.0);
+  out.reply = make({{"ok"_key, 1.0}});
   return out;
 }
-
-}  // namespace
-
-namespace {
 
 /// Whether a text begins with what these parts of a pattern say, one after the other.
 bool begins_with(std::string_view text, std::initializer_list<std::string_view> parts,
@@ -355,6 +333,16 @@ bool begins_with(std::string_view text, std::initializer_list<std::string_view> 
     }
   }
   return equal;
+}
+
+/// The index has an entry for each element of an array; of other types than dates none counts.
+bool has_date_up_to(const Value& value, std::int64_t limit_ms) {
+  if (const auto* date = value.as<Date>()) return date->ms <= limit_ms;
+  const auto* array = value.as<Array>();
+  return array != nullptr &&
+         std::any_of(array->items.begin(), array->items.end(), [&](const Value& item) {
+           return item.is<Date>() && item.as<Date>()->ms <= limit_ms;
+         });
 }
 
 }  // namespace
@@ -398,26 +386,23 @@ void Collection::apply(const Change& change) {
 }
 
 void add_write_error(Array& errors, std::size_t index, int code, const std::string& message) {
-  Object error;
-  error.set("index"_key, static_cast<std::int32_t>(index));
-  error.set("code"_key, std::int32_t{code});
-  error.set("errmsg"_key, message);
-  errors.items.emplace_back(error);
+  errors.items.emplace_back(make({{"index"_key, static_cast<std::int32_t>(index)},
+                                  {"code"_key, code},
+                                  {"errmsg"_key, message}}));
 }
 
 Object error_reply(int code, const std::string& message) {
-  Object reply;
-  reply.set("ok"_key, 0.0);
-  reply.set("errmsg"_key, message);
-  reply.set("code"_key, std::int32_t{code});
-  return reply;
+  return make({{"ok"_key, 0.0}, {"errmsg"_key, message}, {"code"_key, code}});
 }
 
 Object duplicate_id() {
-  Object keys;
-  keys.set("_id"_key, std::int32_t{1});
   Object reply = error_reply(kDuplicateKey, "duplicate key: _id");
-  reply.set("keyPattern"_key, keys);
+  reply.set("keyPattern"_key, make({{"_id"_key, 1}}));
+  return reply;
+}
+
+Object write_concern_error(Object reply, int code, const std::string& message) {
+  reply.set("writeConcernError"_key, make({{"code"_key, code}, {"errmsg"_key, message}}));
   return reply;
 }
 
@@ -432,26 +417,10 @@ Executed execute(const Object& command, const Collection& collection, const Star
     if (name == "find"_key) return find(command, collection);
     if (name == "createIndexes"_key) return create_indexes(command);
   } catch (const ServerError& error) {
-    Executed out;
-    out.reply = error_reply(error.code, error.what());
-    return out;
+    return {.reply = error_reply(error.code, error.what())};
   }
   throw Unsupported("command " + name.text());
 }
-
-namespace {
-
-/// The index has an entry for each element of an array; of other types than dates none counts.
-bool has_date_up_to(const Value& value, std::int64_t limit_ms) {
-  if (const auto* date = value.as<Date>()) return date->ms <= limit_ms;
-  const auto* array = value.as<Array>();
-  return array != nullptr &&
-         std::any_of(array->items.begin(), array->items.end(), [&](const Value& item) {
-           return item.is<Date>() && item.as<Date>()->ms <= limit_ms;
-         });
-}
-
-}  // namespace
 
 /// By the manual on TTL indexes: what is at least so old, by the server's clock; a document without
 /// the field, or without a date in it, never expires.
@@ -464,6 +433,110 @@ std::vector<std::string> expired(const Collection& collection, const TtlIndex& i
     }
   }
   return ids;
+}
+
+namespace {
+
+constexpr int kWriteConflict = 112, kNoSuchTransaction = 251;
+// The default of transactionLifetimeLimitSeconds.
+constexpr std::int64_t kLifetime_ms = 60'000;
+
+/// The session alone: the one client that has transactions begins a session for each of them, so
+/// their numbers within it tell nothing.
+std::string session_of(const Object& command) {
+  const Value* lsid = command.find("lsid"_key);
+  const auto* session = lsid == nullptr ? nullptr : lsid->as<Object>();
+  const Value* id = session == nullptr ? nullptr : session->find("id"_key);
+  if (id == nullptr || !id->is<Binary>()) throw Unsupported("a transaction without lsid");
+  return id->as<Binary>()->bytes;
+}
+
+Executed done() { return {.reply = make({{"ok"_key, 1.0}})}; }
+
+/// ok: 1 even if nothing was inserted: the statement failed, not the command.
+Executed inserted(std::int32_t n) { return {.reply = make({{"ok"_key, 1.0}, {"n"_key, n}})}; }
+
+/// As mongod says it here: ok: 1, and a write error.
+Executed duplicate_key() {
+  Array errors;
+  add_write_error(errors, 0, kDuplicateKey, "duplicate key: resourceId");
+  Object error = *errors.items[0].as<Object>();
+  error.set("keyPattern"_key, make({{"resourceId"_key, 1}}));
+  errors.items[0] = error;
+  Executed out = inserted(0);
+  out.reply.set("writeErrors"_key, errors);
+  return out;
+}
+
+}  // namespace
+
+bool in_transaction(const Object& command) { return command.find("autocommit"_key) != nullptr; }
+
+Executed Transactions::execute(const Object& command, const Collection& collection,
+                               const Start& start) {
+  // mongod has a thread for it. No client sees a transaction between two commands, so it is soon
+  // enough to look when the next one comes.
+  std::erase_if(open_, [&](const auto& entry) {
+    return start.now.ms - entry.second.began.ms > kLifetime_ms;
+  });
+  const std::string& name = command.fields.at(0).first;
+  try {
+    if (name == "insert") return insert(command, collection, start);
+    if (name == "commitTransaction") return commit(command);
+    if (name == "abortTransaction") return abort(command);
+  } catch (const ServerError& error) {
+    // Also where the commit found none: then there is nothing to take out.
+    open_.erase(session_of(command));
+    Executed out{.reply = error_reply(error.code, error.what())};
+    // Before it says so, the server writes a note, for writers that wait for a majority.
+    if (error.code == kNoSuchTransaction) out.changes.push_back(note_in_oplog());
+    return out;
+  }
+  throw Unsupported("in a transaction: " + name);
+}
+
+Executed Transactions::insert(const Object& command, const Collection& collection,
+                              const Start& start) {
+  const auto* documents = command.find("documents"_key)->as<Array>();
+  if (documents == nullptr || documents->items.size() != 1) throw Unsupported("several inserts");
+  const auto document = std::make_shared<const Object>(*documents->items[0].as<Object>());
+  const auto key = *document->find("resourceId"_key)->as<std::string>();
+  // The insert is the first statement: a transaction with a failed insert was never begun, and its
+  // commit finds none.
+  if (collection.find(key)) return duplicate_key();
+  for (const auto& [session, open] : open_) {
+    // At once, without waiting for the other: inside a transaction mongod does not wait for a
+    // document.
+    if (open.change.id == key) throw ServerError(kWriteConflict, "WriteConflict");
+  }
+  open_[session_of(command)] = {{key, document}, start.now};
+  return inserted(1);
+}
+
+Executed Transactions::commit(const Object& command) {
+  const auto session = session_of(command);
+  Executed out = done();
+  // A client that got no answer commits again. That writes nothing, but waits for the majority
+  // that the first one waited for, so its answer is worth as much.
+  if (!committed_.contains(session)) out.changes.push_back(take(session));
+  committed_.insert(session);
+  const Value* concern = command.find("writeConcern"_key);
+  out.for_majority = true;
+  out.wtimeout_ms = concern->as<Object>()->find("wtimeout"_key)->integer();
+  return out;
+}
+
+/// It is an error if the transaction is gone already, as with a commit.
+Executed Transactions::abort(const Object& command) {
+  (void)take(session_of(command));
+  return done();
+}
+
+/// It is open no more from here on, committed or not.
+Change Transactions::take(const std::string& session) {
+  auto found = open_.extract(session);
+  if (found.empty()) throw ServerError(kNoSuchTransaction, "NoSuchTransaction");
+  return std::move(found.mapped().change);
 }
 
 }  // namespace leasehold::sim::simulated

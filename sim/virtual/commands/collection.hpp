@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,13 @@
 namespace leasehold::sim::simulated {
 
 inline constexpr const char* kCollection = "distributed.locks";
+
+// mongod's codes, by which the adapter's table finds outcomes.
+inline constexpr int kNotWritablePrimary = 10107, kNotPrimaryNoSecondaryOk = 13435,
+                     kPrimarySteppedDown = 189, kWriteConcernFailed = 64, kMaxTimeExpired = 50,
+                     kInterruptedByStateChange = 11602, kQueryPlanKilled = 175,
+                     kIndexOptionsConflict = 85, kCommandNotSupported = 115, kStaleConfig = 13388,
+                     kDuplicateKey = 11000;
 
 /// A write as the oplog has it: the document that it leaves behind, not what was done to it. To
 /// apply one twice is to apply it once, as with the oplog of mongod.
@@ -80,6 +88,9 @@ struct Executed {
 [[nodiscard]] Object error_reply(int code, const std::string& message);
 /// The same of an insert that fails at the unique index of `_id`.
 [[nodiscard]] Object duplicate_id();
+/// The reply has ok: 1 and the whole result, because the write is applied on the primary and may
+/// yet reach a majority. To a lock that is an unknown outcome, not a refusal.
+[[nodiscard]] Object write_concern_error(Object reply, int code, const std::string& message);
 
 /// A failed statement, for a reply's writeErrors.
 /// Such a reply is ok: 1; `index` is the statement's place.
@@ -89,5 +100,36 @@ void add_write_error(Array& errors, std::size_t index, int code, const std::stri
 /// REQUIRES: `now` is the wall clock of the primary, which alone deletes.
 [[nodiscard]] std::vector<std::string> expired(const Collection& collection, const TtlIndex& index,
                                                Date now);
+
+[[nodiscard]] bool in_transaction(const Object& command);
+
+/// The open transactions, as far as "insert-unique" uses any: one insert, a commit or an abort.
+/// They die with their primary's office, and after 60 s of its clock.
+///
+/// A member has one of these as primary. Before the commit, what is inserted is in neither
+/// collection nor oplog, and no other client sees it.
+///
+/// INVARIANT: no two open transactions insert the same key.
+class Transactions {
+ public:
+  /// A key that exists gives error 11000, a key that another open transaction inserts gives 112;
+  /// both end the transaction. Any other error ends it too, as with mongod, unless it is of the
+  /// commit's write concern.
+  Executed execute(const Object& command, const Collection& collection, const Start& start);
+
+ private:
+  struct Open {
+    Change change;
+    Date began;
+  };
+  Executed insert(const Object& command, const Collection& collection, const Start& start);
+  Executed commit(const Object& command);
+  Executed abort(const Object& command);
+  Change take(const std::string& session);
+
+  std::map<std::string, Open> open_;  ///< by session
+  // Kept to the end of the office: a run is short, and there is one session for each attempt.
+  std::set<std::string> committed_;  ///< sessions: to commit again is to wait again
+};
 
 }  // namespace leasehold::sim::simulated

@@ -1,4 +1,4 @@
-#include "sim/virtual/commands/injected_errors.hpp"
+#include "sim/virtual/commands/client_commands.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,6 @@
 
 #include <limits>
 
-#include "sim/virtual/documents/make_object.hpp"
-
 namespace leasehold::sim::simulated {
 namespace {
 

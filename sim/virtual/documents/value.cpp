@@ -1,8 +1,9 @@
 #include "sim/virtual/documents/value.hpp"
 
-#include <algorithm>
-#include <compare>
 #include <cstring>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -24,25 +25,20 @@ int order(const T& a, const T& b) {
   return a < b ? -1 : b < a ? 1 : 0;
 }
 
-/// A long above 2^53 is rounded, where mongod compares it exactly, and NaN is not below all
-/// numbers, as there. Tokens are compared as longs, so neither reaches a lock.
-double number(const Value& v) {
-  const auto* real = v.as<double>();
-  return real != nullptr ? *real : static_cast<double>(v.integer());
+/// What is the beginning of another comes first. `compare_items`: an item of each.
+template <typename Items, typename Compare>
+int compare_all(const Items& a, const Items& b, Compare compare_items) {
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (const int by_item = compare_items(a[i], b[i]); by_item != 0) return by_item;
+  }
+  return order(a.size(), b.size());
 }
 
-/// The manual's order: field by field, of each the type, then the name, then the value. A document
-/// that is the beginning of another comes first.
-int compare_objects(const Object& a, const Object& b) {
-  const std::size_t common = std::min(a.fields.size(), b.fields.size());
-  for (std::size_t i = 0; i < common; ++i) {
-    const auto& [key_a, value_a] = a.fields[i];
-    const auto& [key_b, value_b] = b.fields[i];
-    if (const int by_type = order(rank(value_a), rank(value_b)); by_type != 0) return by_type;
-    if (const int by_key = key_a.text().compare(key_b); by_key != 0) return by_key;
-    if (const int by_value = compare(value_a, value_b); by_value != 0) return by_value;
-  }
-  return order(a.fields.size(), b.fields.size());
+/// The manual's order of the fields of documents: of each the type, then the name, then the value.
+int compare_fields(const std::pair<Key, Value>& a, const std::pair<Key, Value>& b) {
+  if (const int by_type = order(rank(a.second), rank(b.second)); by_type != 0) return by_type;
+  if (const int by_key = order(a.first.text(), b.first.text()); by_key != 0) return by_key;
+  return compare(a.second, b.second);
 }
 
 std::string_view text_of(const PartOfBytes& bytes) {
@@ -157,18 +153,25 @@ std::shared_ptr<const T> read_once(const PartOfBytes& bytes) {
 
 }  // namespace
 
+const std::string* Key::shared(std::string_view text) {
+  // What this thread has looked up before it finds without a lock.
+  thread_local std::unordered_map<std::string_view, const std::string*> known;
+  if (const auto found = known.find(text); found != known.end()) return found->second;
+  static std::mutex mutex;
+  // Nodes, which stay where they are when it grows. Never destroyed: keys of static lifetime refer
+  // to it.
+  static auto& all = *new std::unordered_set<std::string>;
+  const std::lock_guard lock(mutex);
+  const std::string& one = *all.emplace(text).first;
+  return known[one] = &one;
+}
+
 // The first of that name; a key stands once.
 const Value* Object::find(const Key& key) const {
   for (const auto& [name, value] : fields) {
     if (name == key) return &value;
   }
   return nullptr;
-}
-
-const Value* Object::find(std::string_view key) const {
-  const auto found = std::find_if(fields.begin(), fields.end(),
-                                  [&](const auto& field) { return field.first == key; });
-  return found == fields.end() ? nullptr : &found->second;
 }
 
 // As $set does it: what is there keeps its place, what is new goes to the end.
@@ -185,8 +188,6 @@ void Object::set(const Key& key, Value value) {
   }
 }
 
-void Object::set(std::string_view key, Value value) { set(Key(key), std::move(value)); }
-
 bool Object::operator==(const Object& other) const { return fields == other.fields; }
 bool Array::operator==(const Array& other) const { return items == other.items; }
 
@@ -201,8 +202,9 @@ std::int64_t Value::integer() const {
 bool Value::truth() const {
   if (is<Missing>() || is<Null>()) return false;
   if (const auto* flag = as<bool>()) return *flag;
+  if (const auto* real = as<double>()) return *real != 0;
   // An empty string, document or array is true, as in the server's expressions.
-  return !is_number() || number(*this) != 0;
+  return !is_number() || integer() != 0;
 }
 
 // The variant's alternatives have their names here, in their order; the words are those of the
@@ -216,29 +218,26 @@ const char* Value::type_name() const {
 
 int compare(const Value& a, const Value& b) {
   if (const int by_type = order(rank(a), rank(b)); by_type != 0) return by_type;
-  // Across int, long and double by value: 1 equals NumberLong(1).
-  if (a.is_number()) {
-    if (a.is<double>() || b.is<double>()) return order(number(a), number(b));
-    return order(a.integer(), b.integer());
-  }
-  // The ranks are equal, so `b` is of the same type from here on.
-  if (const auto* text = a.as<std::string>()) return order(*text, *b.as<std::string>());
-  if (const auto* flag = a.as<bool>()) return order(*flag, *b.as<bool>());
-  if (const auto* date = a.as<Date>()) return order(date->ms, b.as<Date>()->ms);
-  if (const auto* time = a.as<Timestamp>()) return order(*time, *b.as<Timestamp>());
-  if (const auto* object = a.as<Object>()) return compare_objects(*object, *b.as<Object>());
-  // Element by element; one that is the beginning of another comes first.
-  if (const auto* array = a.as<Array>()) {
-    const auto& x = array->items;
-    const auto& y = b.as<Array>()->items;
-    for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
-      if (const int by_item = compare(x[i], y[i]); by_item != 0) return by_item;
-    }
-    return order(x.size(), y.size());
-  }
-  if (a.is<Regex>()) return order(a.as<Regex>()->pattern, b.as<Regex>()->pattern);
-  if (a.is<Binary>()) return order(a.as<Binary>()->bytes, b.as<Binary>()->bytes);
-  return 0;
+  // From here on they are of one type, or numbers.
+  return std::visit(
+      []<typename A, typename B>(const A& x, const B& y) {
+        if constexpr (std::is_arithmetic_v<A> && std::is_arithmetic_v<B>) {
+          // Across int, long and double by value: 1 equals NumberLong(1). A long above 2^53 is
+          // rounded, where mongod compares it exactly, and NaN is not below all numbers, as there.
+          // Tokens are compared as longs, so neither reaches a lock.
+          using Both = std::common_type_t<A, B>;
+          return order(static_cast<Both>(x), static_cast<Both>(y));
+        } else if constexpr (!std::is_same_v<A, B>) {
+          return 0;
+        } else if constexpr (std::is_same_v<A, Shared<Object>>) {
+          return compare_all(x.get()->fields, y.get()->fields, compare_fields);
+        } else if constexpr (std::is_same_v<A, Shared<Array>>) {
+          return compare_all(x.get()->items, y.get()->items, compare);
+        } else {
+          return order(x, y);
+        }
+      },
+      a.any_, b.any_);
 }
 
 void read(const PartOfBytes& bytes, std::shared_ptr<const Object>& to) {

@@ -2,7 +2,10 @@
 
 #include <bson/bson.h>
 
+#include <algorithm>
+#include <compare>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -12,10 +15,43 @@
 #include <variant>
 #include <vector>
 
-#include "sim/virtual/documents/key.hpp"
-
 /// BSON values in memory: what the simulated server computes with.
 namespace leasehold::sim::simulated {
+
+/// The name of a field. Each name has one text, which all documents share and which stays to the
+/// end of the program. So a key is copied and compared as a pointer, because commands and documents
+/// are mostly names of fields.
+///
+/// Thread safety: all calls from any thread.
+class Key {
+ public:
+  /// Looks it up, which costs more than one comparison. So keys in the code are written as
+  /// `"name"_key`, which is looked up once.
+  template <typename Text>
+    requires std::is_convertible_v<const Text&, std::string_view>
+  Key(const Text& text) : text_(shared(text)) {}  // NOLINT: a name is a Key
+
+  [[nodiscard]] const std::string& text() const { return *text_; }
+  operator const std::string&() const { return *text_; }  // NOLINT: its readers want that
+
+  auto operator<=>(const Key&) const = default;  ///< no order that a run may depend on
+
+ private:
+  static const std::string* shared(std::string_view text);
+  const std::string* text_;
+};
+
+template <std::size_t size>
+struct KeyText {
+  constexpr KeyText(const char (&from)[size]) { std::copy_n(from, size, text); }  // NOLINT
+  char text[size];
+};
+
+template <KeyText literal>
+const Key& operator""_key() {
+  static const Key key(literal.text);
+  return key;
+}
 
 /// An operator, a command or a type that the simulated server does not know. It ends the run,
 /// because an invented answer would let a wrong command pass, or fail a right one.
@@ -34,15 +70,15 @@ struct ServerError : std::runtime_error {
 /// The value of a path to an absent field. In a document it is left out, so it is never stored or
 /// sent; null, in contrast, is a value.
 struct Missing {
-  bool operator==(const Missing&) const = default;
+  auto operator<=>(const Missing&) const = default;
 };
 struct Null {
-  bool operator==(const Null&) const = default;
+  auto operator<=>(const Null&) const = default;
 };
 /// A server's clock reading, in ms since 1970. Compared by the server alone.
 struct Date {
   std::int64_t ms = 0;
-  bool operator==(const Date&) const = default;
+  auto operator<=>(const Date&) const = default;
 };
 /// A place in the oplog: seconds since 1970 and a counter within that second, which begins at 1.
 /// The order of the members below is the order of the oplog.
@@ -53,13 +89,13 @@ struct Timestamp {
 /// Without options: a regular expression with options is refused when it is read.
 struct Regex {
   std::string pattern;
-  bool operator==(const Regex&) const = default;
+  auto operator<=>(const Regex&) const = default;
 };
 
 /// Its subtype is UUID, because it holds session ids alone.
 struct Binary {
   std::string bytes;
-  bool operator==(const Binary&) const = default;
+  auto operator<=>(const Binary&) const = default;
 };
 
 class Value;
@@ -71,11 +107,8 @@ struct Object {
   std::vector<std::pair<Key, Value>> fields;  ///< in their order
 
   [[nodiscard]] const Value* find(const Key& key) const;
-  /// Compares letter by letter, because no `Key` may hold this key.
-  [[nodiscard]] const Value* find(std::string_view key) const;
   /// Replaces the field where it stands, or appends it.
   void set(const Key& key, Value value);
-  void set(std::string_view key, Value value);
   bool operator==(const Object&) const;
 };
 struct Array {
@@ -164,6 +197,7 @@ class Value {
   /// As $type says it: "missing", "int", "long", "string", ...
   [[nodiscard]] const char* type_name() const;
 
+  friend int compare(const Value& a, const Value& b);
   /// Equal values have one type, so the int 1 is not the long 1. Where the server compares, use
   /// `compare`, to which they are equal.
   bool operator==(const Value&) const = default;
@@ -180,6 +214,10 @@ class Value {
 
   Any any_;
 };
+
+/// For requests, replies and documents: `make({{"n"_key, 1}, {"ok"_key, 1.0}})`. REQUIRES: no key
+/// stands twice.
+inline Object make(std::initializer_list<std::pair<Key, Value>> fields) { return {fields}; }
 
 /// The order of BSON: by type, then by value. Negative, zero or positive.
 /// As in the manual's "Comparison/Sort Order": total over all types, so an expression that compares

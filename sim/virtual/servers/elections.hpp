@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-
 #include "sim/plan/random.hpp"
 #include "sim/virtual/servers/replication.hpp"
 
@@ -17,15 +15,13 @@ namespace leasehold::sim::simulated {
 ///
 /// An election is one event, so no member votes for two in one term. Two may take themselves for
 /// primary at once nevertheless, because a member that is cut off does so for an election timeout.
-///
-/// REQUIRES: it outlives the queue's events; all of them refer to it.
-class Elections {
+class Elections : public Replication {
  public:
-  Elections(Members& members, Replication& replication, Random& random)
-      : members_(members), replication_(replication), random_(random) {}
+  Elections(EventQueue& queue_, Random& random, const ServerSettings& settings_, Listener listener)
+      : Replication(queue_, settings_, std::move(listener)), random_(random) {}
 
   /// Members beat from now on, all in one event of the queue.
-  void start();
+  void start_beats();
 
   /// As replSetStepUp: it stands for election now.
   void step_up(int member);
@@ -38,8 +34,11 @@ class Elections {
   [[nodiscard]] int primary() const;  ///< the running one of the highest term, or -1
   /// The member that a client takes for the primary: the one of the highest term among those that
   /// it reaches and that say so; -1: none.
-  [[nodiscard]] int primary_for(const std::array<bool, kMembers>& reachable) const;
-  [[nodiscard]] std::int64_t held() const { return elections_; }
+  [[nodiscard]] int primary_for(const PerMember<bool>& reachable) const;
+  std::int64_t elections = 0;  ///< so far
+
+ protected:
+  Random& random_;
 
  private:
   void beat();
@@ -49,13 +48,6 @@ class Elections {
   bool stand(int member);
   [[nodiscard]] int votes_for(int member) const;
   void take_office(int member);
-  template <typename Counts>
-  [[nodiscard]] int latest_primary(Counts counts) const;
-
-  Members& members_;
-  Replication& replication_;
-  Random& random_;
-  std::int64_t elections_ = 0;
 };
 
 }  // namespace leasehold::sim::simulated

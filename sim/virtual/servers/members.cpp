@@ -2,20 +2,18 @@
 
 #include <utility>
 
-#include "sim/virtual/commands/server_errors.hpp"
-
 namespace leasehold::sim::simulated {
 
 Members::Members(EventQueue& queue_, const ServerSettings& settings_)
     : queue(queue_), settings(settings_) {
   for (auto& row : links_) row.fill(true);
-  for (int i = 0; i < kMembers; ++i) members_[i].streams.number_as(i, kMembers);
-  members_[0].is_primary = true;
+  for (int i = 0; i < kMembers; ++i) all_[i].streams.number_as(i, kMembers);
+  all_[0].is_primary = true;
 }
 
 /// SIGSTOP keeps a process's timers as they are: they are overdue when it goes on.
 void Members::when_running(int member, std::uint64_t life, std::function<void()> run) {
-  Member& m = members_[member];
+  Member& m = at(member);
   if (m.life != life) return;
   if (m.running) return run();
   // When it goes on, these run in the order in which they came due.
@@ -29,7 +27,7 @@ void Members::at_wall(int member, std::int64_t wall, std::function<void()> run) 
   // Nothing is withdrawn or moved when the clock is set: the event comes when the time that was
   // left then is over, and looks again. So a step ahead makes a wait no shorter, a step back longer
   // (measured: wtimeout, maxTimeMS and the TTL monitor's sleep alike).
-  const auto life = members_[member].life;
+  const auto life = at(member).life;
   queue.after(left, [this, member, life, wall, run = std::move(run)] {
     when_running(member, life, [this, member, wall, run] { at_wall(member, wall, run); });
   });
@@ -37,7 +35,7 @@ void Members::at_wall(int member, std::int64_t wall, std::function<void()> run) 
 
 /// Clients keep their connections, and are notified by the answers that they wait for.
 void Members::leave_office(int member) {
-  Member& m = members_[member];
+  Member& m = at(member);
   m.is_primary = false;
   // They are in no log, so no successor has them.
   m.transactions = {};
@@ -51,7 +49,7 @@ void Members::leave_office(int member) {
 }
 
 Serves Members::serves(int member) const {
-  const bool knows = members_[member].term >= residence.since_term;
+  const bool knows = at(member).term >= residence.since_term;
   switch (residence.is) {
     case Residence::Is::here: return knows ? Serves::now : Serves::never;
     case Residence::Is::leaving: return knows ? Serves::later : Serves::now;

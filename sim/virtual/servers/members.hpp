@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "sim/virtual/commands/change_streams.hpp"
-#include "sim/virtual/commands/transactions.hpp"
 #include "sim/virtual/event_queue.hpp"
 #include "sim/virtual/servers/member_data.hpp"
 
 /// The members of the simulated replica set: which run, which reach each other, what each one's
-/// clock shows, and how an action is put off until a member can do it. `Replication` and
-/// `Elections` decide what members do to each other.
+/// clock shows, and how an action is put off until a member can do it. Layers on these, each a
+/// class derived from the one below, decide what members do: `Replication`, `Elections`,
+/// `ClientCommands`, `ReplicaSet`.
 namespace leasehold::sim::simulated {
 
 /// The wall clock of one member, which a fault may move or let drift. What it shows is counted as
@@ -159,19 +159,16 @@ class Members {
   Members(const Members&) = delete;
   Members& operator=(const Members&) = delete;
 
-  Member& operator[](int member) { return members_[member]; }
-  const Member& operator[](int member) const { return members_[member]; }
-  [[nodiscard]] auto begin() { return members_.begin(); }
-  [[nodiscard]] auto end() { return members_.end(); }
-
-  [[nodiscard]] bool works(int member) const { return members_[member].works(); }
+  [[nodiscard]] Member& at(int member) { return all_[member]; }
+  [[nodiscard]] const Member& at(int member) const { return all_[member]; }
+  [[nodiscard]] bool works(int member) const { return at(member).works(); }
   [[nodiscard]] bool reaches(int a, int b) const { return links_[a][b]; }
   /// Both directions.
   void set_link(int a, int b, bool up) { links_[a][b] = links_[b][a] = up; }
 
   /// A member's wall clock, counted as the queue counts.
   [[nodiscard]] std::int64_t wall_ns(int member) const {
-    return members_[member].clock.shown(queue.now());
+    return at(member).clock.shown(queue.now());
   }
   /// What its wall clock shows, since 1970.
   [[nodiscard]] std::int64_t clock_ms(int member) const {
@@ -197,8 +194,10 @@ class Members {
   const ServerSettings settings;
   Residence residence;
 
+ protected:
+  PerMember<Member> all_;
+
  private:
-  PerMember<Member> members_;
   // INVARIANT: symmetric, and true for a member itself.
   PerMember<PerMember<bool>> links_{};
 };

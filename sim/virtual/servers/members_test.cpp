@@ -36,8 +36,8 @@ TEST(Members, AClockThatGoesBackMakesAWaitLongerAndOneThatGoesForwardNotShorter)
   Ground g;
   g.note_at_wall(0, 100);
   g.note_at_wall(1, 100);
-  g.members[0].clock.set(0, -50, 0);
-  g.members[1].clock.set(0, 50, 0);
+  g.members.at(0).clock.set(0, -50, 0);
+  g.members.at(1).clock.set(0, 50, 0);
   g.run();
   EXPECT_EQ(g.seen, (std::vector<std::string>{"at 100", "at 150"}));
 }
@@ -46,35 +46,34 @@ TEST(Members, AStoppedMemberDoesItWhenItGoesOnAndADeadOneNever) {
   Ground g;
   g.note_at_wall(0, 100);
   g.note_at_wall(1, 100);
-  g.members[0].running = false;
-  ++g.members[1].life;
+  g.members.at(0).running = false;
+  ++g.members.at(1).life;
   g.run();
   EXPECT_TRUE(g.seen.empty());
-  ASSERT_EQ(g.members[0].held_back.size(), 1u);
-  g.members[0].running = true;
-  g.members[0].held_back[0].run();
+  ASSERT_EQ(g.members.at(0).held_back.size(), 1u);
+  g.members.at(0).running = true;
+  g.members.at(0).held_back[0].run();
   EXPECT_EQ(g.seen, (std::vector<std::string>{"at 100"}));
 }
 
 TEST(Members, SteppingDownInterruptsMajorityWaits) {
   Ground g;
-  g.members[0].waiters.push_back({1, 1, {}, [&](ServerAnswer answer, const Object& reply) {
+  g.members.at(0).waiters.push_back({1, 1, {}, [&](ServerAnswer answer, const Object& reply) {
                                     EXPECT_EQ(answer, ServerAnswer::reply);
                                     EXPECT_NE(reply.find("writeConcernError"), nullptr);
                                     g.seen.push_back("interrupted");
                                   }});
   g.members.leave_office(0);
   EXPECT_EQ(g.seen, (std::vector<std::string>{"interrupted"}));
-  EXPECT_FALSE(g.members[0].is_primary);
-  EXPECT_TRUE(g.members[0].waiters.empty());
+  EXPECT_FALSE(g.members.at(0).is_primary);
+  EXPECT_TRUE(g.members.at(0).waiters.empty());
 }
 
 /// Nobody beats here either: the primary sends what is new when a test says so.
 struct Way {
   EventQueue queue;
-  Members members{queue, {}};
   std::vector<std::int64_t> behind_ms;
-  Replication replication{members, {.on_followed = [this](std::int64_t since) {
+  Replication set{queue, {}, {.on_followed = [this](std::int64_t since) {
                             behind_ms.push_back((queue.now() - since) / kMs);
                           }}};
 
@@ -85,7 +84,7 @@ struct Way {
     }
   }
   void send_news(int from) {
-    replication.send_news(from);
+    set.send_news(from);
     run_ms(5);
   }
 };
@@ -93,28 +92,28 @@ struct Way {
 TEST(Replication, AMemberThatFailedToFetchAsksItsSourceAgainAfterTenSeconds) {
   Way way;
   way.run_ms(1'000);
-  for (const int member : {1, 2}) way.replication.fail_fetch(member, 0);
-  way.replication.write(0, note_in_oplog());
+  for (const int member : {1, 2}) way.set.fail_fetch(member, 0);
+  way.set.write(0, note_in_oplog());
   way.run_ms(9'990);
   way.send_news(0);
-  EXPECT_EQ(way.members[0].data.committed(), 0u);
-  EXPECT_EQ(way.replication.behind_since(), 1'000 * kMs);
+  EXPECT_EQ(way.set.at(0).data.committed(), 0u);
+  EXPECT_EQ(way.set.behind_since(), 1'000 * kMs);
   way.run_ms(10);
   way.send_news(0);
-  EXPECT_EQ(way.members[0].data.committed(), 1u);
-  EXPECT_EQ(way.replication.behind_since(), 0);
+  EXPECT_EQ(way.set.at(0).data.committed(), 1u);
+  EXPECT_EQ(way.set.behind_since(), 0);
   EXPECT_EQ(way.behind_ms, (std::vector<std::int64_t>{10'006}));
 }
 
 TEST(Replication, AMemberShunsTheSourceThatItFailedToAskAndNoOther) {
   Way way;
-  for (const int member : {1, 2}) way.replication.fail_fetch(member, 0);
-  way.members[0].is_primary = false;
-  way.members[1].is_primary = true;
-  way.members[1].term = 2;
-  way.replication.write(1, note_in_oplog());
+  for (const int member : {1, 2}) way.set.fail_fetch(member, 0);
+  way.set.at(0).is_primary = false;
+  way.set.at(1).is_primary = true;
+  way.set.at(1).term = 2;
+  way.set.write(1, note_in_oplog());
   way.send_news(1);
-  EXPECT_EQ(way.members[1].data.committed(), 1u);
+  EXPECT_EQ(way.set.at(1).data.committed(), 1u);
 }
 
 }  // namespace

@@ -3,40 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/virtual/commands/server_errors.hpp"
-
 namespace leasehold::sim::simulated {
-
-void TtlMonitors::start(Random& random) {
-  // A draw for each member, in their order.
-  for (int m = 0; m < kMembers; ++m) {
-    sleep(m, random.between(1, members_.settings.ttl_period_ns / kGrain) * kGrain);
-  }
-}
-
-/// From the end of a pass, by the wall clock: set back by two hours, it sleeps for two hours more.
-void TtlMonitors::sleep(int member, std::int64_t span_ns) {
-  members_.at_wall(member, members_.wall_ns(member) + span_ns, [this, member] { pass(member); });
-}
-
-void TtlMonitors::pass(int member) {
-  const Member& m = members_[member];
-  // A secondary deletes nothing of its own: it gets the primary's deletions. Its monitor runs all
-  // the same, and keeps its phase.
-  const bool here = members_.residence.is == Residence::Is::here;
-  if (m.is_primary && !off_[member] && m.ttl_index && here) {
-    // By the primary's clock alone: one that is an hour ahead deletes what has an hour to go.
-    const auto gone = expired(m.data.locks(), *m.ttl_index, Date{members_.clock_ms(member)});
-    if (members_.settings.ttl_deletes_at_once) {
-      replication_.delete_at_once(member, gone);
-    } else {
-      for (const auto& id : gone) replication_.write(member, {id, nullptr});
-    }
-    deletions_ += static_cast<std::int64_t>(gone.size());
-    if (!gone.empty()) replication_.send_news(member);
-  }
-  sleep(member, members_.settings.ttl_period_ns);
-}
 
 namespace {
 
@@ -44,47 +11,70 @@ constexpr int kStandsAfterAStop = 20;  ///< percent: 2 of 8 were seen to
 
 }  // namespace
 
-ReplicaSet::ReplicaSet(EventQueue& queue, Random& random, const Settings& settings,
+/// Each monitor has a phase of its own, because a new primary does not go on with the sleep of the
+/// primary before.
+ReplicaSet::ReplicaSet(EventQueue& queue_, Random& random, const ServerSettings& settings_,
                        Listener listener)
-    : random_(random),
-      members_(queue, settings),
-      replication_(members_, std::move(listener)),
-      elections_(members_, replication_, random),
-      ttl_monitors_(members_, replication_),
-      commands_(members_, replication_, random) {
-  ttl_monitors_.start(random);
-  elections_.start();
+    : ClientCommands(queue_, random, settings_, std::move(listener)) {
+  // A draw for each member, in their order.
+  for (int m = 0; m < kMembers; ++m) {
+    sleep_before_ttl_pass(m, random.between(1, settings.ttl_period_ns / kGrain) * kGrain);
+  }
+  start_beats();
+}
+
+/// From the end of a pass, by the wall clock: set back by two hours, it sleeps for two hours more.
+void ReplicaSet::sleep_before_ttl_pass(int member, std::int64_t span_ns) {
+  at_wall(member, wall_ns(member) + span_ns, [this, member] { ttl_pass(member); });
+}
+
+void ReplicaSet::ttl_pass(int member) {
+  const Member& m = at(member);
+  // A secondary deletes nothing of its own: it gets the primary's deletions. Its monitor runs all
+  // the same, and keeps its phase.
+  const bool here = residence.is == Residence::Is::here;
+  if (m.is_primary && !ttl_off_[member] && m.ttl_index && here) {
+    // By the primary's clock alone: one that is an hour ahead deletes what has an hour to go.
+    const auto gone = expired(m.data.locks(), *m.ttl_index, Date{clock_ms(member)});
+    Timestamp time;
+    for (const auto& id : gone) {
+      // Since 6.1 mongod writes those of a pass at one time.
+      if (!settings.ttl_deletes_at_once || id == gone.front()) time = next_time(member);
+      append(member, time, {id, nullptr});
+    }
+    ttl_deletions += static_cast<std::int64_t>(gone.size());
+    if (!gone.empty()) send_news(member);
+  }
+  sleep_before_ttl_pass(member, settings.ttl_period_ns);
 }
 
 void ReplicaSet::step_down_primary() {
   const int old = primary();
-  if (old >= 0) members_.leave_office(old);
+  if (old >= 0) leave_office(old);
 }
 
-void ReplicaSet::stop(int member) { members_[member].running = false; }
-
 void ReplicaSet::go_on(int member) {
-  Member& m = members_[member];
+  Member& m = at(member);
   if (m.running || !m.alive) return;
   m.running = true;
   // Before the times of hearing are set anew below, which is what it reads.
-  if (random_.chance(kStandsAfterAStop)) elections_.stand_if_overdue(member);
-  m.heard_primary = members_.wall_ns(member);
+  if (random_.chance(kStandsAfterAStop)) stand_if_overdue(member);
+  m.heard_primary = wall_ns(member);
   // It does not step down for the time in which it was stopped: it was not awake to miss others.
-  m.heard_majority = members_.wall_ns(member);
+  m.heard_majority = wall_ns(member);
   // Whether it reads first what its peers say, or what clients sent.
-  if (m.is_primary && random_.chance(50)) elections_.hear_all(member);
+  if (m.is_primary && random_.chance(50)) hear_all(member);
   // Taken out first: what runs may be held back again, if it stops the member.
   const auto held_back = std::exchange(m.held_back, {});
   for (const HeldBack& held : held_back) held.run();
 }
 
 void ReplicaSet::kill(int member) {
-  Member& m = members_[member];
+  Member& m = at(member);
   m.alive = m.is_primary = false;
   // From here on no timer, sleep or wait of the process does anything.
   ++m.life;
-  m.data.lose_what_is_not_journaled(members_.queue.now());
+  m.data.lose_what_is_not_journaled(queue.now());
   // Out of the member first: the client of a broken connection may send elsewhere at once.
   const auto waiters = std::exchange(m.waiters, {});
   const auto held_back = std::exchange(m.held_back, {});
@@ -97,17 +87,17 @@ void ReplicaSet::kill(int member) {
 }
 
 void ReplicaSet::restart(int member) {
-  Member& m = members_[member];
+  Member& m = at(member);
   if (m.alive) return;
   m.alive = m.running = true;
   // It gives a primary a whole election timeout to be heard.
-  m.heard_primary = members_.wall_ns(member);
-  ttl_monitors_.restart(member);
+  m.heard_primary = wall_ns(member);
+  sleep_before_ttl_pass(member, settings.ttl_period_ns);
 }
 
 /// By the manual on resyncing a member: one that starts with an empty folder copies all data anew.
 void ReplicaSet::wipe(int member) {
-  Member& m = members_[member];
+  Member& m = at(member);
   m.data.clear();
   // Votes were in the data too; that it may vote twice in a term cannot happen here, for an
   // election is one event.
@@ -116,18 +106,15 @@ void ReplicaSet::wipe(int member) {
   m.ttl_index.reset();
   m.copies = true;
   // Or a primary would go on counting, for a majority, what this one had.
-  for (Member& other : members_) other.match[member] = 0;
+  for (Member& other : all_) other.match[member] = 0;
 }
 
 bool ReplicaSet::copies() const {
-  for (int m = 0; m < kMembers; ++m) {
-    if (members_[m].copies) return true;
-  }
-  return false;
+  return std::any_of(all_.begin(), all_.end(), [](const Member& m) { return m.copies; });
 }
 
 void ReplicaSet::set_link(int a, int b, bool up) {
-  members_.set_link(a, b, up);
+  Members::set_link(a, b, up);
   if (!up) {
     may_fail_to_fetch(a, b);
     may_fail_to_fetch(b, a);
@@ -135,66 +122,60 @@ void ReplicaSet::set_link(int a, int b, bool up) {
   }
   // What waited for the link goes on at once, and not with the next beat.
   for (const int m : {a, b}) {
-    if (members_.works(m) && members_[m].is_primary) replication_.send_news(m);
+    if (works(m) && at(m).is_primary) send_news(m);
   }
 }
 
 void ReplicaSet::may_fail_to_fetch(int member, int source) {
-  const auto percent = members_.settings.failed_fetch_percent;
-  const bool fetches = members_.works(member) && members_[source].is_primary;
+  const auto percent = settings.failed_fetch_percent;
+  const bool fetches = works(member) && at(source).is_primary;
   // Nothing is drawn where it never happens.
   if (fetches && percent > 0 && random_.chance(percent)) fail_fetch(member, source);
 }
 
-void ReplicaSet::set_replication_delay(int member, std::int64_t delay_ns) {
-  members_[member].delay_ns = delay_ns;
-}
-
 void ReplicaSet::set_clock(int member, std::int64_t offset_ms, std::int64_t rate_ppm) {
-  members_[member].clock.set(members_.queue.now(), offset_ms, rate_ppm);
+  at(member).clock.set(queue.now(), offset_ms, rate_ppm);
   // Measured, 12 of 12: a secondary stands at once if its clock jumps by more than the election
   // timeout. Nothing else that waits for this clock is notified (`Members::at_wall`).
-  if (members_.works(member)) elections_.stand_if_overdue(member);
+  if (works(member)) stand_if_overdue(member);
 }
-
-void ReplicaSet::set_fetching(int member, bool on) { members_[member].fetches = on; }
 
 std::optional<TtlIndex> ReplicaSet::ttl_index() const {
   const int p = primary();
-  return p < 0 ? std::nullopt : members_[p].ttl_index;
+  return p < 0 ? std::nullopt : at(p).ttl_index;
 }
 
 void ReplicaSet::set_ttl_index(const std::optional<TtlIndex>& index) {
   // At once on all: a real one replicates, in much less time than anything here depends on.
-  for (Member& m : members_) m.ttl_index = index;
+  for (Member& m : all_) m.ttl_index = index;
 }
 
 /// The change streams of a collection end with it.
 bool ReplicaSet::drop_locks() {
   const int p = primary();
   if (p < 0) return false;
-  Member& m = members_[p];
+  Member& m = at(p);
   // A copy, as each deletion takes one out.
   const auto locks = m.data.locks().documents();
   // As deletions one by one, which is what the harness reads as the truth. The primary's streams
   // end before a majority has them, by the error that mongod answers.
-  for (const auto& [id, document] : locks) replication_.write(p, {id, nullptr});
+  for (const auto& [id, document] : locks) write(p, {id, nullptr});
   set_ttl_index(std::nullopt);
   m.streams.end(error_reply(kQueryPlanKilled, "the collection was dropped"));
-  replication_.send_news(p);
+  send_news(p);
   return true;
 }
 
 std::string ReplicaSet::delete_lock(std::int64_t pick) {
   const int p = primary();
   if (p < 0) return "";
-  const auto& locks = members_[p].data.locks().documents();
+  const auto& locks = at(p).data.locks().documents();
   if (locks.empty()) return "";
   // By place in the order of names, so the plan's number means the same in each run.
   const auto found = std::next(locks.begin(), pick % static_cast<std::int64_t>(locks.size()));
   const auto name = found->first;
-  replication_.write(p, {name, nullptr});
-  replication_.send_news(p);
+  write(p, {name, nullptr});
+  send_news(p);
   return name;
 }
 
@@ -202,7 +183,7 @@ std::vector<std::string> ReplicaSet::held_locks() const {
   std::vector<std::string> held;
   const int p = primary();
   if (p < 0) return held;
-  for (const auto& [id, document] : members_[p].data.locks().documents()) {
+  for (const auto& [id, document] : at(p).data.locks().documents()) {
     const Value* expires = document->find("expiresAt"_key);
     if (expires != nullptr && expires->is<Date>() && expires->as<Date>()->ms > 0) {
       held.push_back(id);
@@ -213,48 +194,48 @@ std::vector<std::string> ReplicaSet::held_locks() const {
 
 std::int64_t ReplicaSet::term() const {
   const int p = primary();
-  return p < 0 ? 0 : members_[p].term;
+  return p < 0 ? 0 : at(p).term;
 }
 
 void ReplicaSet::note() {
-  replication_.write(primary(), note_in_oplog());
-  replication_.send_news(primary());
+  write(primary(), note_in_oplog());
+  send_news(primary());
 }
 
 /// An old primary hears from no majority.
 bool ReplicaSet::is_confirmed() const {
-  const MemberData& data = members_[primary()].data;
+  const MemberData& data = at(primary()).data;
   return data.committed() == data.log().size();
 }
 
 /// Cluster time goes along with a move, as with every message between servers.
 void ReplicaSet::receive(const ReplicaSet& giver) {
   const int to = primary();
-  const Member& from = giver.members_[giver.primary()];
-  Member& m = members_[to];
+  const Member& from = giver.at(giver.primary());
+  Member& m = at(to);
   m.logical = std::max(m.logical, from.logical);
   // Also if there is no document: the catalogue has a new entry.
-  replication_.write(to, note_in_oplog());
+  write(to, note_in_oplog());
   // A copy, as each deletion takes one out.
   const auto left_from_before = m.data.locks().documents();
   for (const auto& [id, document] : left_from_before) {
-    if (!from.data.locks().find(id)) replication_.write(to, {id, nullptr});
+    if (!from.data.locks().find(id)) write(to, {id, nullptr});
   }
   for (const auto& [id, document] : from.data.locks().documents()) {
-    replication_.write(to, {id, document});
+    write(to, {id, document});
   }
   for (const auto& [id, document] : from.data.fences().documents()) {
-    replication_.write(to, {id, document}, std::make_shared<const FencedWrite>());
+    write(to, {id, document}, std::make_shared<const FencedWrite>());
   }
   set_ttl_index(from.ttl_index);
-  replication_.send_news(to);
+  send_news(to);
 }
 
 std::optional<Timestamp> ReplicaSet::write_elsewhere(std::int64_t count) {
   const int p = primary();
   if (p < 0) return std::nullopt;
-  for (; count > 0; --count) members_[p].elsewhere = replication_.next_time(p);
-  return members_[p].elsewhere;
+  for (; count > 0; --count) at(p).elsewhere = next_time(p);
+  return at(p).elsewhere;
 }
 
 }  // namespace leasehold::sim::simulated

@@ -6,7 +6,6 @@
 
 #include "core/protocol.hpp"
 #include "mongo/commands.hpp"
-#include "sim/virtual/documents/make_object.hpp"
 #include "sim/virtual/event_queue.hpp"
 
 namespace leasehold::sim::simulated {
@@ -27,8 +26,8 @@ struct Set {
   void write(int member, std::int64_t token) {
     const FencedWrite one{"r", "p", "o", token, token};
     servers.fenced_write(member, std::make_shared<const FencedWrite>(one),
-                         [this](ReplicaSet::Answer answer, const Object& reply) {
-                           const bool clean = answer == ReplicaSet::Answer::reply &&
+                         [this](ServerAnswer answer, const Object& reply) {
+                           const bool clean = answer == ServerAnswer::reply &&
                                               reply.find("ok")->truth() &&
                                               reply.find("writeConcernError") == nullptr;
                            answers.push_back(clean ? "acknowledged" : "not");
@@ -70,7 +69,7 @@ TEST(ReplicaSet, AMinoritysWriteIsRolledBackAndNeverAcknowledged) {
   set.run_ms(2'000);
   EXPECT_EQ(set.answers, (std::vector<std::string>{"acknowledged", "not", "acknowledged"}));
   EXPECT_EQ(set.committed, (std::vector<std::int64_t>{1, 3}));
-  EXPECT_EQ(set.servers.counts().rolled_back, 1);
+  EXPECT_EQ(set.servers.rolled_back, 1);
 }
 
 TEST(ReplicaSet, ASecondaryTakesNoWrites) {
@@ -110,12 +109,12 @@ Object stamp(std::int32_t wtimeout_ms = 2'000, const std::string& id = "l") {
 /// A set that is asked by commands.
 struct Asked : Set {
   std::vector<Object> replies;
-  std::vector<ReplicaSet::Answer> kinds;
+  std::vector<ServerAnswer> kinds;
 
   void ask(int member, const Object& command, std::int64_t waits_ms = 0) {
     const auto sent = std::make_shared<const Object>(command);
     servers.command(member, {.command = sent, .waits_ns = waits_ms * kMs},
-                    [this](ReplicaSet::Answer answer, const Object& reply) {
+                    [this](ServerAnswer answer, const Object& reply) {
                       kinds.push_back(answer);
                       replies.push_back(reply);
                     });
@@ -213,7 +212,7 @@ TEST(ReplicaSet, CommandsSentToAStoppedPrimaryBreakWithItsDeath) {
   set.servers.stop(0);
   set.ask(0, stamp());
   set.servers.kill(0);
-  EXPECT_EQ(set.kinds, (std::vector{ReplicaSet::Answer::broken}));
+  EXPECT_EQ(set.kinds, (std::vector{ServerAnswer::broken}));
 }
 
 TEST(ReplicaSet, AStoppedPrimaryDoesNotSayThatTimeIsUp) {
@@ -246,8 +245,8 @@ TEST(ReplicaSet, MajorityWritesSurviveTheDeathOfAllMembers) {
   set.write(0, 7);
   set.run_ms(5);
   ASSERT_EQ(set.answers, (std::vector<std::string>{"acknowledged"}));
-  for (int m = 0; m < ReplicaSet::kMembers; ++m) set.servers.kill(m);
-  for (int m = 0; m < ReplicaSet::kMembers; ++m) set.servers.restart(m);
+  for (int m = 0; m < kMembers; ++m) set.servers.kill(m);
+  for (int m = 0; m < kMembers; ++m) set.servers.restart(m);
   set.run_ms(3'000);
   const int primary = set.servers.primary();
   ASSERT_GE(primary, 0);
@@ -269,7 +268,7 @@ TEST(ReplicaSet, AWriteOfOneMemberIsLostWithinAJournalPeriod) {
     set.ask(0, stamp_for_one());
     ASSERT_EQ(set.replies.size(), 1u);
     if (waits) set.run_ms(150);
-    for (int m = 0; m < ReplicaSet::kMembers; ++m) set.servers.kill(m);
+    for (int m = 0; m < kMembers; ++m) set.servers.kill(m);
     set.servers.set_fetching(1, true);
     set.servers.set_fetching(2, true);
     set.servers.restart(0);
@@ -347,9 +346,9 @@ TEST(ReplicaSet, AClockThatGoesBackMakesTheTtlMonitorSleepLonger) {
   set.servers.set_clock(0, -8'000, 0);
   set.ask(0, stamp());
   set.run_ms(7'000);
-  EXPECT_EQ(set.servers.counts().ttl_deletions, 0);
+  EXPECT_EQ(set.servers.ttl_deletions, 0);
   set.run_ms(4'000);
-  EXPECT_EQ(set.servers.counts().ttl_deletions, 1);
+  EXPECT_EQ(set.servers.ttl_deletions, 1);
 }
 
 /// Measured on 7.0.11: one oplog entry, so one time, for all that a pass deletes.
@@ -364,7 +363,7 @@ TEST(ReplicaSet, ATtlMonitorThatDeletesAtOnceGivesAllDeletionsOneTime) {
     ReplicaSet servers(queue, random, {.ttl_deletes_at_once = at_once}, {note});
     const auto ask = [&](const Object& command) {
       servers.command(0, {.command = std::make_shared<const Object>(command)},
-                      [](ReplicaSet::Answer, const Object&) {});
+                      [](ServerAnswer, const Object&) {});
     };
     ask(make_index(0));
     for (const char* id : {"a", "b", "c"}) ask(stamp(2'000, id));

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/virtual/commands/server_errors.hpp"
-#include "sim/virtual/commands/stream_events.hpp"
-
 namespace leasehold::sim::simulated {
 namespace {
 
@@ -18,8 +15,8 @@ constexpr std::int64_t kShuns = 10'000 * kMs;
 /// A clock that goes back leaves only the counter to rise; measured on a mongod, an hour long. So
 /// operationTime orders writes across every jump and failover, where $$NOW does not.
 Timestamp Replication::next_time(int member) {
-  Member& m = members_[member];
-  const auto wall_s = static_cast<std::uint32_t>(members_.clock_ms(member) / 1'000);
+  Member& m = at(member);
+  const auto wall_s = static_cast<std::uint32_t>(clock_ms(member) / 1'000);
   if (wall_s > m.logical.seconds) {
     m.logical = {wall_s, 1};
   } else {
@@ -34,17 +31,11 @@ void Replication::write(int member, Change change, std::shared_ptr<const FencedW
   append(member, next_time(member), std::move(change), std::move(fenced), tag);
 }
 
-void Replication::delete_at_once(int member, const std::vector<std::string>& ids) {
-  if (ids.empty()) return;
-  const auto time = next_time(member);
-  for (const auto& id : ids) append(member, time, {id, nullptr}, nullptr, {});
-}
-
 void Replication::append(int member, Timestamp time, Change change,
                          std::shared_ptr<const FencedWrite> fenced, const std::string& tag) {
-  Member& m = members_[member];
-  const auto now = members_.queue.now();
-  const bool newest = std::none_of(members_.begin(), members_.end(),
+  Member& m = at(member);
+  const auto now = queue.now();
+  const bool newest = std::none_of(all_.begin(), all_.end(),
                                    [&](const Member& other) { return other.term > m.term; });
   if (newest && behind_since_ == 0) behind_since_ = now;
   m.data.append({time, m.term, std::move(change), std::move(fenced), tag, now}, now);
@@ -52,35 +43,35 @@ void Replication::append(int member, Timestamp time, Change change,
 }
 
 void Replication::send_news(int from) {
-  Member& p = members_[from];
+  Member& p = at(from);
   for (int to = 0; to < kMembers; ++to) {
-    const Member& s = members_[to];
+    const Member& s = at(to);
     const bool fetches =
-        s.fetches && members_.reaches(from, to) && s.shuns_until[from] <= members_.queue.now();
+        s.fetches && reaches(from, to) && s.shuns_until[from] <= queue.now();
     if (to == from || p.sending[to] || !fetches) continue;
     p.sending[to] = true;
     // What is written while this is on its way goes with the next, which the answer to this sends
     // off. If the link swallows it, the next beat tries again.
     const auto upto = p.data.log().size();
-    const auto delay = members_.settings.replication_ns + s.delay_ns;
-    members_.queue.after(delay, [this, from, to, upto] { receive(from, to, upto); });
+    const auto delay = settings.replication_ns + s.delay_ns;
+    queue.after(delay, [this, from, to, upto] { take_news(from, to, upto); });
   }
 }
 
-void Replication::receive(int from, int to, std::size_t upto) {
-  Member& p = members_[from];
-  Member& s = members_[to];
+void Replication::take_news(int from, int to, std::size_t upto) {
+  Member& p = at(from);
+  Member& s = at(to);
   // The primary may have changed, stopped or been cut off meanwhile; then the message was lost. An
   // old primary's is refused by its term.
   p.sending[to] = false;
-  if (!p.works() || !s.works() || !members_.reaches(from, to) || !p.is_primary || p.term < s.term) {
+  if (!p.works() || !s.works() || !reaches(from, to) || !p.is_primary || p.term < s.term) {
     return;
   }
   if (!s.fetches) return;
   // Two of one term cannot be: each has a majority's votes. So the sender's is the later term.
-  if (s.is_primary) members_.leave_office(to);
+  if (s.is_primary) leave_office(to);
   s.term = p.term;
-  s.heard_primary = members_.wall_ns(to);
+  s.heard_primary = wall_ns(to);
   upto = std::min(upto, p.data.log().size());
   const std::size_t common = s.data.common_with(p.data, upto);
   const std::size_t length = s.data.log().size();
@@ -99,27 +90,27 @@ void Replication::receive(int from, int to, std::size_t upto) {
   // is when its change streams report it.
   const auto has = s.data.log().size();
   notify_streams(s, s.data.commit(std::min(p.data.committed(), has)));
-  members_.queue.after(
-      members_.settings.replication_ns,
+  queue.after(
+      settings.replication_ns,
       [this, from, to, has, term = p.term] { acknowledge(from, to, has, term); });
 }
 
 /// By the manual on rollbacks: a former primary reverts what it had written and its successor does
 /// not have. Its change streams end, as what they may have reported is no more.
 void Replication::roll_back(Member& secondary, std::size_t common) {
-  rolled_back_ += static_cast<std::int64_t>(secondary.data.log().size() - common);
+  rolled_back += static_cast<std::int64_t>(secondary.data.log().size() - common);
   secondary.data.roll_back_to(common);
   secondary.streams.end(error_reply(kInterruptedByStateChange, "rolled back"));
 }
 
 void Replication::acknowledge(int from, int to, std::size_t has, std::int64_t term) {
-  Member& p = members_[from];
-  if (!p.works() || !p.is_primary || p.term != term || !members_.reaches(to, from)) return;
+  Member& p = at(from);
+  if (!p.works() || !p.is_primary || p.term != term || !reaches(to, from)) return;
   const std::size_t length = p.data.log().size();
   // Never back, for answers of two messages may be of a different order than the messages; the log
   // may have become shorter only if the office was another, which the term rules out.
   p.match[to] = std::max(p.match[to], std::min(has, length));
-  p.heard_majority = members_.wall_ns(from);
+  p.heard_majority = wall_ns(from);
   advance(from);
   if (p.match[to] < p.data.log().size()) send_news(from);
 }
@@ -128,7 +119,7 @@ void Replication::acknowledge(int from, int to, std::size_t has, std::int64_t te
 /// An entry of an earlier term that two of three have can still be rolled back, by one that was
 /// elected in between without it (Raft, section 5.4.2). An entry of the own term ends that.
 void Replication::advance(int primary) {
-  Member& p = members_[primary];
+  Member& p = at(primary);
   auto match = p.match;
   match[primary] = p.data.log().size();
   std::sort(match.begin(), match.end());
@@ -186,12 +177,12 @@ void Replication::tell_of_locks(const MemberData& data, std::size_t from,
 }
 
 void Replication::catch_up(int member, int from) {
-  Member& m = members_[member];
-  if (!m.data.up_to_date_with(members_[from].data)) m.data.copy(members_[from].data);
+  Member& m = at(member);
+  if (!m.data.up_to_date_with(at(from).data)) m.data.copy(at(from).data);
 }
 
 void Replication::fail_fetch(int member, int source) {
-  members_[member].shuns_until[source] = members_.queue.now() + kShuns;
+  at(member).shuns_until[source] = queue.now() + kShuns;
 }
 
 }  // namespace leasehold::sim::simulated

@@ -16,9 +16,7 @@ namespace leasehold::sim::simulated {
 /// As in the manual on the replica set oplog: secondaries copy the primary's log and apply it. Here
 /// the primary sends, and an answer says how much there is; a real secondary fetches, and reports
 /// its progress. Clients cannot tell these apart.
-///
-/// REQUIRES: it outlives the queue's events; all of them refer to it.
-class Replication {
+class Replication : public Members {
  public:
   struct Listener {
     /// Called once for each write, in the oplog's order, when a majority has it.
@@ -28,17 +26,17 @@ class Replication {
   };
   /// `listener` is called within the event in which the primary learns of it, and must send no
   /// command.
-  Replication(Members& members, Listener listener)
-      : members_(members), listener_(std::move(listener)) {}
+  Replication(EventQueue& queue_, const ServerSettings& settings_, Listener listener)
+      : Members(queue_, settings_), listener_(std::move(listener)) {}
 
   /// REQUIRES: the member is primary. Sends nothing.
   void write(int member, Change change, std::shared_ptr<const FencedWrite> fenced = nullptr,
              const std::string& tag = {});
+  /// The same at a time of `next_time`; those of one time are replicated together.
+  void append(int member, Timestamp time, Change change,
+              std::shared_ptr<const FencedWrite> fenced = nullptr, const std::string& tag = {});
   /// The time of a write of another collection, whose entry is left out here. REQUIRES: as `write`.
   Timestamp next_time(int member);
-  /// Deletions of one time, as mongod since 6.1 writes those of a pass of its TTL monitor: none of
-  /// them is replicated without the others.
-  void delete_at_once(int member, const std::vector<std::string>& ids);
   /// Sends what is new to each secondary; while a message is on its way the next one waits for it.
   void send_news(int from);
   /// What a candidate fetches before it stands, if the other has more: all at once, without the
@@ -49,16 +47,15 @@ class Replication {
 
   /// Since when the newest primary has a write that no majority has; 0: there is none.
   [[nodiscard]] std::int64_t behind_since() const { return behind_since_; }
-  [[nodiscard]] std::int64_t rolled_back() const { return rolled_back_; }
 
   /// The events of what a majority has of these data, from this length of their log on.
   static void tell_of_locks(const MemberData& data, std::size_t from,
                             const std::function<void(const Object&)>& tell);
 
+  std::int64_t rolled_back = 0;  ///< writes, so far
+
  private:
-  void append(int member, Timestamp time, Change change, std::shared_ptr<const FencedWrite> fenced,
-              const std::string& tag);
-  void receive(int from, int to, std::size_t upto);
+  void take_news(int from, int to, std::size_t upto);
   void roll_back(Member& secondary, std::size_t common);
   void acknowledge(int from, int to, std::size_t has, std::int64_t term);
   /// Moves what a majority has, and notifies all waiting clients.
@@ -67,12 +64,10 @@ class Replication {
   static void answer_waiters(Member& primary);
   static void notify_streams(Member& member, std::size_t from);
 
-  Members& members_;
   const Listener listener_;
   // INVARIANT: never goes back, so the listener gets each write once, whichever primary finds out.
   Timestamp announced_;  ///< of the last write that a majority was seen to have
   std::int64_t behind_since_ = 0;
-  std::int64_t rolled_back_ = 0;
 };
 
 }  // namespace leasehold::sim::simulated

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/virtual/commands/server_errors.hpp"
-
 namespace leasehold::sim::simulated {
 namespace {
 
@@ -38,23 +36,21 @@ Shards::Shards(EventQueue& queue, Random& random, const ServerSettings& settings
     sets_.emplace_back(queue, i == 0 ? random : drawn_, settings, std::move(of_owner));
   }
   if (!cluster) return;
-  other().set_residence({Residence::Is::elsewhere});
+  other().residence = {Residence::Is::elsewhere};
   // On another machine, so that the shards' clocks differ.
   other().step_up(1);
 }
 
 /// By this router, -1: none.
 int Shards::primary_by(int router, std::size_t shard, int member) const {
-  std::array<bool, kMembers> reached{};
-  if (member >= 0) reached[static_cast<std::size_t>(member)] = true;
+  PerMember<bool> reached{};
+  if (member >= 0) reached[member] = true;
   if (member >= 0 && sets_[shard].primary_for(reached) == member) return member;
-  for (int i = 0; i < kMembers; ++i) {
-    reached[static_cast<std::size_t>(i)] = sets_[shard].reaches(router, i);
-  }
+  for (int i = 0; i < kMembers; ++i) reached[i] = sets_[shard].reaches(router, i);
   return sets_[shard].primary_for(reached);
 }
 
-void Shards::command(int member, ReplicaSet::Request request, ServerReply reply) {
+void Shards::command(int member, Request request, ServerReply reply) {
   if (!is_sharded()) return serving().command(member, std::move(request), std::move(reply));
   const int router = static_cast<int>(drawn_.between(0, kMembers - 1));
   if (drawn_.chance(kElsewherePercent)) {
@@ -101,9 +97,7 @@ void Shards::answered(const std::shared_ptr<Routed>& command, ServerAnswer kind,
     return route_again(command);
   }
   answer.set("operationTime"_key, command->newest);
-  Object heard;
-  heard.set("clusterTime"_key, router.heard);
-  answer.set("$clusterTime"_key, std::move(heard));
+  answer.set("$clusterTime"_key, make({{"clusterTime"_key, router.heard}}));
   command->reply(kind, std::move(answer));
 }
 
@@ -133,8 +127,8 @@ bool Shards::move(std::int64_t span_ns, std::function<void(bool moved)> over) {
   if (!may_move()) return false;
   const auto giver_term = serving().term(), taker_term = other().term();
   moving_ = Move{giver_term,           taker_term,      queue_.now() + span_ns + kMoveLimit,
-                 serving().residence(), std::move(over)};
-  serving().set_residence({Residence::Is::leaving, giver_term});
+                 serving().residence, std::move(over)};
+  serving().residence = {Residence::Is::leaving, giver_term};
   serving().note();
   queue_.after(span_ns, [this] { go_on_moving(); });
   return true;
@@ -155,43 +149,24 @@ void Shards::go_on_moving() {
 void Shards::end_move(bool moved) {
   const Move move = *std::exchange(moving_, std::nullopt);
   if (moved) {
-    other().set_ttl_index(ttl_index());  // an administrator may have changed it meanwhile
-    serving().set_residence({Residence::Is::elsewhere, move.giver_term});
-    other().set_residence({Residence::Is::here, move.taker_term});
+    other().set_ttl_index(serving().ttl_index());  // an administrator may have changed it meanwhile
+    serving().residence = {Residence::Is::elsewhere, move.giver_term};
+    other().residence = {Residence::Is::here, move.taker_term};
     owner_ = 1 - owner_;
   } else {
-    serving().set_residence(move.before);
+    serving().residence = move.before;
   }
   move.over(moved);
 }
 
 /// What is left of an earlier one stays with the shard that it hit.
 void Shards::fail_next(int count, int code, bool executed) {
-  for (auto& set : sets_) set.fail_next(0, 0, false);
-  serving().fail_next(count, code, executed);
-}
-
-bool Shards::drop_locks() { return !moving_ && serving().drop_locks(); }
-
-std::string Shards::delete_lock(std::int64_t pick) {
-  return moving_ ? "" : serving().delete_lock(pick);
+  for (auto& set : sets_) set.errors.fail_next(0, 0, false);
+  serving().errors.fail_next(count, code, executed);
 }
 
 bool Shards::copies() const {
   return std::any_of(sets_.begin(), sets_.end(), [](const auto& set) { return set.copies(); });
-}
-
-ReplicaSet::Counts Shards::counts() const {
-  ReplicaSet::Counts sum{};
-  for (const auto& set : sets_) {
-    const auto of_set = set.counts();
-    sum.elections += of_set.elections;
-    sum.rolled_back += of_set.rolled_back;
-    sum.ttl_deletions += of_set.ttl_deletions;
-    sum.injected_errors += of_set.injected_errors;
-    sum.wtimeouts += of_set.wtimeouts;
-  }
-  return sum;
 }
 
 }  // namespace leasehold::sim::simulated

@@ -27,8 +27,6 @@ namespace leasehold::sim::simulated {
 /// REQUIRES: it outlives the queue's events; all of them refer to it.
 class Shards {
  public:
-  static constexpr int kMembers = simulated::kMembers;
-
   /// `listener` is notified of the writes to the locks' database alone, each once, in their order.
   /// `cluster`: there are two shards, and this is the seed of what the first one does not draw.
   Shards(EventQueue& queue, Random& random, const ServerSettings& settings,
@@ -36,7 +34,7 @@ class Shards {
 
   /// To that member; of a cluster by any router, to that member if it takes itself for the primary
   /// of the right shard, else to the one that does.
-  void command(int member, ReplicaSet::Request request, ServerReply reply);
+  void command(int member, Request request, ServerReply reply);
   void fenced_write(int member, std::shared_ptr<const FencedWrite> write, ServerReply reply);
   [[nodiscard]] bool is_sharded() const { return sets_.size() > 1; }
 
@@ -45,43 +43,28 @@ class Shards {
   /// one of them changed. False: it cannot begin. REQUIRES: two shards.
   bool move(std::int64_t span_ns, std::function<void(bool moved)> over);
 
-  // What the shard that serves says.
+  /// The shard that has the locks' database.
+  [[nodiscard]] ReplicaSet& serving() { return sets_[owner_]; }
+  [[nodiscard]] const ReplicaSet& serving() const { return sets_[owner_]; }
   [[nodiscard]] int primary() const { return serving().primary(); }
-  [[nodiscard]] int primary_for(const std::array<bool, kMembers>& reachable) const {
-    return serving().primary_for(reachable);
+  /// An administrator changes no locks meanwhile.
+  [[nodiscard]] bool moves() const { return moving_.has_value(); }
+  /// A machine runs a member of each shard.
+  void all(auto act, auto... of) {
+    for (auto& set : sets_) (set.*act)(of...);
   }
-  void step_up(int member) { serving().step_up(member); }
-  void step_down_primary() { serving().step_down_primary(); }
   void fail_next(int count, int code, bool executed);
-  [[nodiscard]] std::int64_t behind_since() const { return serving().behind_since(); }
-  [[nodiscard]] std::optional<TtlIndex> ttl_index() const { return serving().ttl_index(); }
-  void set_ttl_index(const std::optional<TtlIndex>& index) { serving().set_ttl_index(index); }
-  [[nodiscard]] std::vector<std::string> held_locks() const { return serving().held_locks(); }
-  // Nothing while it moves.
-  bool drop_locks();
-  std::string delete_lock(std::int64_t pick);
-
-  // A machine runs a member of each shard: see `ReplicaSet`.
-  void stop(int member) { all(&ReplicaSet::stop, member); }
-  void go_on(int member) { all(&ReplicaSet::go_on, member); }
-  void kill(int member) { all(&ReplicaSet::kill, member); }
-  void restart(int member) { all(&ReplicaSet::restart, member); }
-  void wipe(int member) { all(&ReplicaSet::wipe, member); }
   [[nodiscard]] bool copies() const;
-  void set_link(int a, int b, bool up) { all(&ReplicaSet::set_link, a, b, up); }
-  void fail_fetch(int member, int source) { all(&ReplicaSet::fail_fetch, member, source); }
-  void set_replication_delay(int member, std::int64_t delay_ns) {
-    all(&ReplicaSet::set_replication_delay, member, delay_ns);
-  }
-  void set_fetching(int member, bool on) { all(&ReplicaSet::set_fetching, member, on); }
-  void set_clock(int member, std::int64_t offset_ms, std::int64_t rate_ppm) {
-    all(&ReplicaSet::set_clock, member, offset_ms, rate_ppm);
-  }
-  [[nodiscard]] std::int64_t clock_ms(int member) const { return serving().clock_ms(member); }
-  void set_ttl_monitor(int member, bool on) { all(&ReplicaSet::set_ttl_monitor, member, on); }
 
-  /// The sums over all shards.
-  [[nodiscard]] ReplicaSet::Counts counts() const;
+  /// A number of them all, such as `&ReplicaSet::elections`.
+  [[nodiscard]] std::int64_t sum(auto number) const {
+    std::int64_t total = 0;
+    for (const auto& set : sets_) total += std::invoke(number, set);
+    return total;
+  }
+  [[nodiscard]] std::int64_t injected_errors() const {
+    return sum([](const ReplicaSet& set) { return set.errors.count(); });
+  }
   /// How often a shard answered a router that the database has moved.
   [[nodiscard]] std::int64_t stale_routers() const { return stale_routers_; }
 
@@ -93,7 +76,7 @@ class Shards {
   /// A command at a router.
   struct Routed {
     int router = 0, member = 0;  ///< by choice of its client; -1: of the router
-    ReplicaSet::Request request;
+    Request request;
     ServerReply reply;
     std::int64_t until_ns = 0;  ///< by its maxTimeMS
     Timestamp newest = {};      ///< of the operation times that it was answered with
@@ -106,16 +89,10 @@ class Shards {
     bool copied = false;
   };
 
-  [[nodiscard]] const ReplicaSet& serving() const { return sets_[owner_]; }
-  [[nodiscard]] ReplicaSet& serving() { return sets_[owner_]; }
   [[nodiscard]] ReplicaSet& other() { return sets_[1 - owner_]; }
-  template <typename... Of>
-  void all(void (ReplicaSet::*act)(Of...), Of... of) {
-    for (auto& set : sets_) (set.*act)(of...);
-  }
   [[nodiscard]] bool may_move() const;
   [[nodiscard]] int primary_by(int router, std::size_t shard, int member) const;
-  void hear(Router& router, Timestamp time) { router.heard = std::max(router.heard, time); }
+  static void hear(Router& router, Timestamp time) { router.heard = std::max(router.heard, time); }
   void route(const std::shared_ptr<Routed>& command);
   void route_again(const std::shared_ptr<Routed>& command);
   void answered(const std::shared_ptr<Routed>& command, ServerAnswer kind, Object answer);

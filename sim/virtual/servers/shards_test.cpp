@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "sim/virtual/documents/make_object.hpp"
 #include "sim/virtual/event_queue.hpp"
 
 namespace leasehold::sim::simulated {
@@ -46,6 +45,9 @@ struct Cluster {
     }
     return found;
   }
+  void set_clock(int member, std::int64_t ahead_ms) {
+    servers.all(&ReplicaSet::set_clock, member, ahead_ms, 0);
+  }
   void run_ms(std::int64_t ms) {
     bool over = false;
     queue.after(ms * kMs, [&over] { over = true; });
@@ -65,7 +67,7 @@ struct Cluster {
 TEST(Shards, ATokenIsThePlaceOfItsWriteAndRisesOverMoves) {
   Cluster cluster;
   cluster.run_ms(300);
-  cluster.servers.set_clock(1, -30'000, 0);
+  cluster.set_clock(1, -30'000);
   std::size_t ahead = 0;
   for (int i = 0; i < 60; ++i) {
     if (i % 10 == 9) {
@@ -92,11 +94,11 @@ TEST(Shards, TheNewShardContinuesAfterTheClusterTimeOfTheOld) {
   for (int i = 0; i < 20; ++i) {
     Cluster cluster;
     cluster.run_ms(300);
-    cluster.servers.set_clock(0, 20'000, 0);
+    cluster.set_clock(0, 20'000);
     for (int n = 0; n < i; ++n) cluster.write_and_wait();
     cluster.run_ms(500);
     EXPECT_EQ(cluster.move(10), true);
-    cluster.servers.set_clock(0, 40'000, 0);
+    cluster.set_clock(0, 40'000);
     for (int n = 0; n < 3; ++n) cluster.write_and_wait();
     for (std::size_t n = 0; n < cluster.replies.size(); ++n) {
       EXPECT_EQ(cluster.time(n), cluster.places.at(n));
@@ -107,11 +109,11 @@ TEST(Shards, TheNewShardContinuesAfterTheClusterTimeOfTheOld) {
 TEST(Shards, NowIsTheClockOfAnyRouter) {
   Cluster cluster;
   cluster.run_ms(300);
-  for (int member = 0; member < 3; ++member) cluster.servers.set_clock(member, member * 10'000, 0);
+  for (int member = 0; member < 3; ++member) cluster.set_clock(member, member * 10\'000);
   cluster.run_ms(3'000);  // one that jumped stands for election
   std::set<std::int64_t> clocks;
   for (int i = 0; i < 60; ++i) {
-    const auto before = cluster.servers.clock_ms(0);
+    const auto before = cluster.servers.serving().clock_ms(0);
     cluster.write();
     cluster.run_ms(10);
     const auto* value = cluster.replies.back().find("value")->as<Object>();
@@ -128,7 +130,7 @@ TEST(Shards, ACommandDuringAMoveIsExecutedOnceByTheReceivingShard) {
   cluster.run_ms(10);
   std::optional<bool> moved;
   cluster.servers.move(200 * kMs, [&moved](bool found) { moved = found; });
-  const auto arrived = cluster.servers.clock_ms(0);
+  const auto arrived = cluster.servers.serving().clock_ms(0);
   cluster.write();
   cluster.run_ms(190);
   EXPECT_EQ(cluster.replies.size(), 1u);
@@ -143,7 +145,7 @@ TEST(Shards, ACommandDuringAMoveIsExecutedOnceByTheReceivingShard) {
 TEST(Shards, WithoutItsPrimaryAMoveEndsAndTheOldShardGoesOn) {
   Cluster cluster;
   cluster.run_ms(300);
-  cluster.queue.after(50 * kMs, [&] { cluster.servers.step_down_primary(); });
+  cluster.queue.after(50 * kMs, [&] { cluster.servers.serving().step_down_primary(); });
   EXPECT_EQ(cluster.move(100), false);
   EXPECT_FALSE(cluster.servers.move(1, [](bool) {})) << "there is no primary";
   cluster.run_ms(3'000);
@@ -158,8 +160,8 @@ TEST(Shards, WithoutItsPrimaryAMoveEndsAndTheOldShardGoesOn) {
 TEST(Shards, AnOldPrimaryGivesNothingAway) {
   Cluster cluster;
   cluster.run_ms(300);
-  cluster.servers.set_link(0, 1, false);
-  cluster.servers.set_link(0, 2, false);
+  cluster.servers.all(&ReplicaSet::set_link, 0, 1, false);
+  cluster.servers.all(&ReplicaSet::set_link, 0, 2, false);
   EXPECT_EQ(cluster.move(10), false);
 }
 
