@@ -14,7 +14,6 @@
 
 #include "core/document/lock_queue.hpp"
 #include "mongo/replies.hpp"
-#include "properties/fidelity/server_comparison.hpp"
 #include "sim/live/proxy/wire_message.hpp"
 #include "sim/live/servers/replica_set.hpp"
 #include "sim/live/system/loopback.hpp"
