@@ -110,7 +110,6 @@ class WithoutServers(Run):
                 ("--strategy uniform,uniform", "--strategy has 'uniform' twice"),
                 ("--clients 0", "--clients is 0: it must be 1 to 10000"), ("--clients many", "clients"),
                 ("--hold 5ms", "--hold is '5ms': it must be constant:TIME"),
-                ("--arrivals open", "--arrivals is 'open': it must be"), ("--locks zipf", "--locks is 'zipf': it must be"),
                 ("--world real", "--world is 'real': it must be live or virtual"),
                 ("--world virtual --processes", "--processes needs --world live"),
                 (f"--uri {NOBODY}", "no primary answers there"), ("--worker ", "--worker is '': it must be a command"),

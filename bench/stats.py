@@ -181,9 +181,8 @@ def measure(settings, run, samples):
         bounds.add("wait_max_ms")
     if run["server_cpu_s"]:
         figures["server_cpu_ms_per_acq"] = float(run["server_cpu_s"]) * 1e3 / acquired
-    figures.update({key: float(run[key]) for key in ("takeover_ms", "failures", "losses") if run.get(key)})
-    if run["machine_idle"]:
-        figures["machine_idle"] = float(run["machine_idle"])
+    measured = ("takeover_ms", "failures", "losses", "machine_idle")
+    figures.update({key: float(run[key]) for key in measured if run.get(key)})
     if settings["beside"]:
         figures["beside_acquisitions"] = len(in_time) - len(won)
         figures["beside_longest_ms"] = longest_ms(beside)
