@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <thread>
 
@@ -62,13 +63,11 @@ class Bare {
   std::int64_t beat_ = 0;
 };
 
-double quantile(std::vector<double> values, double q) {
-  const auto place = static_cast<std::ptrdiff_t>(static_cast<double>(values.size()) * q);
-  const auto at = values.begin() + place;
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
-double median(const std::vector<double>& values) { return quantile(values, 0.5); }
 
 template <typename Work>
 double ms_of(Work work) {
@@ -98,23 +97,24 @@ void one_at_a_time(benchmark::State& state) {
 }
 BENCHMARK(one_at_a_time)->Iterations(600)->Unit(benchmark::kMillisecond);
 
-/// Cycles a second of 16 threads; `make` gives each a function that takes and frees a name.
+/// Calls `work` on each of 16 threads, with its number.
+template <typename Work>
+void on_threads(Work work) {
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < kThreads; ++t) threads.emplace_back([&work, t] { work(t); });
+}
+
+/// Cycles a second of all threads; `make` gives each a function that takes and frees a name.
 template <typename Make>
 double rate(int names_each, Make make) {
   std::atomic<std::int64_t> cycles = 0;
-  std::vector<std::jthread> threads;
   const auto began = boot_ns();
-  for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t](const std::stop_token& stop) {
-      auto cycle = make();
-      for (int i = 0; !stop.stop_requested(); ++i) {
-        if (cycle(std::to_string(t) + "-" + std::to_string(i % names_each))) ++cycles;
-      }
-    });
-  }
-  std::this_thread::sleep_for(std::chrono::seconds(3));
-  for (auto& thread : threads) thread.request_stop();
-  threads.clear();
+  on_threads([&](int t) {
+    auto cycle = make();
+    for (int i = 0; boot_ns() - began < 3'000'000'000; ++i) {
+      if (cycle(std::to_string(t) + "-" + std::to_string(i % names_each))) ++cycles;
+    }
+  });
   return static_cast<double>(cycles) * 1e9 / static_cast<double>(boot_ns() - began);
 }
 
@@ -166,19 +166,14 @@ void held(benchmark::State& state) {
   LockOptions options;
   options.expiry = kExpiry;
   options.extension_cadence = kCadence;
-  std::vector<std::vector<LockHandle>> handles(kThreads);
-  {
-    std::vector<std::jthread> threads;
-    for (int t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&, t] {
-        for (int i = t; i < locks; i += kThreads) {
-          auto lock = provider.create_lock("held-" + std::to_string(i), options);
-          auto handle = lock->try_acquire(milliseconds(10'000));
-          if (handle) handles[static_cast<std::size_t>(t)].push_back(std::move(handle).value());
-        }
-      });
+  std::array<std::vector<LockHandle>, kThreads> handles;
+  on_threads([&](int t) {
+    for (int i = t; i < locks; i += kThreads) {
+      auto lock = provider.create_lock("held-" + std::to_string(i), options);
+      auto handle = lock->try_acquire(milliseconds(10'000));
+      if (handle) handles.at(static_cast<std::size_t>(t)).push_back(std::move(handle).value());
     }
-  }
+  });
   std::this_thread::sleep_for(kCadence);  // until they have fallen into step
   for (auto _ : state) {
     const int before = *updates;
@@ -193,50 +188,9 @@ void held(benchmark::State& state) {
     for (const auto& handle : some) still += handle.held() ? 1 : 0;
   }
   state.counters["still_held"] = static_cast<double>(still);
-  std::vector<std::jthread> threads;
-  for (auto& some : handles) threads.emplace_back([&some] { some.clear(); });
+  on_threads([&](int t) { handles.at(static_cast<std::size_t>(t)).clear(); });
 }
 BENCHMARK(held)->Arg(10)->Arg(1'000)->Arg(10'000)->Iterations(1)->Unit(benchmark::kSecond);
-
-/// The cost of the preloaded clock for a mongod: the same command on two, one with and one without
-/// it.
-void one_command(Mongod& mongod) {
-  mongod.client().must("bench", {{"findAndModify", "locks"},
-                                 {"query", {{"_id", "lock"}}},
-                                 {"update", Json::array({{{"$set", {{"now", "$$NOW"}}}}})},
-                                 {"upsert", true},
-                                 {"new", true}});
-}
-
-void clock_shim(benchmark::State& state) {
-  init_driver();
-  Janitor janitor;
-  const auto ports = free_ports(2);
-  const auto start = [&](std::size_t i) {
-    return Mongod({.program = find_mongod(),
-                   .data = janitor.folder() + "/" + std::to_string(ports[i]),
-                   .port = ports[i],
-                   .standalone = true,
-                   .own_clock = i == 1},
-                  janitor);
-  };
-  Mongod without = start(0), with = start(1);
-  for (auto* m : {&without, &with}) m->wait_until_ready();
-  with.clock().set(std::chrono::seconds(30));
-  std::vector<double> times_with, times_without;
-  for (auto _ : state) {
-    times_without.push_back(1'000 * ms_of([&] { one_command(without); }));
-    times_with.push_back(1'000 * ms_of([&] { one_command(with); }));
-  }
-  for (const double q : {0.5, 0.99}) {
-    const auto name = q < 0.9 ? std::string("p50") : std::string("p99");
-    const double plain = quantile(times_without, q), preloaded = quantile(times_with, q);
-    state.counters[name + "_us"] = plain;
-    state.counters[name + "_ratio"] = preloaded / plain;
-  }
-}
-
-BENCHMARK(clock_shim)->Iterations(4'000)->Repetitions(5)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace leasehold::bench

@@ -17,7 +17,6 @@ import heapq
 import itertools
 import json
 import os
-import pathlib
 import random
 import select
 import statistics
@@ -117,14 +116,16 @@ class Load:
         heapq.heappush(self._timers, (at, self._ids, client, ask))
 
 
-def play(load, workers, start_ns, look):
-    """The load, by the workers, in real time. Each turn calls `look` with the time."""
+def play(load, workers, servers):
+    """The load, by the workers, in real time. Returns the processor time of the servers, if there are any."""
     clients = {worker.process.stdout: client for client, worker in enumerate(workers)}
+    start_ns, spent_s = time.monotonic_ns() + WARM_UP_S * SECOND, []
     while not load.over():
         now = time.monotonic_ns() - start_ns
         if now > load.given_up_ns + ANSWER_WITHIN_S * SECOND:
             raise Misbehaves(f"{workers[0].named}, or one like it, does not answer {ANSWER_WITHIN_S} s after its time-out")
-        look(now)
+        while servers and len(spent_s) < 2 and now >= (0, load.end_ns)[len(spent_s)]:
+            spent_s.append(cpu_s(servers))
         for client, question in load.due(now):
             workers[client].say(**question)
         next_ns = load.next_ns()
@@ -134,6 +135,7 @@ def play(load, workers, start_ns, look):
             now = time.monotonic_ns() - start_ns
             for answer in answers:
                 load.heard(now, clients[ready], answer)
+    return spent_s[1] - spent_s[0] if servers else ""
 
 
 def acquire_ns(worker, id, name):
@@ -172,20 +174,6 @@ def cpu_s(pids):
     return sum(found[pid][1] for pid in mine if pid in found)
 
 
-class ProcessorTime:
-    """Of some processes, between two times."""
-
-    def __init__(self, pids, begin_ns, end_ns):
-        self._pids, self._times, self._read = pids, [begin_ns, end_ns], []
-
-    def look(self, now):
-        while self._pids and len(self._read) < len(self._times) and now >= self._times[len(self._read)]:
-            self._read.append(cpu_s(self._pids))
-
-    def spent_s(self):
-        return self._read[1] - self._read[0] if self._pids else ""
-
-
 def measure(asked):
     """(the load when it was played, its row of runs.csv without the number)"""
     draw, workers = random.Random(asked.repetition), []
@@ -198,11 +186,9 @@ def measure(asked):
             worker.hear(0, "ready", seconds=READY_S)
             acquire_and_release_ns(worker, f"client-{client}")  # connects
         load = Load(asked.clients, -WARM_UP_S * SECOND, asked.seconds * SECOND, draw)
-        servers = ProcessorTime(asked.servers, 0, load.end_ns)
-        play(load, workers, time.monotonic_ns() + WARM_UP_S * SECOND, servers.look)
         return load, {
             "strategy": asked.name, "repetition": asked.repetition, "seed": asked.repetition, "arrivals_per_s": 0,
-            "server_cpu_s": servers.spent_s(), "failures": load.failures, "losses": load.losses,
+            "server_cpu_s": play(load, workers, asked.servers), "failures": load.failures, "losses": load.losses,
             "write_ms": alone_ms(workers[0]), "takeover_ms": takeover_ms(workers[0], workers[1], draw)}
     finally:
         for worker in workers:
@@ -210,28 +196,34 @@ def measure(asked):
 
 
 def add(folder, columns, file, rows):
-    new = not os.path.exists(f"{folder}/{file}")
     with open(f"{folder}/{file}", "a", newline="", encoding="utf-8") as out:
         writer = csv.DictWriter(out, columns, restval="")
-        if new:
+        if out.tell() == 0:
             writer.writeheader()
         writer.writerows(rows)
 
 
 def keep(folder, asked, load, run):
     os.makedirs(folder, exist_ok=True)
-    runs = pathlib.Path(folder, "runs.csv")
-    number = len(runs.read_text().splitlines()) if runs.exists() else 1  # the first has the names
+    with open(f"{folder}/runs.csv", "a+", encoding="utf-8") as runs:
+        runs.seek(0)
+        number = len(runs.readlines()) or 1  # the first line has the names
     with open(f"{folder}/settings.json", "w", encoding="utf-8") as out:
         json.dump({"measured_ms": load.end_ns // MS, "drain_ms": DRAIN_S * 1_000, "clients": asked.clients, "callers": 1,
                    "hottest_share": 1.0, "arrivals": f"closed:{PAUSE_MS}ms", "beside": "", "lease_ms": asked.lease_ms,
                    "repetitions": asked.repetition}, out, indent=1)
-    named = {"run": number, "strategy": asked.name, "repetition": asked.repetition}
-    times = [("" if time is None else time for time in sample[1:]) for sample in load.samples]
-    add(folder, SAMPLES, "samples.csv", [
-        {**named, "client": sample[0], "lock": 0, "censored": int(sample[2] is None or sample[2] >= load.end_ns),
-         **dict(zip(SAMPLES[5:8], row))} for sample, row in zip(load.samples, times)])
+    add(folder, SAMPLES, "samples.csv", [  # the writer leaves a time empty that is None
+        dict(zip(SAMPLES, (number, asked.name, asked.repetition, client, 0, *times,
+                           int(times[1] is None or times[1] >= load.end_ns)))) for client, *times in load.samples])
     add(folder, RUNS, "runs.csv", [{**run, "run": number}])
+
+
+def whole(low):
+    def number(text):
+        if not text.isdigit() or int(text) < low:
+            raise argparse.ArgumentTypeError(f"'{text}': it must be a whole number, {low} or more")
+        return int(text)
+    return number
 
 
 def parsed():
@@ -240,16 +232,10 @@ def parsed():
     for given in ("--name", "--worker", "--uri"):
         parser.add_argument(given, required=True, help=argparse.SUPPRESS)
     for number, usual, low in (("--clients", 16, 2), ("--seconds", 6, 1), ("--lease-ms", 3_000, 1), ("--repetition", 1, 1)):
-        parser.add_argument(number, type=lambda text, low=low: whole(text, low), default=usual, help=argparse.SUPPRESS)
-    parser.add_argument("--servers", type=lambda text: [whole(pid, 1) for pid in text.split(",")], default=[],
+        parser.add_argument(number, type=whole(low), default=usual, help=argparse.SUPPRESS)
+    parser.add_argument("--servers", type=lambda text: [*map(whole(1), text.split(","))], default=[],
                         help=argparse.SUPPRESS)
     return parser.parse_args()
-
-
-def whole(text, low):
-    if not text.isdigit() or int(text) < low:
-        raise argparse.ArgumentTypeError(f"'{text}': it must be a whole number, {low} or more")
-    return int(text)
 
 
 def main():

@@ -3,6 +3,7 @@
 import argparse
 import heapq
 import os
+import pathlib
 import random
 import subprocess
 import sys
@@ -18,26 +19,18 @@ import services_page  # noqa: E402
 MS, SECOND = services.MS, services.SECOND
 # A worker on a lock of the file system, which the system gives back when its holder dies. Its answers are late by argv[1].
 WORKER = """
-import fcntl, json, sys, threading, time
-held, late_s = {}, float(sys.argv[1]) / 1000
-def say(id, is_):
-    sys.stdout.write(json.dumps({"id": id, "is": is_}) + "\\n")
-    sys.stdout.flush()
-def acquire(asked):
-    held[asked["id"]] = open(folder + asked["name"], "w")
-    fcntl.flock(held[asked["id"]], fcntl.LOCK_EX)
-    time.sleep(late_s)
-    say(asked["id"], "granted")
+import fcntl, json, sys, time
 for line in sys.stdin:
-    asked = json.loads(line)
+    asked, said = json.loads(line), "released"
     if asked["do"] == "start":
-        folder = asked["uri"] + "/"
-        say(0, "ready")
+        folder, said = asked["uri"] + "/", "ready"
     elif asked["do"] == "acquire":
-        threading.Thread(target=acquire, args=(asked,), daemon=True).start()
+        held, said = open(folder + asked["name"], "w"), "granted"
+        fcntl.flock(held, fcntl.LOCK_EX)
+        time.sleep(float(sys.argv[1]) / 1000)
     else:
-        held.pop(asked["id"]).close()
-        say(asked["id"], "released")
+        held.close()
+    print(json.dumps({"id": asked.get("id", 0), "is": said}), flush=True)
 """
 
 
@@ -79,8 +72,7 @@ def play(load, lock, from_ns):
 
 class Figures(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
     def results(self, lock, clients=16, seconds=10, alone_ms=3.0, repetition=1, name="made-up"):
         load = services.Load(clients, -2 * SECOND, seconds * SECOND, random.Random(repetition))
@@ -88,8 +80,8 @@ class Figures(unittest.TestCase):
         asked = argparse.Namespace(name=name, clients=clients, repetition=repetition, lease_ms=3_000)
         run = {"strategy": name, "repetition": repetition, "seed": 1, "arrivals_per_s": 0, "server_cpu_s": 2.0,
                "write_ms": alone_ms, "takeover_ms": 1_234.0, "failures": load.failures, "losses": load.losses}
-        services.keep(self.folder.name, asked, load, run)
-        return stats.Results(self.folder.name)
+        services.keep(self.folder, asked, load, run)
+        return stats.Results(self.folder)
 
     def test_a_lock_that_is_never_idle(self):
         figures = self.results(MadeUpLock(2 * MS, MS)).figures["made-up"][1]
@@ -178,10 +170,9 @@ class Page(unittest.TestCase):
         run = {"acquisitions": 9, "left_out": ["G3 not promised"], "found": found,
                "guarantees": {"G2": {"verdict": "violated", "checked": 9}, "G7": {"verdict": "holds", "checked": 4}}}
         results = {"verdicts": {"quick on a": {"seconds": 60, "seed": 1, "runs": {"many": run}}}, "waits": {"16": self.rows()}}
-        with tempfile.TemporaryDirectory() as folder:
-            services_page.write_page(f"{folder}/page.md", self.PROMISES, results)
-            with open(f"{folder}/page.md", encoding="utf-8") as file:
-                page = file.read()
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        services_page.write_page(f"{folder}/page.md", self.PROMISES, results)
+        page = pathlib.Path(folder, "page.md").read_text(encoding="utf-8")
         self.assertIn("| quick | a | quick 1.0 | C | **violated** 2/3 | not promised |", page)
         self.assertIn("| quick | a | G2 | two held it | `verify --plan x \\| y` | it locks |", page)
         self.assertIn("| leasehold | wait p99 ms | quick | none | slow |", page)
@@ -191,13 +182,12 @@ class Page(unittest.TestCase):
 
 class Live(unittest.TestCase):
     def run_it(self, late_ms, *more):
-        with tempfile.TemporaryDirectory() as folder:
-            with open(f"{folder}/worker.py", "w", encoding="utf-8") as out:
-                out.write(WORKER)
-            words = [f"{folder}/out", "--name", "files", "--worker", f"{sys.executable} {folder}/worker.py {late_ms}",
-                     "--uri", folder, "--clients", "4", "--seconds", "1", "--servers", str(os.getpid()), *more]
-            ran = subprocess.run([sys.executable, "-S", services.__file__, *words], capture_output=True, text=True, check=False)
-            return ran, stats.Results(f"{folder}/out").figures["files"][1] if ran.returncode == 0 else None
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        pathlib.Path(folder, "worker.py").write_text(WORKER, encoding="utf-8")
+        words = [f"{folder}/out", "--name", "files", "--worker", f"{sys.executable} {folder}/worker.py {late_ms}",
+                 "--uri", folder, "--clients", "4", "--seconds", "1", "--servers", str(os.getpid()), *more]
+        ran = subprocess.run([sys.executable, "-S", services.__file__, *words], capture_output=True, text=True, check=False)
+        return ran, stats.Results(f"{folder}/out").figures["files"][1] if ran.returncode == 0 else None
 
     def test_processes_are_measured(self):
         ran, figures = self.run_it(20)

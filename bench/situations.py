@@ -8,65 +8,48 @@ import stats
 PROGRAM = "build/bin/leasehold-bench"
 COMPARED = ["queue", "adaptive", "uniform"]
 OTHER = "distributed-lock-mongo"  # a lock of scenarios/others
-START_S = {"begin": 10, "thread": 1.5, "process": 6, "virtual": 4}  # estimates, not measurements
+VIRTUAL_S, START_S = 4, 5  # about: a run in virtual time; the start and the end of another
 
 
 class Situation:
-    def __init__(self, name, title, options, others=True, more=False, **settings):
-        self.name, self.title, self.options, self.more = name, title, options, more
+    def __init__(self, name, title, *options, others=False, **settings):
+        """`others`: locks of others are measured, too, if that is asked for."""
+        self.name, self.title, self.options, self.others = name, title, options, others
         self.is_virtual = "virtual" in options
-        self.others = others and not self.is_virtual  # also locks of others are measured, if that is asked for
-        self.settings = {"clients": 16, "seconds": 6, "warm-up": 2, **settings}
+        self.settings = {"clients": 16, "seconds": 6, "warm_up": 2, **settings}
 
     def repetitions(self, asked):
         return asked or (10 if self.is_virtual else 5)
 
     def estimate_s(self, other, asked):
-        """About how long it takes: the waiting of the end is that of all clients, one after the other."""
+        """About how long it takes."""
         runs = (len(COMPARED) + bool(other and self.others)) * self.repetitions(asked)
-        if self.is_virtual:
-            return START_S["virtual"] * runs
-        start = START_S["process" if "--processes" in self.options else "thread"]
-        one = start + self.settings["warm-up"] + self.settings["seconds"] + 0.04 * self.settings["clients"] + 1
-        return START_S["begin"] + one * runs
+        return runs * (VIRTUAL_S if self.is_virtual else START_S + self.settings["warm_up"] + self.settings["seconds"])
 
     def command(self, root, out, other, asked):
-        given = [word for key, value in self.settings.items() for word in (f"--{key}", str(value))]
+        given = [word for key, value in self.settings.items() for word in (f"--{key.replace('_', '-')}", str(value))]
         return [f"{root}/{PROGRAM}", "contend", "--strategy", ",".join(COMPARED), *given, *self.options,
                 *(["--worker", other] if other and self.others else []),
                 "--repetitions", str(self.repetitions(asked)), "--out", out]
 
 
 SITUATIONS = [
-    Situation("clients_16", "16 clients, holdings of 5 ms", []),
-    Situation("clients_64", "64 clients, threads of one process", [], clients=64, seconds=9),
-    Situation("processes_64", "64 clients, each an OS process", ["--processes"], clients=64, seconds=9),
-    Situation("clients_2", "2 clients", [], clients=2),
-    Situation("hold_20", "16 clients, holdings of 20 ms", ["--hold", "constant:20ms"],
-              others=False),
-    Situation("hold_100", "16 clients, holdings of 100 ms", ["--hold", "constant:100ms"], seconds=10,
-              others=False),
-    Situation("open_30", "16 clients, open loop: 30 % of the ideal rate", ["--arrivals", "open:30"],
-              others=False),
-    Situation("open_80", "16 clients, open loop: 80 % of the ideal rate", ["--arrivals", "open:80"],
-              others=False),
-    Situation("beside", "16 clients, and one more that waits with `uniform`", ["--beside", "uniform"], seconds=12,
-              others=False),
-    Situation("round_trip_10", "16 clients, 10 ms away from the servers", ["--round-trip", "10ms"], more=True),
-    Situation("zipf", "64 clients, 20 locks (Zipf), holdings exponential", ["--locks", "zipf:20", "--hold",
-              "exponential:5ms"], clients=64, more=True),
-    Situation("callers_16", "16 callers of one client: queue and hand-over", ["--callers", "16"], clients=1,
-              others=False, more=True),
-    Situation("callers_2_32", "2 processes of 32 callers each", ["--callers", "32", "--processes"], clients=2,
-              others=False, more=True),
+    Situation("clients_16", "16 clients, holdings of 5 ms", others=True),
+    Situation("clients_64", "64 clients, threads of one process", others=True, clients=64, seconds=9),
+    Situation("processes_64", "64 clients, each an OS process", "--processes", others=True, clients=64, seconds=9),
+    Situation("clients_2", "2 clients", others=True, clients=2),
+    Situation("hold_20", "16 clients, holdings of 20 ms", "--hold", "constant:20ms"),
+    Situation("hold_100", "16 clients, holdings of 100 ms", "--hold", "constant:100ms", seconds=10),
+    Situation("open_30", "16 clients, open loop: 30 % of the ideal rate", "--arrivals", "open:30"),
+    Situation("open_80", "16 clients, open loop: 80 % of the ideal rate", "--arrivals", "open:80"),
+    Situation("beside", "16 clients, and one more that waits with `uniform`", "--beside", "uniform", seconds=12),
     Situation("thousand", "In virtual time: a thousand ask at once, each is served once",
-              ["--world", "virtual", "--arrivals", "once"], clients=1000, seconds=300),
+              "--world", "virtual", "--arrivals", "once", clients=1000, seconds=300),
     Situation("virtual_beside", "In virtual time: 16 clients, and one with the .NET package, which polls",
-              ["--world", "virtual", "--beside", "distributed-lock"], seconds=120),
-    Situation("virtual_256", "In virtual time: 256 clients", ["--world", "virtual"], clients=256, seconds=20,
-              **{"warm-up": 20}),
+              "--world", "virtual", "--beside", "distributed-lock", seconds=120),
+    Situation("virtual_256", "In virtual time: 256 clients", "--world", "virtual", clients=256, seconds=20, warm_up=20),
     Situation("virtual_pareto", "In virtual time: 64 clients, holdings Pareto (5 ms on average)",
-              ["--world", "virtual", "--hold", "pareto:5ms"], clients=64, seconds=20, **{"warm-up": 20}),
+              "--world", "virtual", "--hold", "pareto:5ms", clients=64, seconds=20, warm_up=20),
 ]
 
 

@@ -181,9 +181,8 @@ def measure(settings, run, samples):
         bounds.add("wait_max_ms")
     if run["server_cpu_s"]:
         figures["server_cpu_ms_per_acq"] = float(run["server_cpu_s"]) * 1e3 / acquired
-    figures.update({key: float(run[key]) for key in ("takeover_ms", "failures", "losses") if run.get(key)})
-    if run["machine_idle"]:
-        figures["machine_idle"] = float(run["machine_idle"])
+    measured = ("takeover_ms", "failures", "losses", "machine_idle")
+    figures.update({key: float(run[key]) for key in measured if run.get(key)})
     if settings["beside"]:
         figures["beside_acquisitions"] = len(in_time) - len(won)
         figures["beside_longest_ms"] = longest_ms(beside)
@@ -310,29 +309,6 @@ class Results(Figures):
         return lines
 
 
-def draw_waits(results, axes, colours):
-    """How large a share of the waits is longer than a time; all repetitions together."""
-    end = results.settings["measured_ms"] * 1e6
-    callers = results.settings["clients"] * results.settings["callers"]
-    for s in results.strategies():
-        of_it = (results.samples[int(r["run"])] for r in results.runs if r["strategy"] == s)
-        waits = waits_of([row[2:4] for rows in of_it for row in rows if row[0] < callers], end)
-        axes.step(waits.ages, [max(share, 1e-5) for share in waits.longer], where="post", color=f"C{colours[s]}", label=s)
-    axes.set(xscale="log", yscale="log", ylim=(1e-3, 1.1), xlabel="wait (ms)", ylabel="share of waits that are longer")
-    axes.grid(alpha=0.3)
-
-
-def draw_load(results, axes, colours):
-    """Commands against the wait p99, with both intervals."""
-    for s in results.known("commands_per_acq"):
-        (x, x_low, x_high), (y, y_low, y_high) = (results.mean(s, k) for k in ("commands_per_acq", "wait_p99_ms"))
-        bars = {} if math.isnan(x_low) or math.isnan(y_low) else {
-            "xerr": [[max(x - x_low, 0)], [max(x_high - x, 0)]], "yerr": [[max(y - y_low, 0)], [max(y_high - y, 0)]]}
-        axes.errorbar([x], [y], fmt="osD^vP*X"[colours[s] % 8], color=f"C{colours[s]}", label=s, capsize=3, **bars)
-    axes.set(yscale="log", xlabel="commands per acquisition", ylabel="wait p99 (ms)")
-    axes.grid(alpha=0.3)
-
-
 def machine():
     """What a page says of where it was measured."""
     with open("/proc/cpuinfo", encoding="utf-8") as info:
@@ -345,6 +321,13 @@ def pyplot_without_a_screen():
     matplotlib.use("Agg")
     import matplotlib.pyplot as pyplot
     return pyplot
+
+
+def save(figure, plots, file):
+    for axes in plots:
+        axes.grid(alpha=0.3)
+    figure.tight_layout()
+    figure.savefig(file, dpi=100)
 
 
 def plot_p99(named, file):
@@ -362,27 +345,32 @@ def plot_p99(named, file):
     axes.set_yticks(range(len(named)), [title for title, _ in named])
     axes.set(xscale="log", xlabel="wait p99 in ms: one wait in a hundred is longer")
     axes.invert_yaxis()
-    axes.grid(alpha=0.3)
     axes.legend(loc="upper center", bbox_to_anchor=(0.4, 1.16), ncol=len(names), frameon=False)
-    figure.tight_layout()
-    figure.savefig(file, dpi=100)
-    pyplot.close(figure)
+    save(figure, [axes], file)
 
 
-def plot(named, file):
-    """Waits and load of each of `named`, (title, Results) pairs: a row each."""
+def plot(results, title, file):
+    """How large a share of the waits is longer than a time, all repetitions together; and commands against the wait p99,
+    with both intervals."""
     pyplot = pyplot_without_a_screen()
-    names = sorted({s for _, results in named for s in results.strategies()})
-    colours = {s: i for i, s in enumerate(names)}  # the same in each row
-    figure, rows = pyplot.subplots(len(named), 2, figsize=(11, 3.6 * len(named)), squeeze=False)
-    for (title, results), (left, right) in zip(named, rows):
-        draw_waits(results, left, colours)
-        draw_load(results, right, colours)
-        left.set_title(title, loc="left", fontsize=10)
-        right.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8)
-    figure.tight_layout()
-    figure.savefig(file, dpi=100)
-    pyplot.close(figure)
+    end = results.settings["measured_ms"] * 1e6
+    callers = results.settings["clients"] * results.settings["callers"]
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 3.6))
+    for i, s in enumerate(sorted(results.strategies())):
+        of_it = (results.samples[int(r["run"])] for r in results.runs if r["strategy"] == s)
+        waits = waits_of([row[2:4] for rows in of_it for row in rows if row[0] < callers], end)
+        left.step(waits.ages, [max(share, 1e-5) for share in waits.longer], where="post", color=f"C{i}", label=s)
+        if s in results.known("commands_per_acq"):
+            errors, means = [], [results.mean(s, key) for key in ("commands_per_acq", "wait_p99_ms")]
+            for mean, low, high in means:
+                errors.append(None if math.isnan(low) else [[max(mean - low, 0)], [max(high - mean, 0)]])
+            right.errorbar([means[0][0]], [means[1][0]], xerr=errors[0], yerr=errors[1], fmt="osD^vP*X"[i % 8],
+                           color=f"C{i}", label=s, capsize=3)
+    left.set(xscale="log", yscale="log", ylim=(1e-3, 1.1), xlabel="wait (ms)", ylabel="share of waits that are longer")
+    right.set(yscale="log", xlabel="commands per acquisition", ylabel="wait p99 (ms)")
+    left.set_title(title, loc="left", fontsize=10)
+    right.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8)
+    save(figure, (left, right), file)
 
 
 def main():
@@ -395,7 +383,7 @@ def main():
         results = Results(asked.folder)
         print("\n".join([*results.table(), "", *results.differences(), *results.warnings(), "", DEFINITIONS]))
         if asked.plot:
-            plot([(asked.folder, results)], asked.plot)
+            plot(results, asked.folder, asked.plot)
         if asked.json:
             with open(asked.json, "w") as out:
                 json.dump({"settings": results.settings, "figures": results.figures}, out, indent=1)

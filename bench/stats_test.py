@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 """What stats.py makes of samples whose answers are known."""
+import csv
 import json
+import math
 import os
+import random
 import re
 import subprocess
 import sys
 import tempfile
 import unittest
-
-import numpy
-from scipy import stats as scipy_stats
 
 import situations
 import stats
@@ -42,32 +42,27 @@ def two_strategies(extra_ms, fewer_writes=0):
     return runs, rows
 
 
-def write(folder, runs, rows, settings=None):
-    end = (settings or SETTINGS)["measured_ms"] * MS
+def write(folder, runs, rows, settings=SETTINGS):
+    end, names = settings["measured_ms"] * MS, {run["run"]: (run["strategy"], run["repetition"]) for run in runs}
+    samples = [(run, *names[run], *more, granted, released, int(granted == "" or granted >= end))
+               for run, *more, granted, released in rows]
     with open(f"{folder}/settings.json", "w") as out:
-        json.dump(settings or SETTINGS, out)
-    with open(f"{folder}/runs.csv", "w") as out:
-        out.write(",".join(RUN) + "\n")
-        out.writelines(",".join(str(run[key]) for key in RUN) + "\n" for run in runs)
-    names = {run["run"]: (run["strategy"], run["repetition"]) for run in runs}
-    with open(f"{folder}/samples.csv", "w") as out:
-        out.write("run,strategy,repetition,client,lock,asked_ns,granted_ns,released_ns,censored\n")
-        for run, client, lock, asked, granted, released in rows:
-            strategy, repetition = names[run]
-            censored = int(granted == "" or granted >= end)
-            out.write(f"{run},{strategy},{repetition},{client},{lock},{asked},{granted},{released},{censored}\n")
+        json.dump(settings, out)
+    heads = "run,strategy,repetition,client,lock,asked_ns,granted_ns,released_ns,censored".split(",")
+    for file, lines in (("runs", [RUN, *(run.values() for run in runs)]), ("samples", [heads, *samples])):
+        with open(f"{folder}/{file}.csv", "w", newline="") as out:
+            csv.writer(out).writerows(lines)
 
 
 class Made(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
-    def results(self, runs, rows, settings=None):
-        write(self.folder.name, runs, rows, settings)
-        return stats.Results(self.folder.name)
+    def results(self, runs, rows, settings=SETTINGS):
+        write(self.folder, runs, rows, settings)
+        return stats.Results(self.folder)
 
-    def figures(self, rows, settings=None):
+    def figures(self, rows, settings=SETTINGS):
         return self.results([RUN], rows, settings).figures["made-up"][1]
 
 
@@ -105,7 +100,7 @@ class Figures(Made):
 
     def test_a_free_lock_has_no_hand_over(self):
         f = self.figures([(1, 0, 0, 0, 0, MS), (1, 1, 0, 3 * MS, 4 * MS, 5 * MS)])
-        self.assertTrue(numpy.isnan(f["hand_over_p50_ms"]))
+        self.assertTrue(math.isnan(f["hand_over_p50_ms"]))
 
     def test_a_lock_granted_while_it_was_held_is_noticed(self):
         rows = [(1, 0, 0, 0, 1 * MS, 10 * MS), (1, 1, 0, 0, 5 * MS, 12 * MS), (1, 1, 1, 0, 6 * MS, 7 * MS)]
@@ -134,26 +129,28 @@ class Jain(unittest.TestCase):
 
 
 class Estimate(unittest.TestCase):
+    def longer(self, waits, shares):
+        for share, expected in zip(waits.longer, shares, strict=True):
+            self.assertAlmostEqual(share, expected, places=12)
+
     def test_is_that_of_a_textbook(self):
         # Those at 3 and 5 of six leave unserved: 5/6, 4/6, then of three 2/3, then of one nothing.
-        left = numpy.array([1.0, 2, 3, 4, 5, 6])
-        served = numpy.array([True, True, False, True, False, True])
-        waits = stats.Waits(numpy.full(6, -1.0), left, served)
-        numpy.testing.assert_allclose(waits.longer, [5 / 6, 4 / 6, 4 / 9, 0], atol=1e-12)
+        waits = stats.Waits([-1] * 6, [1, 2, 3, 4, 5, 6], [True, True, False, True, False, True])
+        self.longer(waits, [5 / 6, 4 / 6, 4 / 9, 0])
         self.assertEqual(waits.quantile(0.5), (4, False))
 
     def test_a_late_entry_is_at_risk_only_from_then_on(self):
         # The third is seen from age 3 on, so that it says nothing of ages 1 and 2.
-        waits = stats.Waits(numpy.array([-1.0, -1, 3]), numpy.array([1.0, 4, 5]), numpy.array([True] * 3))
-        numpy.testing.assert_allclose(waits.longer, [1 / 2, 1 / 4, 0])
+        self.longer(stats.Waits([-1, -1, 3], [1, 4, 5], [True] * 3), [1 / 2, 1 / 4, 0])
 
     def test_finds_the_quantile_that_a_cut_run_hides(self):
-        ages = scipy_stats.expon.rvs(scale=100, size=200_000, random_state=2)
-        cut = scipy_stats.uniform.rvs(scale=600, size=200_000, random_state=3)
-        waits = stats.Waits(numpy.full(200_000, -1.0), numpy.minimum(ages, cut), ages < cut)
-        true = scipy_stats.expon.ppf(0.99, scale=100)
+        draw = random.Random(2)
+        ages = [(draw.expovariate(0.01), draw.uniform(0, 600)) for _ in range(50_000)]
+        waits = stats.Waits([-1] * len(ages), [min(pair) for pair in ages], [age < cut for age, cut in ages])
+        true = -math.log(0.01) * 100
         self.assertAlmostEqual(waits.quantile(0.99)[0] / true, 1, delta=0.05)
-        self.assertLess(numpy.quantile(ages[ages < cut], 0.99) / true, 0.95)
+        served = sorted(age for age, cut in ages if age < cut)
+        self.assertLess(served[len(served) * 99 // 100] / true, 0.95)
 
 
 class Differences(Made):
@@ -184,9 +181,9 @@ class Differences(Made):
 class Advice(Made):
     def measured(self, **campaigns):
         for name, (runs, rows) in campaigns.items():
-            os.makedirs(f"{self.folder.name}/{name}")
-            write(f"{self.folder.name}/{name}", runs, rows)
-        return situations.measured(self.folder.name)
+            os.makedirs(f"{self.folder}/{name}")
+            write(f"{self.folder}/{name}", runs, rows)
+        return situations.measured(self.folder)
 
     def test_names_who_is_unbeaten_and_what_others_are_better_at(self):
         measured = self.measured(clients_16=two_strategies([5, 6, 7, 5, 6]),
@@ -214,7 +211,7 @@ class Advice(Made):
 
     def test_begins_its_part_of_the_page_which_has_every_table(self):
         self.measured(clients_16=two_strategies([5, 6, 7, 5, 6]))
-        page = situations.section(self.folder.name, "a machine", "contention.png")
+        page = situations.section(self.folder, "a machine", "contention.png")
         self.assertTrue(page.startswith("`quick` is unbeaten"))
         self.assertIn("### 16 clients, holdings of 5 ms", page)
         self.assertIn("| other | 1.00", page)
@@ -224,8 +221,8 @@ class Answer(Made):
     def test_compares_what_was_published_in_each_situation(self):
         runs, rows = two_strategies([5, 6, 7, 5, 6], fewer_writes=200)
         names = {"quick": "adaptive", "other": "uniform"}
-        write(self.folder.name, [{**run, "strategy": names[run["strategy"]]} for run in runs], rows)
-        page = "\n".join(situations.answer([(situations.SITUATIONS[0], stats.Results(self.folder.name))]))
+        write(self.folder, [{**run, "strategy": names[run["strategy"]]} for run in runs], rows)
+        page = "\n".join(situations.answer([(situations.SITUATIONS[0], stats.Results(self.folder))]))
         self.assertIn("1.20 to 1.20 times the commands for each acquisition: more in 1 of 1 situations, fewer in 0.", page)
         self.assertRegex(page, r"\| 16 clients, holdings of 5 ms \| \+0.50 \[0.50, 0.50\] \| .* \| -6 \[-6, -5\] \|")
 
@@ -272,18 +269,18 @@ class Command(Made):
         return subprocess.run([sys.executable, "-S", program, *words], capture_output=True, text=True)
 
     def test_prints_the_table_and_what_its_words_mean_without_any_package(self):
-        write(self.folder.name, [RUN], turns())
-        ran = self.run_it(self.folder.name)
+        write(self.folder, [RUN], turns())
+        ran = self.run_it(self.folder)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("| made-up | 1.00 |", ran.stdout)
         self.assertIn("Kaplan", ran.stdout)
 
     def test_a_missing_package_or_folder_is_one_clear_error(self):
-        ran = self.run_it(self.folder.name)
+        ran = self.run_it(self.folder)
         self.assertEqual(ran.returncode, 64)
         self.assertRegex(ran.stderr, r"^stats: the folder is '.*': it must have .*\n$")
-        write(self.folder.name, [RUN], turns())
-        ran = self.run_it(self.folder.name, "--plot", f"{self.folder.name}/plot.png")
+        write(self.folder, [RUN], turns())
+        ran = self.run_it(self.folder, "--plot", f"{self.folder}/plot.png")
         self.assertEqual(ran.returncode, 64)
         self.assertRegex(ran.stderr, r"^stats: --plot: matplotlib is not installed: .*\n$")
 

@@ -66,7 +66,10 @@ const model::History& history_of(std::int64_t operations) {
   }
 }
 
-void report(benchmark::State& run, const model::History& history) {
+/// Does that to a history in memory, again and again.
+template <typename Work>
+void measure(benchmark::State& run, const model::History& history, Work work) {
+  for (auto _ : run) work();
   const auto operations = static_cast<double>(operations_of(history));
   run.counters["operations"] = operations;
   run.counters["events"] = static_cast<double>(history.size());
@@ -74,33 +77,28 @@ void report(benchmark::State& run, const model::History& history) {
       Counter(operations * 1e-9, Counter::kIsIterationInvariantRate | Counter::kInvert);
 }
 
-/// Numbers the events of a history in memory.
+/// Numbers the events.
 void intern_history(benchmark::State& run) {
   const auto& history = history_of(run.range(0));
-  for (auto _ : run) benchmark::DoNotOptimize(model::facts(history));
-  report(run, history);
+  measure(run, history, [&] { benchmark::DoNotOptimize(model::facts(history)); });
 }
 
-void check(const model::Digest& digest) {
-  model::Acceptance accepted;
-  benchmark::DoNotOptimize(model::judge(digest, {}, accepted));
-  benchmark::DoNotOptimize(accepted);
-}
-
-/// All that `verify` and `simulate` check in a history in memory: its form, all guarantees, whether
-/// each step is an arrow of the diagrams, and a version that the document can have.
+/// All that `verify` and `simulate` check: its form, all guarantees, whether each step is an arrow
+/// of the diagrams, and a version that the document can have.
 void judge_history(benchmark::State& run) {
   const auto& history = history_of(run.range(0));
-  for (auto _ : run) check(model::digest(history));
-  report(run, history);
+  measure(run, history, [&] {
+    model::Acceptance accepted;
+    benchmark::DoNotOptimize(model::judge(model::digest(history), {}, accepted));
+    benchmark::DoNotOptimize(accepted);
+  });
 }
 
 /// The acceptor alone.
 void accept_history(benchmark::State& run) {
   const auto& history = history_of(run.range(0));
   const auto digest = model::digest(history);
-  for (auto _ : run) benchmark::DoNotOptimize(model::accept(digest));
-  report(run, history);
+  measure(run, history, [&] { benchmark::DoNotOptimize(model::accept(digest)); });
 }
 
 /// One after the other, because they share a history.

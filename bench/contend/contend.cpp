@@ -1,16 +1,13 @@
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
-#include <set>
-#include <sstream>
+#include <tuple>
 
 #include "bench/contend/live/live_run.hpp"
-#include "bench/contend/strategies.hpp"
 #include "cli/command_line.hpp"
 #include "cli/inherited.hpp"
 #include "cli/output.hpp"
@@ -22,7 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 namespace po = boost::program_options;
 using cli::UsageError;
-using std::chrono::milliseconds;
 
 constexpr const char* kHelp =
     "leasehold-bench contend [OPTIONS]\n\n"
@@ -38,13 +34,11 @@ constexpr const char* kHelp =
 
 struct Settings {
   Load load;
-  std::string strategy = "uniform,adaptive,queue", worker, round_trip_text = "0ms", world = "live";
+  std::string strategy = "uniform,adaptive,queue", worker, world = "live", uri, out = "contention";
   std::vector<std::string> strategies;
   bool is_virtual = false, processes = false;
-  milliseconds round_trip{0};
   int repetitions = 0;
   std::uint64_t seed = 1;
-  std::string uri, out = "contention";
 };
 
 void refuse_if(bool wrong, const std::string& why) {
@@ -73,8 +67,7 @@ po::options_description options_of(Settings& s) {
   };
   d.add_options()(
       "strategy", text(s.strategy),
-      "which strategies to compare, with commas between: names (leasehold-bench strategies lists "
-      "them), or shared objects with a strategy of one's own (./mine.so)")(
+      "which strategies to compare, with commas between (leasehold-bench strategies lists them)")(
       "worker", po::value<std::string>()->notifier(take_worker),
       "a command: compare the lock of this worker too, which speaks the lines of "
       "scenarios/WORKERS.md; what it sends is not counted")(
@@ -97,8 +90,6 @@ po::options_description options_of(Settings& s) {
       "same time, once")(
       "locks", text(load.locks),
       "one, many:COUNT (each equally often) or zipf:COUNT[:EXPONENT] (1)")(
-      "round-trip", text(s.round_trip_text),
-      "added to every command, by a proxy, half each way: 0 to 10s")(
       "world", text(s.world), "live: real servers; virtual: simulated ones, in virtual time")(
       "uri", text(s.uri), "a replica set of one's own; without it the bench starts three members")(
       "seconds", number("seconds", 1, 3'600, load.measured_ms, 1'000)->default_value(10),
@@ -115,28 +106,9 @@ po::options_description options_of(Settings& s) {
   return d;
 }
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> words;
-  std::istringstream in(list);
-  for (std::string word; std::getline(in, word, ',');) words.push_back(word);
-  return words;
-}
-
-/// Checks which options go together.
-void require_fitting(const Settings& s) {
-  refuse_if(s.is_virtual && s.processes,
-            "--processes needs --world live: nothing virtual is an OS process");
-  refuse_if(s.is_virtual && s.load.callers != 1, "--callers needs --world live");
-  refuse_if(s.is_virtual && !s.uri.empty(),
-            "--uri needs --world live: the virtual world has its own servers");
-  refuse_if(s.is_virtual && !s.worker.empty(),
-            "--worker needs --world live: it is a real process");
-  refuse_if(!s.uri.empty() && s.round_trip.count() > 0,
-            "--round-trip needs the bench's own members, before which it puts its proxy: "
-            "leave out --uri");
-  refuse_if(is_lock(s.load.beside) && !s.is_virtual,
-            "--beside is '" + s.load.beside +
-                "', the lock of other software: that needs --world virtual");
+/// Its name in tables.
+std::string label_of(const std::string& strategy) {
+  return strategy.starts_with(kWorker) ? "worker" : strategy;
 }
 
 Settings settings_of(const std::vector<std::string>& words) {
@@ -146,24 +118,31 @@ Settings settings_of(const std::vector<std::string>& words) {
   (void)Holding::parse(load.hold);
   (void)Locks::parse(load.locks);
   if (Arrivals::parse(load.arrivals).kind == Arrivals::Kind::once) load.warm_up_ms = 0;
-  s.strategies = split(s.strategy);
+  s.strategies = split(s.strategy, ',');
   refuse_if(s.strategies.empty(), "--strategy is '': it must name one at least");
-  for (const auto& strategy : s.strategies) (void)strategy_named(strategy);
+  for (const auto& strategy : s.strategies) {
+    (void)strategy_named(strategy);
+    refuse_if(std::ranges::count(s.strategies, strategy) > 1,
+              "--strategy has '" + strategy + "' twice");
+  }
   if (!s.worker.empty()) s.strategies.push_back(s.worker);
   if (!load.beside.empty() && !is_lock(load.beside)) (void)strategy_named(load.beside);
-  std::set<std::string> labels;
-  for (const auto& strategy : s.strategies) {
-    const auto label = label_of(strategy);
-    refuse_if(!labels.insert(label).second, "--strategy has '" + label + "' twice");
-  }
   s.is_virtual = s.world == "virtual";
   refuse_if(s.world != "live" && !s.is_virtual,
             "--world is '" + s.world + "': it must be live or virtual");
-  s.round_trip = cli::duration_of("round-trip", s.round_trip_text);
-  refuse_if(s.round_trip > std::chrono::seconds(10),
-            "--round-trip is '" + s.round_trip_text + "': it must be 0 to 10s");
   if (s.repetitions == 0) s.repetitions = s.is_virtual ? 10 : 5;
-  require_fitting(s);
+  const std::tuple<const char*, bool, const char*> live_only[] = {
+      {"processes", s.processes, ": nothing virtual is an OS process"},
+      {"callers", load.callers != 1, ""},
+      {"uri", !s.uri.empty(), ": the virtual world has its own servers"},
+      {"worker", !s.worker.empty(), ": it is a real process"},
+  };
+  for (const auto& [option, given, why] : live_only) {
+    refuse_if(s.is_virtual && given, std::string("--") + option + " needs --world live" + why);
+  }
+  refuse_if(is_lock(load.beside) && !s.is_virtual,
+            "--beside is '" + load.beside +
+                "', the lock of other software: that needs --world virtual");
   return s;
 }
 
@@ -180,13 +159,9 @@ std::ofstream writer(const Settings& s, const std::string& file) {
 nlohmann::json described(const Settings& s) {
   nlohmann::json j = s.load;
   for (const char* of_a_run : {"strategy", "seed", "arrivals_per_s"}) j.erase(of_a_run);
-  std::vector<std::string> labels;
-  for (const auto& strategy : s.strategies) labels.push_back(label_of(strategy));
-  j["strategies"] = labels;
-  j["beside"] = s.load.beside.empty() ? "" : label_of(s.load.beside);
-  j["world"] = s.is_virtual ? "virtual" : "live";
+  for (const auto& strategy : s.strategies) j["strategies"].push_back(label_of(strategy));
+  j["world"] = s.world;
   j["processes"] = s.processes;
-  j["round_trip_ms"] = s.round_trip.count();
   j["own_servers"] = s.uri.empty();
   j["repetitions"] = s.repetitions;
   j["seed"] = s.seed;
@@ -194,107 +169,71 @@ nlohmann::json described(const Settings& s) {
   return j;
 }
 
-/// The user's servers, asked before anything is written.
-std::optional<Servers> servers_there(const Settings& s) {
-  if (s.is_virtual || s.uri.empty()) return std::nullopt;
-  return std::optional<Servers>(std::in_place, s.uri, s.round_trip);
+std::vector<std::string> shuffled(std::vector<std::string> order, std::uint64_t seed) {
+  Random random(seed);
+  for (std::size_t i = order.size(); i > 1; --i) {
+    const auto other = random.between(0, static_cast<std::int64_t>(i) - 1);
+    std::swap(order[i - 1], order[static_cast<std::size_t>(other)]);
+  }
+  return order;
 }
 
-/// All runs, one after the other, each written as soon as it is over.
-class Campaign {
- public:
-  explicit Campaign(const Settings& settings)
-      : s_(settings),
-        servers_(servers_there(settings)),
-        samples_(writer(s_, "samples.csv")),
-        runs_(writer(s_, "runs.csv")) {
-    writer(s_, "settings.json") << described(s_).dump(2) << '\n';
-    samples_ << kSamplesHeader;
-    runs_ << kRunsHeader;
-    if (!s_.is_virtual && !servers_) servers_.emplace(s_.uri, s_.round_trip);
-  }
-
-  void run() {
-    const auto began = boot_ns();
-    for (int repetition = 1; repetition <= s_.repetitions; ++repetition) {
-      const auto order = shuffled(repetition);
-      // One rate for all strategies of a repetition, so that all get the same requests.
-      const double write_ms = s_.is_virtual ? virtual_write_ms(s_.round_trip) : live_write_ms();
-      for (const auto& strategy : order) one(strategy, repetition, write_ms);
-      std::fprintf(stderr, "repetition %d of %d: %.0f s\n", repetition, s_.repetitions,
-                   static_cast<double>(boot_ns() - began) * 1e-9);
-    }
-  }
-
- private:
-  [[nodiscard]] std::uint64_t seed_of(int repetition) const {
-    return s_.seed + static_cast<std::uint64_t>(repetition) - 1;
-  }
-  /// A name that no other database has; it is dropped after the run.
-  [[nodiscard]] std::string database(const std::string& what) const {
-    return "leasehold_bench_" + std::to_string(begun_) + "_" + what;
-  }
-
-  [[nodiscard]] double live_write_ms() const {
-    const auto name = database("writes");
-    const double ms = servers_->write_ms(name);
-    servers_->drop(name);
+/// Measures, and writes each run into a folder as soon as it is over. Throws UsageError, HelpAsked,
+/// NoMongod or std::runtime_error.
+int contend(const std::vector<std::string>& words) {
+  const auto s = settings_of(words);
+  std::optional<Servers> servers;
+  if (!s.uri.empty()) servers.emplace(s.uri);  // asked before anything is written
+  auto samples = writer(s, "samples.csv"), runs = writer(s, "runs.csv");
+  writer(s, "settings.json") << described(s).dump(2) << '\n';
+  samples << kSamplesHeader;
+  runs << kRunsHeader;
+  if (!s.is_virtual && !servers) servers.emplace("");
+  const auto began = boot_ns();
+  // A name that no other database has; it is dropped after the run.
+  const auto database = [began](const std::string& what) {
+    return "leasehold_bench_" + std::to_string(began) + "_" + what;
+  };
+  const auto live_write_ms = [&] {
+    const double ms = servers->write_ms(database("writes"));
+    servers->drop(database("writes"));
     return ms;
-  }
-
-  [[nodiscard]] std::vector<std::string> shuffled(int repetition) const {
-    auto order = s_.strategies;
-    Random random(seed_of(repetition));
-    for (std::size_t i = order.size(); i > 1; --i) {
-      const auto other = random.between(0, static_cast<std::int64_t>(i) - 1);
-      std::swap(order[i - 1], order[static_cast<std::size_t>(other)]);
-    }
-    return order;
-  }
-
-  void one(const std::string& strategy, int repetition, double write_ms) {
-    Load load = s_.load;
-    load.strategy = strategy;
-    load.seed = seed_of(repetition);
-    const auto arrivals = Arrivals::parse(load.arrivals);
+  };
+  const auto arrivals = Arrivals::parse(s.load.arrivals);
+  int number = 0;
+  for (int repetition = 1; repetition <= s.repetitions; ++repetition) {
+    Load load = s.load;
+    load.seed = s.seed + static_cast<std::uint64_t>(repetition) - 1;
+    // One rate for all strategies of a repetition, so that all get the same requests.
+    const double write_ms = s.is_virtual ? virtual_write_ms() : live_write_ms();
     if (arrivals.kind == Arrivals::Kind::open) {
       load.arrivals_per_s = arrivals.share_of_ideal * ideal_per_s(load, write_ms);
     }
-    const int number = ++run_;
-    auto result = s_.is_virtual
-                      ? run_virtual(load, s_.round_trip)
-                      : run_live(load, s_.processes, *servers_, database(std::to_string(number)));
-    result.run = number;
-    result.strategy = label_of(strategy);
-    result.repetition = repetition;
-    result.seed = load.seed;
-    result.arrivals_per_s = load.arrivals_per_s;
-    result.wire.counted = !strategy.starts_with(kWorker);
-    write_samples(samples_, result, load.end_ns());
-    write_run(runs_, result);
-    samples_.flush();
-    runs_.flush();
+    for (const auto& strategy : shuffled(s.strategies, load.seed)) {
+      load.strategy = strategy;
+      const auto place = database(std::to_string(++number));
+      auto run = s.is_virtual ? run_virtual(load) : run_live(load, s.processes, *servers, place);
+      run.run = number;
+      run.strategy = label_of(strategy);
+      run.repetition = repetition;
+      run.seed = load.seed;
+      run.arrivals_per_s = load.arrivals_per_s;
+      run.wire.counted = !strategy.starts_with(kWorker);
+      write_samples(samples, run, load.end_ns());
+      write_run(runs, run);
+      samples.flush();
+      runs.flush();
+    }
+    std::fprintf(stderr, "repetition %d of %d: %.0f s\n", repetition, s.repetitions,
+                 static_cast<double>(boot_ns() - began) * 1e-9);
   }
-
-  const Settings& s_;
-  std::optional<Servers> servers_;
-  std::ofstream samples_, runs_;
-  const std::int64_t begun_ = boot_ns();
-  int run_ = 0;
-};
-
-/// Measures, and writes CSV and JSON into a folder. Throws UsageError, HelpAsked, NoMongod or
-/// std::runtime_error.
-int contend(const std::vector<std::string>& words) {
-  const auto settings = settings_of(words);
-  Campaign(settings).run();
-  std::cout << settings.out << "/samples.csv, runs.csv, settings.json\n";
+  std::cout << s.out << "/samples.csv, runs.csv, settings.json\n";
   return 0;
 }
 
 int list_strategies(const std::vector<std::string>& words) {
   (void)cli::parse("leasehold-bench strategies", po::options_description("Options"), words);
-  for (const auto& name : strategy_names()) std::cout << name << '\n';
+  for (const auto& [name, strategy] : strategies()) std::cout << name << '\n';
   return 0;
 }
 
@@ -330,7 +269,7 @@ int main(int argc, char** argv) {
   sim::live::init_driver();
   try {
     if (argc == 3 && std::strcmp(argv[1], "client") == 0) {  // started by contend
-      return bench::run_worker(argv[2], std::cin, std::cout);
+      return bench::run_worker(argv[2]);
     }
     const int code = bench::run_or_help({argv + 1, argv + argc});
     cli::flush_output();

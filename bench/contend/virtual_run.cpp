@@ -2,7 +2,6 @@
 #include <stdexcept>
 
 #include "bench/contend/run.hpp"
-#include "bench/contend/strategies.hpp"
 #include "published/recipe_provider.hpp"
 #include "sim/virtual/network.hpp"
 
@@ -26,19 +25,13 @@ ServerSettings quick_servers() {
 
 class World {
  public:
-  World(const Load& load, std::chrono::milliseconds round_trip)
+  explicit World(const Load& load)
       : load_(load),
         start_ns_(kVirtualSecond + load.warm_up_ms * kMs),
         open_(Arrivals::parse(load.arrivals).kind == Arrivals::Kind::open),
         requests_(load, 0, load.all_clients(), load.arrivals_per_s) {
-    options_.waiting = strategy_named(load.strategy);
-    const bool other_lock = is_lock(load.beside);  // it waits as its options say by default
-    if (!load.beside.empty() && !other_lock) beside_.waiting = strategy_named(load.beside);
     for (int i = 0; i < load.all_clients(); ++i) {
-      const bool other = other_lock && i == load.clients;
-      Client& client = clients_.emplace_back(*this, i, other ? load.beside : "leasehold");
-      client.network.link.rules.fill(
-          {.delay_requests = round_trip / 2, .delay_replies = round_trip - round_trip / 2});
+      clients_.emplace_back(*this, i, i == load.clients ? load.beside : load.strategy);
     }
   }
   ~World() {
@@ -68,7 +61,7 @@ class World {
  private:
   /// A process of the virtual world with one caller.
   struct Client {
-    Client(World& world, int number_, const std::string& lock)
+    Client(World& world, int number_, const std::string& strategy)
         : number(number_),
           machine(world.queue_, 0, ServerSettings{}.epoch_ms, world.random_.draw()),
           network({.machine = machine,
@@ -82,11 +75,16 @@ class World {
                    .stream_behind_ns = 5 * kMs / 2,
                    .on_wire = [&world](const std::string& command) {
                      world.out_.wire.count(command, world.now_ns(), world.load_.end_ns());
-                   }}),
-          driver(runtime::Driver::make(network.driver_parts(
-              published::provider_named(lock, "", kCommandsAtOnce), kCommandsAtOnce,
-              world.random_.draw()))) {}
+                   }}) {
+      const bool other_lock = is_lock(strategy);  // it waits as its options say by default
+      if (!other_lock) options.waiting = strategy_named(strategy);
+      auto provider =
+          published::provider_named(other_lock ? strategy : "leasehold", "", kCommandsAtOnce);
+      driver = runtime::Driver::make(network.driver_parts(std::move(provider), kCommandsAtOnce,
+                                                          world.random_.draw()));
+    }
     const int number;
+    LockOptions options;
     Machine machine;
     Network network;
     std::shared_ptr<runtime::Driver> driver;
@@ -99,10 +97,7 @@ class World {
 
   void plan_next(Client& client) {
     const auto request = requests_.next(client.number, now_ns());
-    if (!request) {
-      ++finished_;
-      return;
-    }
+    if (!request) return void(++finished_);
     queue_.at(start_ns_ + grained(request->at_ns),
               [this, &client, request] { ask(client, *request); });
   }
@@ -111,35 +106,31 @@ class World {
     const auto asked = open_ ? grained(request.at_ns) : now_ns();
     client.sample = {client.number, request.lock, asked};
     client.waits = true;
+    const auto answered = [this, &client, request](Result<runtime::Handle> got) {
+      if (over_) return;
+      if (!got) return void(error_ = got.error().message);
+      client.handle = std::move(*got);
+      client.sample.granted_ns = now_ns();
+      client.waits = false;
+      client.machine.later(grained(request.hold_ns), [this, &client] { release(client); });
+    };
     client.machine.run([&] {
-      client.driver->acquire_async(
-          "contended-" + std::to_string(request.lock),
-          client.number == load_.clients ? beside_ : options_, std::nullopt,
-          [this, &client, hold_ns = grained(request.hold_ns)](Result<runtime::Handle> got) {
-            if (over_) return;
-            if (!got) return void(error_ = got.error().message);
-            client.handle = std::move(*got);
-            hold(client, hold_ns);
-          });
+      client.driver->acquire_async("contended-" + std::to_string(request.lock), client.options,
+                                   std::nullopt, answered);
     });
   }
 
-  void hold(Client& client, std::int64_t hold_ns) {
-    client.sample.granted_ns = now_ns();
-    client.waits = false;
-    client.machine.later(hold_ns, [this, &client] {
-      client.sample.released_ns = now_ns();
-      out_.samples.push_back(client.sample);
-      client.handle->begin_release([this, &client](ReleaseResult) {
-        if (!over_) plan_next(client);
-      });
+  void release(Client& client) {
+    client.sample.released_ns = now_ns();
+    out_.samples.push_back(client.sample);
+    client.handle->begin_release([this, &client](ReleaseResult) {
+      if (!over_) plan_next(client);
     });
   }
 
   const Load& load_;
   const std::int64_t start_ns_;
   const bool open_;
-  LockOptions options_, beside_;
   EventQueue queue_;
   Requests requests_;
   Random random_{load_.seed};
@@ -154,17 +145,17 @@ class World {
 
 }  // namespace
 
-RunResult run_virtual(const Load& load, std::chrono::milliseconds round_trip) {
-  auto result = World(load, round_trip).run();
-  result.write_ms = virtual_write_ms(round_trip);
+RunResult run_virtual(const Load& load) {
+  auto result = World(load).run();
+  result.write_ms = virtual_write_ms();
   return result;
 }
 
-double virtual_write_ms(std::chrono::milliseconds round_trip) {
+double virtual_write_ms() {
   Load alone;
   alone.clients = 1;
   alone.hold = "constant:0ms";
-  const auto samples = World(alone, round_trip).run().samples;
+  const auto samples = World(alone).run().samples;
   std::int64_t sum_ns = 0;
   for (const Sample& s : samples) sum_ns += s.granted_ns - s.asked_ns;
   return static_cast<double>(sum_ns) * 1e-6 / static_cast<double>(samples.size());

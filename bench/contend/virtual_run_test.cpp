@@ -71,11 +71,6 @@ TEST(VirtualRun, NoLockIsHeldTwiceAtOnce) {
   }
 }
 
-TEST(VirtualRun, ARoundTripIsAddedToEveryCommand) {
-  using std::chrono::milliseconds;
-  EXPECT_NEAR(virtual_write_ms(milliseconds(80)) - virtual_write_ms(), 80, 0.1);
-}
-
 TEST(VirtualRun, TheOneBesideHasAStrategyOfItsOwnOrIsOfOtherSoftware) {
   for (const char* beside : {"uniform-100-3000", "distributed-lock"}) {
     Load load = twenty_seconds("adaptive");

@@ -17,24 +17,12 @@ using sim::live::MongoClient;
 
 namespace {
 
-constexpr const char* kApplication = "leasehold-bench";
 constexpr int kMostWrites = 100, kLeastWrites = 5;
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kReadyLimit = 120 * kSecond;
 constexpr std::int64_t kBeforeWarmUp = kSecond / 5;  ///< for "go" to reach every process
 /// A client that got its lock at the last moment still holds and releases it.
 constexpr std::int64_t kAfterDrain = 60 * kSecond;
-
-/// The next line of a child; empty if it ended, or the limit came first.
-std::string line_of(const ChildProcess& child, LineReader& lines, std::int64_t until_ns) {
-  for (;;) {
-    if (auto line = lines.next()) return *line;
-    const auto left_ms = (until_ns - boot_ns()) / 1'000'000;
-    pollfd ready{child.out(), POLLIN, 0};
-    if (left_ms <= 0 || poll(&ready, 1, static_cast<int>(left_ms)) <= 0) return "";
-    if (!lines.read_from(child.out()) && lines.ended()) return "";
-  }
-}
 
 /// Ticks of all cores since boot: idle ones, and all.
 std::pair<double, double> machine_ticks() {
@@ -49,80 +37,51 @@ std::pair<double, double> machine_ticks() {
   return {idle, all};
 }
 
-/// The processes of one run.
-class Clients {
- public:
-  Clients(const Load& load, bool processes, const std::string& uri, const std::string& database)
-      : load_(load) {
-    const int each = processes ? 1 : load.all_clients();
-    for (int first = 0; first < load.all_clients(); first += each) {
-      const WorkerOrder order{load, first,   each, load.arrivals_per_s * each / load.all_clients(),
-                              uri,  database};
-      const auto text = nlohmann::json(order).dump();
-      children_.push_back(
-          {ChildProcess({"/proc/self/exe", "client", text}, ChildProcess::Io::pipes)});
+/// A process with clients.
+struct Child {
+  ChildProcess process;
+  std::string strategy;
+  LineReader lines = {};
+
+  [[nodiscard]] nlohmann::json said_until(std::int64_t until_ns) {
+    const auto refuse = [this](const std::string& why) {
+      throw std::runtime_error("a client of '" + strategy + "' " + why);
+    };
+    auto line = lines.next();
+    for (; !line; line = lines.next()) {
+      const auto left_ms = (until_ns - boot_ns()) / 1'000'000;
+      pollfd ready{process.out(), POLLIN, 0};
+      const bool in_time = left_ms > 0 && poll(&ready, 1, static_cast<int>(left_ms)) > 0;
+      if (!in_time || (!lines.read_from(process.out()) && lines.ended())) {
+        refuse("ended without a result, or hangs");
+      }
     }
+    auto said = nlohmann::json::parse(*line, nullptr, false);
+    if (said.is_discarded()) refuse("says '" + line->substr(0, 200) + "', which is no result");
+    if (said.contains("error")) refuse("failed: " + said["error"].get<std::string>());
+    return said;
   }
-
-  /// Waits until all are connected, and returns when the measured time begins.
-  std::int64_t start() {
-    const auto until = boot_ns() + kReadyLimit;
-    for (auto& child : children_) {
-      const auto line = line_of(child.process, child.lines, until);
-      if (line != "ready") (void)result_of(line);
-    }
-    const auto start = boot_ns() + kBeforeWarmUp + load_.warm_up_ms * 1'000'000;
-    for (auto& child : children_) child.process.say(std::to_string(start) + "\n");
-    return start;
-  }
-
-  void collect(RunResult& out, std::int64_t start_ns) {
-    const auto until = start_ns + load_.given_up_ns() + kAfterDrain;
-    for (auto& child : children_) {
-      const auto one = result_of(line_of(child.process, child.lines, until));
-      out.samples.insert(out.samples.end(), one.samples.begin(), one.samples.end());
-      out.wire.add(one.wire);
-    }
-  }
-
- private:
-  struct Child {
-    ChildProcess process;
-    LineReader lines = {};
-  };
-
-  WorkerResult result_of(const std::string& line) const {
-    const std::string subject = "a client of '" + load_.strategy + "' ";
-    if (line.empty()) throw std::runtime_error(subject + "ended without a result, or hangs");
-    WorkerResult result;
-    try {
-      nlohmann::json::parse(line).get_to(result);
-    } catch (const nlohmann::json::exception&) {
-      throw std::runtime_error(subject + "says '" + line.substr(0, 200) + "', which is no result");
-    }
-    if (!result.error.empty()) throw std::runtime_error(subject + "failed: " + result.error);
-    return result;
-  }
-
-  const Load& load_;
-  std::vector<Child> children_;
 };
+
+std::vector<Child> start_children(const Load& load, bool processes, const std::string& uri,
+                                  const std::string& database) {
+  std::vector<Child> children;
+  const int all = load.all_clients(), each = processes ? 1 : all;
+  for (int first = 0; first < all; first += each) {
+    const WorkerOrder order{load, first, each, load.arrivals_per_s * each / all, uri, database};
+    children.push_back({ChildProcess({"/proc/self/exe", "client", nlohmann::json(order).dump()},
+                                     ChildProcess::Io::pipes),
+                        load.strategy});
+  }
+  return children;
+}
 
 }  // namespace
 
-Servers::Servers(const std::string& uri, std::chrono::milliseconds round_trip) {
-  const std::string name = std::string("appName=") + kApplication;
-  if (uri.empty()) {
-    own_.emplace(sim::live::ReplicaSetOptions{.faulty = round_trip.count() > 0});
-    uri_ = sim::live::with_option(own_->uri(), name);
-    for (int m = 0; round_trip.count() > 0 && m < own_->size(); ++m) {
-      own_->proxy().set(
-          kApplication, m,
-          {.delay_requests = round_trip / 2, .delay_replies = round_trip - round_trip / 2});
-    }
-    return;
-  }
-  uri_ = sim::live::with_option(uri, name);
+Servers::Servers(const std::string& uri) {
+  if (uri.empty()) own_.emplace();
+  uri_ = sim::live::with_option(own_ ? own_->uri() : uri, "appName=leasehold-bench");
+  if (own_) return;
   try {
     MongoClient(sim::live::with_option(uri_, "serverSelectionTimeoutMS=5000"))
         .must("admin", {{"ping", 1}});
@@ -163,23 +122,30 @@ RunResult run_live(const Load& load, bool processes, Servers& servers,
                    const std::string& database) {
   RunResult out;
   const double before_ms = servers.write_ms(database);
-  Clients clients(load, processes, servers.uri(), database);
-  const auto start = clients.start();
+  auto children = start_children(load, processes, servers.uri(), database);
+  const auto ready_until = boot_ns() + kReadyLimit;
+  for (auto& child : children) (void)child.said_until(ready_until);  // that it is connected
+  const auto start = boot_ns() + kBeforeWarmUp + load.warm_up_ms * 1'000'000;
+  for (auto& child : children) child.process.say(std::to_string(start) + "\n");
   const auto until = [](std::int64_t at) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(at - boot_ns()));
+  };
+  const auto collect = [&] {
+    for (auto& child : children) {
+      const auto one =
+          child.said_until(start + load.given_up_ns() + kAfterDrain).get<RunResult>();
+      out.samples.insert(out.samples.end(), one.samples.begin(), one.samples.end());
+      out.wire.add(one.wire);
+    }
   };
   until(start);
   const double cpu = servers.cpu_s();
   const auto [idle, all] = machine_ticks();
   const bool once = Arrivals::parse(load.arrivals).kind == Arrivals::Kind::once;
-  if (once) {
-    clients.collect(out, start);  // over when every caller was served
-  } else {
-    until(start + load.end_ns());
-  }
+  once ? collect() : until(start + load.end_ns());  // once: over when every caller was served
   const double cpu_after = servers.cpu_s();
   const auto [idle_after, all_after] = machine_ticks();
-  if (!once) clients.collect(out, start);
+  if (!once) collect();
   out.write_ms = (before_ms + servers.write_ms(database)) / 2;
   if (cpu >= 0) out.server_cpu_s = cpu_after - cpu;
   out.machine_idle = all_after > all ? (idle_after - idle) / (all_after - all) : -1;

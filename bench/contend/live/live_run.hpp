@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <iosfwd>
 #include <leasehold/lock_provider.hpp>
 #include <optional>
 #include <string>
@@ -26,9 +25,8 @@ namespace leasehold::bench {
 /// The servers of live runs: the user's, or three members of its own.
 class Servers {
  public:
-  /// `round_trip`: added to each command by a proxy. REQUIRES: none if `uri` is not empty. Throws
-  /// NoMongod, cli::UsageError for a URI at which no server answers.
-  Servers(const std::string& uri, std::chrono::milliseconds round_trip);
+  /// An empty `uri`: its own. Throws NoMongod, or cli::UsageError: no server answers there.
+  explicit Servers(const std::string& uri);
 
   [[nodiscard]] const std::string& uri() const { return uri_; }
   /// Processor time of all members so far; -1: they are the user's.
@@ -48,8 +46,9 @@ class Servers {
                                  const std::string& database);
 
 /// The order of one OS process with some of the clients, as JSON on its command line. The process
-/// connects, acquires a lock of its own per client, writes "ready", reads when the measured time
-/// begins (CLOCK_BOOTTIME, ns), runs, and writes a WorkerResult.
+/// connects, acquires a lock of its own per client, says "ready", reads when the measured time
+/// begins (CLOCK_BOOTTIME, ns), runs, and says its samples and counts. All that it says is JSON, a
+/// line each; an `error` instead says why the run is worth nothing.
 struct WorkerOrder {
   Load load;
   int first_client = 0, clients = 1;
@@ -59,14 +58,7 @@ struct WorkerOrder {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerOrder, load, first_client, clients, arrivals_per_s, uri,
                                    database)
 
-struct WorkerResult {
-  std::vector<Sample> samples;
-  WireCounts wire;
-  std::string error;  ///< not empty: why the run is worth nothing
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerResult, samples, wire, error)
-
 /// Does what `order` says. Returns the exit code.
-int run_worker(const std::string& order, std::istream& in, std::ostream& out);
+int run_worker(const std::string& order);
 
 }  // namespace leasehold::bench

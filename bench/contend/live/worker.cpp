@@ -1,7 +1,4 @@
-#include <poll.h>
-
 #include <atomic>
-#include <condition_variable>
 #include <iostream>
 #include <latch>
 #include <leasehold/leasehold.hpp>
@@ -11,18 +8,15 @@
 
 #include "api/access.hpp"
 #include "bench/contend/live/live_run.hpp"
-#include "bench/contend/strategies.hpp"
 #include "core/provider_core.hpp"
 #include "mongo/client/mongo_transport.hpp"
-#include "sim/live/foreign/worker_protocol.hpp"
-#include "sim/live/system/child_process.hpp"
+#include "sim/live/foreign/conversation.hpp"
 
 namespace leasehold::bench {
 namespace {
 
 using sim::live::Answer;
 using sim::live::ChildProcess;
-using sim::live::Dialogue;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
@@ -33,11 +27,12 @@ constexpr milliseconds kToAnswer{10'000};  ///< a worker, beyond the time that i
 /// The state that the threads of one process share. Thread safety: all of it.
 class Shared {
  public:
-  explicit Shared(const WorkerOrder& order)
-      : end_ns_(order.load.end_ns()),
+  explicit Shared(const std::string& text)
+      : order(nlohmann::json::parse(text).get<WorkerOrder>()),
         requests_(order.load, order.first_client * order.load.callers,
                   order.clients * order.load.callers, order.arrivals_per_s) {}
 
+  const WorkerOrder order;
   /// Before that, `now` is long before the measured time.
   void start(std::int64_t at_ns) { start_ns_ = at_ns; }
   [[nodiscard]] std::int64_t now() const { return boot_ns() - start_ns_.load(); }
@@ -48,7 +43,7 @@ class Shared {
   }
   void count(const std::string& command) {
     const std::lock_guard lock(mutex_);
-    result_.wire.count(command, now(), end_ns_);
+    result_.wire.count(command, now(), order.load.end_ns());
   }
   void add(const Sample& sample) {
     const std::lock_guard lock(mutex_);
@@ -56,219 +51,115 @@ class Shared {
   }
   void fail(const std::string& why) {
     const std::lock_guard lock(mutex_);
-    if (result_.error.empty()) result_.error = why;
+    if (error_.empty()) error_ = why;
   }
-  WorkerResult take() {
+  // These return whether nothing has failed.
+  bool say_ready() {
     const std::lock_guard lock(mutex_);
-    return std::move(result_);
+    return say("ready");
+  }
+  bool say_result() {
+    const std::lock_guard lock(mutex_);
+    return say(result_);
   }
 
  private:
+  [[nodiscard]] bool say(const nlohmann::json& said) const {
+    std::cout << (error_.empty() ? said : nlohmann::json{{"error", error_}}).dump() << std::endl;
+    return error_.empty();
+  }
+
   std::atomic<std::int64_t> start_ns_ = INT64_MAX;
-  const std::int64_t end_ns_;
   std::mutex mutex_;  // protects the rest
   Requests requests_;
-  WorkerResult result_;
+  RunResult result_;
+  std::string error_;
 };
 
-/// One client, and a thread for each of its callers.
-class Client {
- public:
-  Client(const WorkerOrder& order, const std::shared_ptr<Shared>& shared, int number)
-      : load_(order.load),
-        shared_(shared),
-        number_(number),
-        first_caller_((number - order.first_client) * order.load.callers),
-        open_(Arrivals::parse(order.load.arrivals).kind == Arrivals::Kind::open) {}
-  virtual ~Client() = default;
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
+/// How a client uses its lock: acquires it, calls `held` while it has it, and releases it.
+using UseLock = std::function<void(const std::string& name, milliseconds timeout,
+                                   const std::function<void()>& held)>;
 
-  /// Connects; this is not measured.
-  virtual void prepare() = 0;
-
-  void run_caller(int number) {
-    while (const auto request = shared_->next(first_caller_ + number)) {
-      sleep_until(request->at_ns);
-      Sample sample{number_ * load_.callers + number, request->lock, shared_->now()};
-      if (open_) sample.asked_ns = request->at_ns;
-      const auto left = nanoseconds(load_.given_up_ns() - shared_->now());
-      if (left > nanoseconds(0)) {
-        acquire("contended-" + std::to_string(request->lock),
-                std::chrono::ceil<milliseconds>(left), *request, sample);
-      }
-      shared_->add(sample);
+/// By a provider of our own.
+UseLock by_provider(const std::shared_ptr<Shared>& shared, const std::string& strategy) {
+  LockOptions options;
+  options.waiting = strategy_named(strategy);
+  const auto provider = std::make_shared<LockProvider>(
+      told_provider(shared->order.uri, shared->order.database, kWorkers,
+                    [shared](const std::string& command) { shared->count(command); }));
+  return [=](const std::string& name, milliseconds timeout, const std::function<void()>& held) {
+    auto handle = std::move(provider->create_lock(name, options)).value().try_acquire(timeout);
+    if (handle) {
+      held();
+      handle->release();
+    } else if (handle.error().kind != ErrorKind::timed_out) {
+      shared->fail(handle.error().message);
     }
-  }
-
- protected:
-  /// Its grant and release go into `sample`, if there are any.
-  virtual void acquire(const std::string& name, milliseconds timeout, const Request& request,
-                       Sample& sample) = 0;
-  [[nodiscard]] std::string own_lock() const { return "client-" + std::to_string(number_); }
-  void hold(const Request& request, Sample& sample) const {
-    sample.granted_ns = shared_->now();
-    std::this_thread::sleep_for(nanoseconds(request.hold_ns));
-    sample.released_ns = shared_->now();
-  }
-
-  const Load& load_;
-  const std::shared_ptr<Shared> shared_;
-  const int number_;
-
- private:
-  void sleep_until(std::int64_t at_ns) const {
-    const auto left = at_ns - shared_->now();
-    if (left > 0) std::this_thread::sleep_for(nanoseconds(left));
-  }
-
-  const int first_caller_;
-  const bool open_;
-};
-
-/// A provider of our own lock.
-class ProviderClient final : public Client {
- public:
-  ProviderClient(const WorkerOrder& order, const std::shared_ptr<Shared>& shared, int number)
-      : Client(order, shared, number),
-        provider_(told_provider(order.uri, order.database, kWorkers,
-                                [shared](const std::string& name) { shared->count(name); })) {
-    const bool beside = number == order.load.clients;
-    options_.waiting = strategy_named(beside ? order.load.beside : order.load.strategy);
-  }
-
-  void prepare() override {
-    auto handle = lock(own_lock()).try_acquire(kConnectLimit);
-    if (!handle) return shared_->fail(handle.error().message);
-    handle->release();
-  }
-
- private:
-  [[nodiscard]] Lock lock(const std::string& name) const {
-    return std::move(provider_.create_lock(name, options_)).value();
-  }
-  void acquire(const std::string& name, milliseconds timeout, const Request& request,
-               Sample& sample) override {
-    auto handle = lock(name).try_acquire(timeout);
-    if (!handle) {
-      if (handle.error().kind != ErrorKind::timed_out) shared_->fail(handle.error().message);
-      return;
-    }
-    hold(request, sample);
-    handle->release();
-  }
-
-  LockOptions options_;
-  LockProvider provider_;
-};
-
-/// A worker around the user's lock, by the lines of scenarios/WORKERS.md: it is started, asked, and
-/// killed with its owner. The run is worth nothing if it ends, hangs, or says what answers no
-/// question of ours.
-class WorkerClient final : public Client {
- public:
-  WorkerClient(const WorkerOrder& order, const std::shared_ptr<Shared>& shared, int number)
-      : Client(order, shared, number),
-        child_({"sh", "-c", "exec " + order.load.strategy.substr(kWorker.size())},
-               ChildProcess::Io::pipes) {
-    dialogue_.started(boot_ns());
-    child_.say(sim::live::start_line(
-        {own_lock(), order.uri, order.database, LockOptions().expiry.count()}));
-    reader_ = std::jthread([this](const std::stop_token& stop) { read(stop); });
-  }
-
-  void prepare() override {
-    Sample unused;
-    if (answer_to(0, kConnectLimit)) acquire(own_lock(), kConnectLimit, {}, unused);
-  }
-
- private:
-  void acquire(const std::string& name, milliseconds timeout, const Request& request,
-               Sample& sample) override {
-    const auto id = ++ids_;
-    ask(Dialogue::Question::acquire, id, sim::live::acquire_line(id, name, timeout.count()));
-    const auto answer = answer_to(id, timeout + kToAnswer);
-    if (!answer || !granted(*answer)) return;
-    hold(request, sample);
-    ask(Dialogue::Question::release, id, sim::live::release_line(id));
-    (void)answer_to(id, kToAnswer);
-  }
-  bool granted(const Answer& answer) {
-    if (answer.is == Answer::Is::granted) return true;
-    if (answer.is == Answer::Is::refused) {
-      shared_->fail("it refused: only a lock that waits is compared");
-    }
-    if (answer.is == Answer::Is::failed) shared_->fail("it failed: " + answer.why);
-    return false;
-  }
-
-  void ask(Dialogue::Question question, std::int64_t id, const std::string& line) {
-    const std::lock_guard guard(mutex_);
-    if (!error_.empty()) return;
-    dialogue_.asked(question, id, boot_ns());
-    child_.say(line);
-  }
-  /// Nothing: there will be none.
-  std::optional<Answer> answer_to(std::int64_t id, milliseconds limit) {
-    std::unique_lock guard(mutex_);
-    const auto is_over = [&] { return answers_.contains(id) || !error_.empty(); };
-    const bool in_time = changed_.wait_for(guard, limit, is_over);
-    if (in_time && error_.empty()) return answers_.extract(id).mapped();
-    shared_->fail(in_time ? error_ : "the worker did not answer in time");
-    return std::nullopt;
-  }
-
-  void read(const std::stop_token& stop) {
-    constexpr int kLookForStop_ms = 50;
-    sim::live::LineReader lines;
-    while (!stop.stop_requested()) {
-      pollfd ready{child_.out(), POLLIN, 0};
-      if (poll(&ready, 1, kLookForStop_ms) <= 0) continue;
-      lines.read_from(child_.out());
-      while (const auto line = lines.next()) hear(*line);
-      if (lines.ended()) return fail("the worker ended");
-    }
-  }
-  /// A loss is no answer: a holder here releases its lock soon.
-  void hear(const std::string& line) {
-    try {
-      const auto answer = sim::live::answer_from(line);
-      const std::lock_guard guard(mutex_);
-      dialogue_.heard(answer, boot_ns());
-      if (answer.is != Answer::Is::lost) answers_[answer.id] = answer;
-      changed_.notify_all();
-    } catch (const std::runtime_error& wrong) {
-      fail(wrong.what());
-    }
-  }
-  void fail(const std::string& why) {
-    const std::lock_guard guard(mutex_);
-    if (error_.empty()) error_ = why;
-    changed_.notify_all();
-  }
-
-  ChildProcess child_;
-  std::atomic<std::int64_t> ids_ = 0;
-  std::mutex mutex_;  // protects the rest
-  std::condition_variable changed_;
-  Dialogue dialogue_;
-  std::map<std::int64_t, Answer> answers_;  ///< by id; 0: that it is ready
-  std::string error_;  ///< why there will be no answer
-  std::jthread reader_;  // ends first
-};
-
-std::unique_ptr<Client> make_client(const WorkerOrder& order,
-                                    const std::shared_ptr<Shared>& shared, int number) {
-  const bool beside = number == order.load.clients;
-  if (!beside && order.load.strategy.starts_with(kWorker)) {
-    return std::make_unique<WorkerClient>(order, shared, number);
-  }
-  return std::make_unique<ProviderClient>(order, shared, number);
+  };
 }
 
-int report(const WorkerResult& result, std::ostream& out) {
-  out << nlohmann::json(result).dump() << std::endl;
-  return result.error.empty() ? 0 : 1;
+/// A worker around the user's lock, which is killed with its owner. The run is worth nothing if it
+/// ends, hangs, or says what answers no question of ours.
+class Worker final : public sim::live::Conversation {
+ public:
+  Worker(const std::shared_ptr<Shared>& shared, const std::string& command,
+         const std::string& process)
+      : Conversation(boot_ns, kToAnswer), shared_(shared) {
+    const auto& order = shared->order;
+    start(ChildProcess({"sh", "-c", "exec " + command}, ChildProcess::Io::pipes),
+          {process, order.uri, order.database, LockOptions().expiry.count()});
+  }
+  ~Worker() { stop_reading(); }
+
+  void use(const std::string& name, milliseconds timeout, const std::function<void()>& held) {
+    if (!await_ready()) return;
+    const auto id = ++ids_;
+    const auto asked = sim::live::acquire_line(id, name, timeout.count());
+    const auto heard = question(Question::acquire, id, asked, timeout.count());
+    if (!heard) return;
+    if (heard->answer.is == Answer::Is::granted) {
+      held();
+      (void)question(Question::release, id, sim::live::release_line(id), 0);
+    } else if (heard->answer.is == Answer::Is::refused) {
+      shared_->fail("it refused: only a lock that waits is compared");
+    } else if (heard->answer.is == Answer::Is::failed) {
+      shared_->fail("it failed: " + heard->answer.why);
+    }
+  }
+
+ private:
+  void on_broken(const std::string&, const std::string& why) override { shared_->fail(why); }
+
+  const std::shared_ptr<Shared> shared_;
+  std::atomic<std::int64_t> ids_ = 0;
+};
+
+UseLock by_worker(const std::shared_ptr<Shared>& shared, const std::string& command,
+                  const std::string& process) {
+  return [worker = std::make_shared<Worker>(shared, command, process)](
+             const std::string& name, milliseconds timeout, const std::function<void()>& held) {
+    worker->use(name, timeout, held);
+  };
+}
+
+/// One of the threads that use a client.
+void run_caller(Shared& shared, const UseLock& use, int number) {
+  const auto& load = shared.order.load;
+  const bool open = Arrivals::parse(load.arrivals).kind == Arrivals::Kind::open;
+  while (const auto request = shared.next(number - shared.order.first_client * load.callers)) {
+    std::this_thread::sleep_for(nanoseconds(request->at_ns - shared.now()));
+    Sample sample{number, request->lock, shared.now()};
+    if (open) sample.asked_ns = request->at_ns;
+    const auto left = nanoseconds(load.given_up_ns() - shared.now());
+    if (left > nanoseconds(0)) {
+      use("contended-" + std::to_string(request->lock), std::chrono::ceil<milliseconds>(left), [&] {
+        sample.granted_ns = shared.now();
+        std::this_thread::sleep_for(nanoseconds(request->hold_ns));
+        sample.released_ns = shared.now();
+      });
+    }
+    shared.add(sample);
+  }
 }
 
 }  // namespace
@@ -286,36 +177,44 @@ LockProvider told_provider(const std::string& uri, const std::string& database, 
   return detail::Access::provider(runtime::Driver::make(std::move(parts)));
 }
 
-int run_worker(const std::string& text, std::istream& in, std::ostream& out) {
-  const auto order = nlohmann::json::parse(text).get<WorkerOrder>();
-  const auto shared = std::make_shared<Shared>(order);
-  std::vector<std::unique_ptr<Client>> clients;
-  for (int i = 0; i < order.clients; ++i) {
-    clients.push_back(make_client(order, shared, order.first_client + i));
+int run_worker(const std::string& text) {
+  const auto shared = std::make_shared<Shared>(text);
+  const auto& [load, first, count, arrivals_per_s, uri, database] = shared->order;
+  std::vector<std::pair<std::string, UseLock>> clients;
+  for (int i = first; i < first + count; ++i) {
+    const auto name = "client-" + std::to_string(i);
+    const auto& strategy = i == load.clients ? load.beside : load.strategy;
+    clients.emplace_back(name, strategy.starts_with(kWorker)
+                                   ? by_worker(shared, strategy.substr(kWorker.size()), name)
+                                   : by_provider(shared, strategy));
   }
-  {
-    std::vector<std::jthread> threads;
-    for (const auto& client : clients) threads.emplace_back([&client] { client->prepare(); });
-  }
-  if (auto early = shared->take(); !early.error.empty()) return report(early, out);
-  std::latch begun(1);
   std::vector<std::jthread> threads;
-  for (const auto& client : clients) {
-    for (int i = 0; i < order.load.callers; ++i) {
-      threads.emplace_back([&begun, &client, i] {
+  for (const auto& [name, use] : clients) {  // Each connects; this is not measured.
+    threads.emplace_back([&] {
+      bool connected = false;
+      use(name, kConnectLimit, [&connected] { connected = true; });
+      if (!connected) shared->fail("a lock that nobody else wants is not granted");
+    });
+  }
+  threads.clear();
+  std::latch begun(1);
+  int number = first * load.callers;
+  for (const auto& [name, use] : clients) {
+    for (int i = 0; i < load.callers; ++i) {
+      threads.emplace_back([&, caller = number++] {
         begun.wait();
-        client->run_caller(i);
+        run_caller(*shared, use, caller);
       });
     }
   }
-  out << "ready" << std::endl;
+  const bool ready = shared->say_ready();
   std::int64_t start = 0;
-  const bool asked = static_cast<bool>(in >> start);
+  const bool asked = ready && std::cin >> start;
   shared->start(asked ? start : INT64_MIN / 2);  // the result is not read: it is over at once
-  std::this_thread::sleep_for(nanoseconds(start - boot_ns()) - milliseconds(order.load.warm_up_ms));
+  std::this_thread::sleep_for(nanoseconds(start - boot_ns()) - milliseconds(load.warm_up_ms));
   begun.count_down();
   threads.clear();
-  return report(shared->take(), out);
+  return shared->say_result() ? 0 : 1;
 }
 
 }  // namespace leasehold::bench

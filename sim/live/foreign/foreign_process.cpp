@@ -1,24 +1,20 @@
 #include "sim/live/foreign/foreign_process.hpp"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <limits>
-#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "model/history/from_outside.hpp"
-#include "sim/live/foreign/worker_protocol.hpp"
+#include "sim/live/foreign/conversation.hpp"
 #include "sim/live/processes/job_thread.hpp"
 #include "sim/live/servers/member_clock.hpp"
-#include "sim/live/system/child_process.hpp"
 #include "sim/record/held_answers.hpp"
 #include "sim/user.hpp"
 
@@ -31,11 +27,6 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
-/// A wait counts in slices: a time in which the laboratory did not run counts as one at most.
-constexpr milliseconds kSlice{50};
-constexpr std::int64_t kStartLimit_ms = 60'000;  ///< a virtual machine or an interpreter starts
-constexpr std::size_t kLongestLine = 1 << 16;
-constexpr std::size_t kMostShown = 200;  ///< of a line that has no end
 
 std::string file_of(const ForeignSetting& setting, const char* what) {
   return setting.folder + "/" + setting.order.name + what;
@@ -55,9 +46,8 @@ std::string ending(int status, bool may_end, const std::string& errors) {
          (told.message.empty() ? "" : ": " + told.message);
 }
 
-/// One process around a lock that is not ours, and the lines of scenarios/WORKERS.md that are
-/// exchanged with it. It decides when a question is answered, and what is wrong with the process.
-/// Its users, each on a thread of its own, decide what is asked.
+/// One process around a lock that is not ours. Its users, each on a thread of its own, decide
+/// what is asked.
 ///
 /// A line that breaks the protocol, a death that no fault caused and a hang are `protocol` events
 /// and end the process. They are no violation if it never was ready. Answers are stamped with their
@@ -66,31 +56,24 @@ std::string ending(int status, bool may_end, const std::string& errors) {
 /// INVARIANT: `ended_ns_` never rises, and no event of the process stands after it.
 ///
 /// Thread safety: users ask from any thread; one thread attends, kills, stops and heals.
-class ForeignProcess final : public LiveProcess {
+class ForeignProcess final : public LiveProcess, private Conversation {
  public:
-  struct Heard {
-    Answer answer;
-    std::int64_t received_ns = 0;
-    std::int64_t asked_ns = 0;
-  };
-
   ForeignProcess(ForeignSetting setting, const std::function<void(pid_t)>& on_start, Now now_ns,
                  Emit emit)
       : LiveProcess(setting.order.name),
+        Conversation(std::move(now_ns), milliseconds(setting.lock.promises.answers_within_ms)),
         setting_(std::move(setting)),
-        now_(std::move(now_ns)),
         emit_(std::move(emit)),
         clock_(file_of(setting_, ".clock")),
-        // The janitor knows it by the folder in its environment: its command line is the user's.
-        child_({"env", clock_.preload(), clock_.file_variable(), "sh", "-c", setting_.lock.command},
-               ChildProcess::Io::pipes, false, file_of(setting_, ".errors")),
         at_work_(setting_.order.plan.callers) {
-    on_start(child_.pid());
+    // The janitor knows it by the folder in its environment: its command line is the user's.
+    ChildProcess child(
+        {"env", clock_.preload(), clock_.file_variable(), "sh", "-c", setting_.lock.command},
+        ChildProcess::Io::pipes, false, file_of(setting_, ".errors"));
+    on_start(child.pid());
     emit_(event(Kind::start));
-    dialogue_.started(now_());
     const auto& order = setting_.order;
-    child_.say(start_line({name(), order.uri, order.database, order.plan.expiry_ms}));
-    reader_ = std::jthread([this](const std::stop_token& stop) { read_answers(stop); });
+    start(std::move(child), {name(), order.uri, order.database, order.plan.expiry_ms});
     seat_users();
   }
 
@@ -113,7 +96,7 @@ class ForeignProcess final : public LiveProcess {
     const bool may_end = phase_ == Phase::stopping;
     if (output_ended_ || (may_end && !child_.running())) return see_off(guard, may_end);
     const auto limit_ns = setting_.lock.promises.answers_within_ms * kNsPerMs;
-    if (may_end && now_() - stopping_since_ns_ > limit_ns) {
+    if (may_end && now() - stopping_since_ns_ > limit_ns) {
       break_off("hang", "it did not end when asked to stop");
     }
     if (phase_ != Phase::broken) return;
@@ -134,7 +117,7 @@ class ForeignProcess final : public LiveProcess {
       phase_ = Phase::over;
       changed_.notify_all();
     }
-    reader_ = {};
+    stop_reading();
     return alive ? std::optional(at) : std::nullopt;
   }
 
@@ -163,63 +146,15 @@ class ForeignProcess final : public LiveProcess {
 
  private:
   class Seat;
-  enum class Phase { starting, works, broken, stopping, over };
 
   void seat_users();
-
-  [[nodiscard]] bool await_ready() {
-    std::unique_lock guard(mutex_);
-    milliseconds waited{0};
-    while (!ready_ && phase_ == Phase::starting) {
-      changed_.wait_for(guard, kSlice);
-      waited += stopped_ ? milliseconds(0) : kSlice;
-      if (waited.count() > kStartLimit_ms) {
-        break_off("hang", "it was not ready within 60 s" + without_end());
-      }
-    }
-    if (phase_ == Phase::starting) phase_ = Phase::works;
-    return phase_ == Phase::works;
-  }
-
-  /// It is ready, and not asked to stop, nor broken off.
-  [[nodiscard]] bool works() {
-    const std::lock_guard guard(mutex_);
-    return phase_ == Phase::works;
-  }
-
-  /// The answer; nothing: there will be none. It writes the question itself, so that no other
-  /// user's question comes between.
-  std::optional<Heard> question(Dialogue::Question kind, std::int64_t id, const std::string& line,
-                                std::int64_t limit_ms) {
-    std::unique_lock guard(mutex_);
-    if (phase_ != Phase::works) return std::nullopt;
-    const auto asked = now_();
-    dialogue_.asked(kind, id, asked);
-    asked_ns_[id] = asked;
-    child_.say(line);
-    const milliseconds limit(limit_ms + setting_.lock.promises.answers_within_ms);
-    for (milliseconds waited{0}; phase_ == Phase::works;) {
-      const auto answer = heard_.extract(id);
-      if (!answer.empty()) return answer.mapped();
-      const auto before = now_();
-      changed_.wait_for(guard, kSlice);
-      const auto passed = std::min(milliseconds((now_() - before) / kNsPerMs + 1), kSlice);
-      if (!stopped_ && !output_ended_) waited += passed;
-      if (waited > limit) {
-        break_off("hang", "it did not answer within " + std::to_string(limit.count()) +
-                              " ms of running: " + line.substr(0, line.size() - 1) +
-                              without_end());
-      }
-    }
-    return std::nullopt;
-  }
 
   /// One user has nothing to do any more. When the last one ends, the worker is stopped.
   void caller_ended() {
     const std::lock_guard guard(mutex_);
     if (--at_work_ > 0 || phase_ != Phase::works) return;
     phase_ = Phase::stopping;
-    stopping_since_ns_ = now_();
+    stopping_since_ns_ = now();
     child_.say(stop_line());
   }
 
@@ -231,55 +166,24 @@ class ForeignProcess final : public LiveProcess {
   }
 
   /// The present time, or the time of its end, if it has ended: no event of it stands after that.
-  [[nodiscard]] std::int64_t stamp() const { return std::min(now_(), ended_ns_.load()); }
-  [[nodiscard]] std::int64_t now() const { return now_(); }
+  [[nodiscard]] std::int64_t stamp() const { return std::min(now(), ended_ns_.load()); }
   void emit(Event&& event) const { emit_(std::move(event)); }
 
-  void read_answers(const std::stop_token& stop) {
-    LineReader lines;
-    while (!stop.stop_requested()) {
-      pollfd output{child_.out(), POLLIN, 0};
-      if (poll(&output, 1, static_cast<int>(kSlice.count())) <= 0) continue;
-      const bool came = lines.read_from(child_.out());
-      if (!came && !lines.ended()) continue;
-      const std::lock_guard guard(mutex_);
-      if (!came) {
-        output_ended_ = true;
-        changed_.notify_all();
-        return;
-      }
-      while (const auto line = lines.next()) hear(*line);
-      unfinished_ = lines.rest(kMostShown);
-      if (lines.waiting() > kLongestLine) {
-        lines = {};
-        break_off("line", "it said a line of more than 64 KiB");
-      }
-    }
+  /// It was said after the lines before it, and so after their questions.
+  void on_lost(const Answer& answer) override {
+    Event e = event(Kind::notified, answer.id);
+    e.sent_ns = answer.at_ns.value_or(said_after_ns_);
+    emit_(std::move(e));
   }
 
-  /// REQUIRES: the mutex is held.
-  void hear(const std::string& line) {
-    if (phase_ == Phase::broken || phase_ == Phase::over) return;
-    try {
-      const auto answer = answer_from(line);
-      const auto received = now_();
-      dialogue_.heard(answer, received);
-      if (answer.is == Answer::Is::ready) {
-        ready_ = true;
-      } else if (answer.is != Answer::Is::lost) {
-        const auto asked = asked_ns_[answer.id];
-        heard_[answer.id] = {answer, received, asked};
-        said_after_ns_ = std::max(said_after_ns_, asked);
-      } else {
-        // It was said after the lines before it, and so after their questions.
-        Event e = event(Kind::notified, answer.id);
-        e.sent_ns = answer.at_ns.value_or(said_after_ns_);
-        emit_(std::move(e));
-      }
-      changed_.notify_all();
-    } catch (const std::runtime_error& error) {
-      break_off("line", error.what());
-    }
+  void on_end() override {}  // `attend` sees it off
+
+  void on_broken(const std::string& outcome, const std::string& why) override {
+    Event e = event(Kind::protocol);
+    e.outcome = ready_ ? outcome : model::kNeverReady;
+    e.message = why;
+    ended_ns_ = e.at_ns;
+    emit_(std::move(e));
   }
 
   /// It ended, or closed its standard output. REQUIRES: the guard holds the mutex.
@@ -300,48 +204,16 @@ class ForeignProcess final : public LiveProcess {
     changed_.notify_all();
   }
 
-  /// REQUIRES: the mutex is held. Only the first reason counts.
-  void break_off(const std::string& outcome, const std::string& why) {
-    if (phase_ != Phase::starting && phase_ != Phase::works && phase_ != Phase::stopping) return;
-    phase_ = Phase::broken;
-    Event e = event(Kind::protocol);
-    e.outcome = ready_ ? outcome : model::kNeverReady;
-    e.message = ready_ || outcome == "hang" ? why : "it never said that it is ready: " + why;
-    ended_ns_ = e.at_ns;
-    emit_(std::move(e));
-    changed_.notify_all();
-  }
-
-  /// Output without an end of line: its worker may have forgotten it. REQUIRES: the mutex is held.
-  [[nodiscard]] std::string without_end() const {
-    return unfinished_.empty() ? "" : "; it said, without the end of a line: " + unfinished_;
-  }
-
   const ForeignSetting setting_;
-  const Now now_;
   const Emit emit_;
   MemberClock clock_;
-  ChildProcess child_;
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Phase phase_ = Phase::starting;
-  bool stopped_ = false;  ///< by SIGSTOP
-  bool output_ended_ = false;
-  bool ready_ = false;
-  std::string unfinished_;  ///< what it said after its last line, shortened
-  int at_work_;  ///< users
   std::atomic<std::int64_t> ids_ = 0, writes_ = 0;
   std::atomic<int> holdings_ = 0;  ///< granted and not released
+  // Protected by the mutex of the conversation:
+  int at_work_;  ///< users
   std::int64_t stopping_since_ns_ = 0;
   /// Killed or broken off.
   std::atomic<std::int64_t> ended_ns_ = std::numeric_limits<std::int64_t>::max();
-  std::int64_t said_after_ns_ = 0;  ///< what it says now came after this question
-  Dialogue dialogue_;
-  std::map<std::int64_t, std::int64_t> asked_ns_;  ///< the last question of each id
-  std::map<std::int64_t, Heard> heard_;            ///< by the id of the question
-
-  std::jthread reader_;
   std::vector<std::unique_ptr<Seat>> seats_;  ///< last: they end before what they use
 };
 
@@ -428,7 +300,7 @@ class ForeignProcess::Seat final : public UserHome {
       const auto holding = self_.lock();
       if (!holding || holding->silent || answers_.said_no()) return;
       const auto asked = seat_.process_.now();
-      const auto heard = seat_.process_.question(Dialogue::Question::ask, id_, ask_line(id_), 0);
+      const auto heard = seat_.process_.question(Question::ask, id_, ask_line(id_), 0);
       if (!heard) return flush();
       answers_.add(heard->answer.is == Answer::Is::held, heard->answer.at_ns.value_or(asked),
                    heard->received_ns, [this](Event&& e) { seat_.process_.emit(std::move(e)); });
@@ -477,7 +349,7 @@ class ForeignProcess::Seat final : public UserHome {
     asked.clock_margin_ms = setting_.order.clock_margin_ms;
     asked.healed = knows_of_end_;
     process_.emit(std::move(asked));
-    const auto heard = process_.question(Dialogue::Question::acquire, id,
+    const auto heard = process_.question(Question::acquire, id,
                                          acquire_line(id, acquire.lock, timeout_ms), timeout_ms);
     if (!heard) return nullptr;
     const auto& answer = heard->answer;
@@ -525,7 +397,7 @@ class ForeignProcess::Seat final : public UserHome {
     const auto id = holding.session;
     holding.watch->flush();
     process_.emit(process_.event(Kind::release, id, holding.name));
-    const auto heard = process_.question(Dialogue::Question::release, id, release_line(id), 0);
+    const auto heard = process_.question(Question::release, id, release_line(id), 0);
     if (heard) {
       Event e = heard_event(Kind::released, id, holding.name, *heard);
       e.outcome = to_string(heard->answer.is);

@@ -1,12 +1,11 @@
-#include "bench/contend/load.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <numeric>
+#include <sstream>
 
-#include "bench/contend/strategies.hpp"
+#include "bench/contend/run.hpp"
 #include "cli/command_line.hpp"
 
 namespace leasehold::bench {
@@ -26,24 +25,12 @@ std::vector<double> draws_ms(const std::string& holding) {
 }
 
 double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double v : values) sum += v;
-  return sum / static_cast<double>(values.size());
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 double share_above(const std::vector<double>& values, double limit) {
-  return static_cast<double>(
-             std::count_if(values.begin(), values.end(), [=](double v) { return v > limit; })) /
-         static_cast<double>(values.size());
-}
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const cli::UsageError& error) {
-    return error.what();
-  }
-  return "";
+  const auto above = std::ranges::count_if(values, [=](double v) { return v > limit; });
+  return static_cast<double>(above) / static_cast<double>(values.size());
 }
 
 /// The bounds of 200,000 draws, and how large a share of them is longer than so many ms.
@@ -67,8 +54,8 @@ TEST(Holding, HasItsShapeAndItsMean) {
   for (const auto& [text, least, most, longer] : shapes) {
     SCOPED_TRACE(text);
     const auto values = draws_ms(text);
-    EXPECT_GE(*std::min_element(values.begin(), values.end()), least * 0.999'999);
-    EXPECT_LE(*std::max_element(values.begin(), values.end()), most);
+    EXPECT_GE(std::ranges::min(values), least * 0.999'999);
+    EXPECT_LE(std::ranges::max(values), most);
     EXPECT_NEAR(mean(values) / (Holding::parse(text).mean_ns / kMs), 1, 0.03);
     for (const auto& [ms, share] : longer) EXPECT_NEAR(share_above(values, ms), share, 0.005) << ms;
   }
@@ -169,27 +156,67 @@ TEST(Options, AWrongOneIsNamedWithItsRule) {
   const auto expect_refused = [](const std::string& option, const auto& parse,
                                  std::initializer_list<const char*> texts) {
     for (const char* text : texts) {
-      const auto error = error_of([&] { (void)parse(text); });
-      EXPECT_TRUE(error.starts_with("--" + option + " is '")) << text << ": " << error;
-      EXPECT_NE(error.find("it must be"), std::string::npos);
+      try {
+        (void)parse(text);
+        ADD_FAILURE() << text;
+      } catch (const cli::UsageError& error) {
+        const std::string said = error.what();
+        EXPECT_TRUE(said.starts_with("--" + option + " is '")) << text << ": " << said;
+        EXPECT_NE(said.find("it must be"), std::string::npos);
+      }
     }
   };
   expect_refused("hold", Holding::parse,
-                 {"", "constant", "constant:", "constant:-5ms", "uniform:9ms:1ms", "pareto:5ms:1",
-                  "pareto:5ms:x", "gamma:5ms", "constant:5ms:7ms"});
+                 {"", "constant", "uniform:9ms:1ms", "pareto:5ms:1", "pareto:5ms:x", "gamma:5ms",
+                  "constant:5ms:7ms", "constant:", "constant:-5ms"});
   expect_refused("arrivals", Arrivals::parse,
                  {"", "open", "open:0", "open:x", "open:2000", "closed:1s:2s", "twice"});
   expect_refused("locks", Locks::parse,
                  {"", "two", "one:2", "many", "many:0", "many:2.5", "zipf:10:-1", "zipf:10:1:1",
                   "many:10:1", "many:1000000"});
   expect_refused("strategy", strategy_named, {"quickest"});
-  EXPECT_NE(error_of([] { (void)strategy_named("./none.so"); }).find("cannot be loaded"),
-            std::string::npos);
 }
 
-TEST(Strategies, EachNameIsKnownAndAPathIsCalledByItsLastPart) {
-  for (const auto& name : strategy_names()) EXPECT_NE(strategy_named(name), nullptr) << name;
-  EXPECT_EQ(label_of("./folder/mine.so"), "mine");
+TEST(SamplesCsv, HasARowForEachRequestAndSaysWhoWaitedAtTheEnd) {
+  RunResult run{3, "queue", 2, 7};
+  run.samples = {{0, 4, -5, 10, 20}, {1, 0, 90, 100, 105}, {2, 0, 95, kNever, kNever}};
+  std::ostringstream out;
+  write_samples(out, run, 100);
+  EXPECT_EQ(out.str(),
+            "3,queue,2,0,4,-5,10,20,0\n"
+            "3,queue,2,1,0,90,100,105,1\n"
+            "3,queue,2,2,0,95,,,1\n");
+}
+
+TEST(RunsCsv, LeavesOutWhatWasNotMeasured) {
+  RunResult run{1, "queue", 2, 9};
+  run.wire = {5, 6, {{0, 2}, {1, 3}}};
+  run.write_ms = 1.5;
+  std::ostringstream out;
+  write_run(out, run);
+  EXPECT_EQ(out.str(), "1,queue,2,9,5,6,5,3,1.5,,,0\n");
+}
+
+TEST(WireCounts, TellWritesFromReadsWithinTheMeasuredTime) {
+  WireCounts wire;
+  for (const char* write : {"findAndModify", "update", "delete"}) wire.count(write, 0, 100);
+  for (const char* read : {"aggregate", "getMore", "find", "killCursors"})
+    wire.count(read, 99, 100);
+  wire.count("findAndModify", -1, 100);
+  wire.count("findAndModify", 100, 100);
+  EXPECT_EQ(wire.writes, 3);
+  EXPECT_EQ(wire.reads, 4);
+  EXPECT_EQ(wire.attempts, (std::map<std::int64_t, std::int64_t>{{0, 1}}));
+}
+
+TEST(RunResult, SurvivesItsWayThroughJson) {
+  RunResult result;
+  result.samples = {{0, 4, -5, 10, 20}, {2, 0, 95, kNever, kNever}};
+  result.wire = {5, 6, {{0, 2}, {7, 3}}};
+  const auto text = nlohmann::json(result).dump();
+  const auto back = nlohmann::json::parse(text).get<RunResult>();
+  EXPECT_EQ(back.samples, result.samples);
+  EXPECT_EQ(nlohmann::json(back).dump(), text);
 }
 
 }  // namespace
