@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "mongo/bson.hpp"
-#include "sim/live/own_set/user_set.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -122,18 +121,6 @@ TEST(RequestWatch, AnotherProtocolIsLeftAlone) {
   w.watch.answered("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 500 * kMillisecond);
   w.watch.ended(900 * kMillisecond);
   EXPECT_EQ(w.slow_ms, Slow());
-}
-
-TEST(Preflight, AUriThatProxiesCannotServeIsRefusedWithItsRemedy) {
-  EXPECT_EQ(why_no_proxies("mongodb://me:pw@db1,db2/?replicaSet=rs"), "");
-  EXPECT_EQ(why_no_proxies("nonsense"), "");
-  EXPECT_EQ(why_no_proxies("mongodb://db1/?tls=true").find("--uri has TLS: "), 0u);
-  EXPECT_EQ(why_no_proxies("mongodb://db1/?ssl=true").find("--uri has TLS: "), 0u);
-  EXPECT_EQ(why_no_proxies("mongodb+srv://db.example.org/?tls=false").find("--uri is 'mongodb+"),
-            0u);
-  EXPECT_EQ(why_no_proxies("mongodb://db1/?directConnection=true").find("--uri has directConn"),
-            0u);
-  EXPECT_EQ(why_no_proxies("mongodb://db1/?appName=mine").find("--uri has appName: "), 0u);
 }
 
 }  // namespace
