@@ -57,7 +57,7 @@ void Shards::command(int member, Request request, ServerReply reply) {
     const auto time = other().write_elsewhere(drawn_.between(1, 20));
     if (time) hear(routers_[router], *time);
   }
-  request.now = Date{clock_ms(router)};
+  request.now = Date{serving().clock_ms(router)};
   const Value* limit = request.command->find("maxTimeMS"_key);
   const auto span = limit == nullptr ? kRoutesFor : limit->integer() * kMs;
   route(std::make_shared<Routed>(
