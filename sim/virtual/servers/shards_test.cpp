@@ -109,7 +109,7 @@ TEST(Shards, TheNewShardContinuesAfterTheClusterTimeOfTheOld) {
 TEST(Shards, NowIsTheClockOfAnyRouter) {
   Cluster cluster;
   cluster.run_ms(300);
-  for (int member = 0; member < 3; ++member) cluster.set_clock(member, member * 10\'000);
+  for (int member = 0; member < 3; ++member) cluster.set_clock(member, member * 10'000);
   cluster.run_ms(3'000);  // one that jumped stands for election
   std::set<std::int64_t> clocks;
   for (int i = 0; i < 60; ++i) {
