@@ -73,11 +73,6 @@ bool can_hit(std::string_view group, bool foreign) {
   return !foreign || !sim::is_of_documents(group);
 }
 
-/// A process that was stopped hides nothing: such a check is made with that time taken out.
-std::int64_t limited_excuses(const Finding& f) {
-  return f.all_excused() - f.excused[static_cast<std::size_t>(model::Excuse::pause)];
-}
-
 void limit_excuses(std::vector<Finding>& findings, const Demands& demands) {
   constexpr std::int64_t kFew = 20;
   constexpr int kOfChosen = 50;
@@ -85,7 +80,9 @@ void limit_excuses(std::vector<Finding>& findings, const Demands& demands) {
     const auto usual = demands.live ? live : simulated;
     const auto percent = demands.chosen ? std::max(usual, kOfChosen) : usual;
     for (Finding& f : findings) {
-      const auto excused = limited_excuses(f), all = f.checked + f.all_excused();
+      // A process that was stopped hides nothing: its time is taken out of the check.
+      const auto paused = f.excused[static_cast<std::size_t>(model::Excuse::pause)];
+      const auto excused = f.all_excused() - paused, all = f.checked + f.all_excused();
       const bool too_many = excused >= kFew && excused * 100 > percent * all;
       if (f.check != check || !too_many) continue;
       f.leave_open(Open::excused,
@@ -101,16 +98,6 @@ bool used_up(const VerifyReport& so_far) {
   const auto& options = so_far.options;
   if (!options.plan) return so_far.elapsed_s >= kMostTimesAsked * options.seconds;
   return sim::is_scripted(*options.plan) || so_far.cases >= kMostTimesAsked * options.times;
-}
-
-/// Faults that had an effect, by group.
-Totals by_group(const std::map<std::string, std::int64_t>& faults) {
-  Totals sums;
-  for (const auto& [name, count] : faults) {
-    const auto kind = sim::fault_named(name);
-    if (kind) sums[std::string(sim::group_of(*kind)) + " faults"] += count;
-  }
-  return sums;
 }
 
 }  // namespace
@@ -285,8 +272,11 @@ CampaignAnswer answer(const std::vector<Finding>& findings, const Hindrances& h)
 
 std::vector<Shortfall> idle(const VerifyReport& so_far) {
   auto seen = so_far.totals;
-  add(seen, so_far.took_effect);
-  add(seen, by_group(so_far.took_effect));
+  for (const auto& [name, count] : so_far.took_effect) {
+    seen[name] += count;
+    const auto kind = sim::fault_named(name);
+    if (kind) seen[std::string(sim::group_of(*kind)) + " faults"] += count;
+  }
   std::vector<Shortfall> all;
   for (const auto& [what, floor] : activity_floors(so_far.options)) {
     if (seen[what] < floor) all.push_back({what, seen[what], floor});

@@ -14,6 +14,7 @@
 
 namespace leasehold::properties {
 
+namespace fs = std::filesystem;
 using model::Finding;
 using model::Check;
 using model::Kind;
@@ -29,6 +30,8 @@ std::int64_t count_of(const Totals& totals, const std::string& what) {
 }
 
 namespace {
+
+constexpr const char* kPromises = "promises.json";
 
 /// Adds them up, except for values that are the largest of all runs.
 void add_counts(Totals& to, const Totals& from) {
@@ -84,6 +87,33 @@ void add_majority(std::vector<Finding>& findings, const model::History& history)
     for (Finding& other : findings) other.leave_open(model::Open::unread, kNotRead);
   }
   findings.push_back(std::move(f));
+}
+
+/// Rare events that other changes easily make disappear: an extension of several locks, a document
+/// of an owner that was deleted before.
+void add_beacons(const model::History& history, Totals& totals) {
+  std::map<std::string, std::int64_t> extending;  // by process: its last command that extends
+  std::set<std::string> deleted;
+  std::map<std::pair<std::string, std::int64_t>, std::int64_t> leases;  // by process and session
+  std::map<std::string, std::int64_t> lease_of;                         // by owner
+  for (const auto& e : history) {
+    if (e.kind == Kind::ask) leases[{e.process, e.session}] = e.expiry_ms;
+    const bool hands_over = e.kind == Kind::send && e.verb == "hand-over";
+    if (hands_over || (e.kind == Kind::send && e.verb == "acquire")) {
+      lease_of[e.owner] = leases[{e.process, e.session}];
+    }
+    if (hands_over && lease_of[e.giver] != lease_of[e.owner]) ++totals["hand_overs_between_leases"];
+    if (e.kind == Kind::send && e.verb == "extend") {
+      auto& last = extending[e.process];
+      if (last == e.command) ++totals["extended_together"];
+      last = e.command;
+    }
+    if (e.kind == Kind::reply && e.verb == "delete" && e.outcome == "done") {
+      deleted.insert(e.owner);
+    }
+    if (e.kind != Kind::put || !deleted.contains(model::owner_of(e.lock_id))) continue;
+    ++totals["resurrected"];
+  }
 }
 
 }  // namespace
@@ -175,37 +205,6 @@ std::optional<Check> first_violated(const std::vector<Finding>& findings) {
   return all.empty() ? std::nullopt : std::optional(*all.begin());
 }
 
-namespace {
-
-/// Rare events that other changes easily make disappear: an extension of several locks, a document
-/// of an owner that was deleted before.
-void add_beacons(const model::History& history, Totals& totals) {
-  std::map<std::string, std::int64_t> extending;  // by process: its last command that extends
-  std::set<std::string> deleted;
-  std::map<std::pair<std::string, std::int64_t>, std::int64_t> leases;  // by process and session
-  std::map<std::string, std::int64_t> lease_of;                         // by owner
-  for (const auto& e : history) {
-    if (e.kind == Kind::ask) leases[{e.process, e.session}] = e.expiry_ms;
-    const bool hands_over = e.kind == Kind::send && e.verb == "hand-over";
-    if (hands_over || (e.kind == Kind::send && e.verb == "acquire")) {
-      lease_of[e.owner] = leases[{e.process, e.session}];
-    }
-    if (hands_over && lease_of[e.giver] != lease_of[e.owner]) ++totals["hand_overs_between_leases"];
-    if (e.kind == Kind::send && e.verb == "extend") {
-      auto& last = extending[e.process];
-      if (last == e.command) ++totals["extended_together"];
-      last = e.command;
-    }
-    if (e.kind == Kind::reply && e.verb == "delete" && e.outcome == "done") {
-      deleted.insert(e.owner);
-    }
-    if (e.kind != Kind::put || !deleted.contains(model::owner_of(e.lock_id))) continue;
-    ++totals["resurrected"];
-  }
-}
-
-}  // namespace
-
 Totals totals_of(const model::History& history, const std::vector<Finding>& findings) {
   Totals totals{{"acquisitions", 0}, {"extensions", 0},   {"releases", 0},  {"fenced_writes", 0},
                 {"takeovers", 0},    {"stale_writes", 0}, {"hand_overs", 0}};
@@ -270,12 +269,6 @@ void Sums::add(const Sums& other) {
   merge(findings, other.findings);
   model::add(arrows, other.arrows);
 }
-
-namespace fs = std::filesystem;
-
-namespace {
-constexpr const char* kPromises = "promises.json";
-}  // namespace
 
 void keep_run(const std::string& folder, const sim::Plan& plan, const model::History& history,
               const std::vector<model::Finding>& findings, const std::vector<std::string>& logs,

@@ -26,8 +26,8 @@ void let_one_die(sim::Plan& plan, std::uint64_t seed) {
   const FaultPlan death{.kind = FaultPlan::Kind::crash,
                         .at_ms = 500 + static_cast<std::int64_t>(seed * 397 % 2'000),
                         .pick = static_cast<std::int64_t>(seed / 2 % 4)};
-  const auto later = [&](const FaultPlan& other) { return other.at_ms > death.at_ms; };
-  plan.faults.insert(std::find_if(plan.faults.begin(), plan.faults.end(), later), death);
+  plan.faults.push_back(death);
+  std::ranges::stable_sort(plan.faults, {}, &FaultPlan::at_ms);
 }
 
 /// A run says nothing if its recorder missed something.

@@ -107,46 +107,36 @@ std::string idle_runs_shortfall(const SimulateReport& r) {
 
 std::string happenings_shortfall(const SimulateReport& r) {
   struct Floor {
-    const char* what;
-    std::int64_t able;  ///< runs in which it can happen
-    std::int64_t from_runs, one_in;
+    std::int64_t able;  ///< runs in which these can happen
+    std::vector<const char*> all;
+    std::int64_t from_runs = kManyRuns, one_in = 4;
   };
-  const auto runs_with = [&](const char* what) { return count_of(r.with, what); };
-  const auto with_queues = runs_with("queues");
-  const auto with_together = runs_with("calls_for_several_locks");
-  const auto usual = [](const char* what, std::int64_t able) {
-    return Floor{what, able, kManyRuns, 4};
-  };
-  const auto rare = [](const char* what, std::int64_t able) {
-    return Floor{what, able, kRareRuns, kRareRuns};
-  };
+  const auto with = [&](const char* ability) { return count_of(r.with, ability); };
+  const auto queues = with("queues"), together = with("calls_for_several_locks");
   // Where no call queues, no stream is open and none breaks, and no call has a turn; a call that
   // leaves a queue passes the lock on, and deletes nothing.
   const Floor floors[]{
-      usual("extensions", r.runs), usual("takeovers", r.runs), usual("losses", r.runs),
-      usual("hand_overs", r.runs), usual("held_too_long", r.runs),
-      usual("streams_broken", with_queues), usual("queue_turns", with_queues),
-      usual("queue_waits", with_queues), usual("queue_news", with_queues),
-      usual("queue_offers", with_queues), usual("queue_left", with_queues),
-      usual("streams_read_on", with_queues), usual("places_kept_by_extensions", with_queues),
-      usual("places_kept_by_grants", with_queues), usual("permit_calls", runs_with("permits")),
-      Floor{"permit_waits", runs_with("permits"), 100, 10}, usual("all_calls", with_together),
-      usual("terms", runs_with("leaders")),
-      Floor{"lost_while_others_waited", with_together, 100, 10},
-      usual("moves-while-held", runs_with("moves")),
-      usual("hand_overs_between_leases", runs_with("other_options")),
-      usual("tickets", runs_with("full_queues")),
-      usual("batches-of-fifty", runs_with("many_locks")),
-      rare("bounded_takeovers", r.runs), rare("late_wins", r.runs),
-      rare("denied_by_old_primaries", r.runs), rare("duplicate_keys", r.runs),
-      rare("extended_together", r.runs), rare("resurrected", r.runs - with_queues),
-      rare("losses_by_server", r.runs)};
-  for (const auto& [what, able, from_runs, one_in] : floors) {
-    const bool of_servers = r.took_effect.contains(what);
-    const std::int64_t seen = of_servers ? r.took_effect.at(what) : count_of(r.totals, what);
-    if (able < from_runs || seen * one_in >= able) continue;
-    return fmt::format("{} happened {} times in {} runs, the floor is {}", what, seen, able,
-                       one_in == 4 ? "a quarter" : fmt::format("one in {}", one_in));
+      {r.runs, {"extensions", "takeovers", "losses", "hand_overs", "held_too_long"}},
+      {queues, {"streams_broken", "queue_turns", "queue_waits", "queue_news", "queue_offers",
+                "queue_left", "streams_read_on", "places_kept_by_extensions",
+                "places_kept_by_grants"}},
+      {with("permits"), {"permit_calls"}}, {with("permits"), {"permit_waits"}, 100, 10},
+      {together, {"all_calls"}}, {with("leaders"), {"terms"}},
+      {together, {"lost_while_others_waited"}, 100, 10}, {with("moves"), {"moves-while-held"}},
+      {with("other_options"), {"hand_overs_between_leases"}}, {with("full_queues"), {"tickets"}},
+      {with("many_locks"), {"batches-of-fifty"}},
+      {r.runs, {"bounded_takeovers", "late_wins", "denied_by_old_primaries", "duplicate_keys",
+                "extended_together"}, kRareRuns, kRareRuns},
+      {r.runs - queues, {"resurrected"}, kRareRuns, kRareRuns},
+      {r.runs, {"losses_by_server"}, kRareRuns, kRareRuns}};
+  for (const auto& [able, all, from_runs, one_in] : floors) {
+    for (const char* what : all) {
+      const bool of_servers = r.took_effect.contains(what);
+      const std::int64_t seen = of_servers ? r.took_effect.at(what) : count_of(r.totals, what);
+      if (able < from_runs || seen * one_in >= able) continue;
+      return fmt::format("{} happened {} times in {} runs, the floor is {}", what, seen, able,
+                         one_in == 4 ? "a quarter" : fmt::format("one in {}", one_in));
+    }
   }
   return "";
 }
@@ -177,12 +167,9 @@ void conclude_deaths() {
   }
 }
 
-Simulated simulate(const Plan& plan) { return simulate(plan, plan.seed); }
-
-Simulated simulate(const Plan& plan, std::uint64_t seed) {
-  const UnderWay now(seed);
-  Simulated one;
-  one.run = sim::simulated::run(plan);
+Simulated simulate(const Plan& plan, std::optional<std::uint64_t> seed) {
+  const UnderWay now(seed.value_or(plan.seed));
+  Simulated one{sim::simulated::run(plan), {}};
   one.judgement = judge(one.run.history);
   return one;
 }

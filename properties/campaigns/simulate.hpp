@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -21,9 +22,8 @@ struct Simulated {
   Judgement judgement;
   [[nodiscard]] model::Verdict verdict() const { return model::overall_tested(judgement.findings); }
 };
-[[nodiscard]] Simulated simulate(const sim::Plan& plan);
-/// The same for the plan of this seed, which `conclude_deaths` names.
-[[nodiscard]] Simulated simulate(const sim::Plan& plan, std::uint64_t seed);
+/// `conclude_deaths` names its seed, or this one.
+[[nodiscard]] Simulated simulate(const sim::Plan& plan, std::optional<std::uint64_t> seed = {});
 
 /// What a run adds to the hash of all: the sum does not depend on the order of threads.
 [[nodiscard]] inline std::uint64_t seeds_hash(std::uint64_t seed, const sim::RunResult& run) {

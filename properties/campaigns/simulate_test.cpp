@@ -72,6 +72,7 @@ TEST(Simulate, HistoriesAreTheSameOnEveryMachineAndInEveryBuild) {
 TEST(Simulate, HoldsOverManySeedsWithEveryFaultFelt) {
   const auto report = simulate_seeds(201, 400, {});
   expect_that_it_holds(report);
+  EXPECT_NE(report.hash, kHashOfSeeds1To200);
   EXPECT_EQ(report.shortfall(), "");
   EXPECT_EQ(report.enabled.size(), sim::fault_kinds(sim::Harm::none).size());
   for (const char* what : {"elections", "rolled-back", "ttl-deletions", "wtimeouts"}) {
@@ -120,45 +121,34 @@ SimulateReport simulate_changed(std::uint64_t last, const std::string& lock, int
   return report;
 }
 
-SimulateReport simulate_permits(std::uint64_t last, const std::string& lock, int permits) {
-  return simulate_changed(last, lock, 1, [permits](auto& process) { process.permits = permits; });
+/// With a kind of call in every process: what happens more often than that, and that a planted
+/// error is found.
+void expect_that_all_hold(const char* ability, int locks, const Totals& more_than,
+                          const std::function<void(sim::ProcessPlan&)>& change) {
+  const auto report = simulate_changed(60, "leasehold", locks, change);
+  expect_that_it_holds(report);
+  EXPECT_EQ(report.with.at(ability), 60);
+  for (const auto& [what, count] : more_than) EXPECT_GT(report.totals.at(what), count) << what;
+  EXPECT_FALSE(simulate_changed(10, "canary", locks, change).failed.empty());
 }
 
 TEST(Simulate, HoldsWhereProcessesCallForPermits) {
+  const Totals more_than{{"permit_calls", 5'000}, {"healed_permits", 100}, {"takeovers", 20}};
   for (const int permits : {1, 3}) {
-    const auto report = simulate_permits(60, "leasehold", permits);
-    expect_that_it_holds(report);
-    EXPECT_EQ(report.with.at("permits"), 60);
-    EXPECT_GT(report.totals.at("permit_calls"), 5'000);
-    EXPECT_GT(report.totals.at("healed_permits"), 100);
-    EXPECT_GT(report.totals.at("takeovers"), 20);
+    expect_that_all_hold("permits", 1, more_than, [=](auto& p) { p.permits = permits; });
   }
 }
 
-TEST(Simulate, APlantedErrorIsFoundWhereProcessesCallForPermits) {
-  const auto report = simulate_permits(10, "canary", 2);
-  EXPECT_FALSE(report.failed.empty());
-}
-
 TEST(Simulate, HoldsWhereProcessesCallForSeveralLocksAtOnce) {
-  const auto together = [](auto& process) { process.together = 2; };
-  const auto report = simulate_changed(60, "leasehold", 3, together);
-  expect_that_it_holds(report);
-  EXPECT_EQ(report.with.at("calls_for_several_locks"), 60);
-  EXPECT_GT(report.totals.at("all_calls"), 5'000);
-  EXPECT_GT(report.totals.at("healed_all_calls"), 100);
-  EXPECT_GT(report.totals.at("lost_while_others_waited"), 20);
-  EXPECT_FALSE(simulate_changed(10, "canary", 3, together).failed.empty());
+  expect_that_all_hold(
+      "calls_for_several_locks", 3,
+      {{"all_calls", 5'000}, {"healed_all_calls", 100}, {"lost_while_others_waited", 20}},
+      [](auto& p) { p.together = 2; });
 }
 
 TEST(Simulate, HoldsWhereProcessesStandForElection) {
-  const auto leads = [](auto& process) { process.leads = true; };
-  const auto report = simulate_changed(60, "leasehold", 1, leads);
-  expect_that_it_holds(report);
-  EXPECT_EQ(report.with.at("leaders"), 60);
-  EXPECT_GT(report.totals.at("terms"), 2'000);
-  EXPECT_GT(report.totals.at("lost_fired"), 50);
-  EXPECT_FALSE(simulate_changed(10, "canary", 1, leads).failed.empty());
+  expect_that_all_hold("leaders", 1, {{"terms", 2'000}, {"lost_fired", 50}},
+                       [](auto& p) { p.leads = true; });
 }
 
 TEST(Simulate, WhereNoCallQueuesNoStreamHasToBreak) {
@@ -289,20 +279,6 @@ fault refuse-sync at=3980 for=300 member=2
   EXPECT_GT(longest_ns, 9'900 * model::kMs);
   EXPECT_LT(longest_ns, 10'200 * model::kMs);
   EXPECT_EQ(first_violated(judge(one.run.history).findings), Check::G8) << "nobody measured it";
-}
-
-/// A run that reads the machine's clock, on purpose: two runs of it part, and the place is named.
-TEST(Simulate, ALeakOfRealTimeIsNamedByItsFirstEvent) {
-  const auto part = [](const std::string& lock) {
-    const auto plan = draw_plan(1, {.lock = lock});
-    return sim::simulated::first_difference(sim::simulated::run(plan).history,
-                                            sim::simulated::run(plan).history);
-  };
-  EXPECT_EQ(part("leasehold"), "");
-  const auto difference = part("canary-clock");
-  EXPECT_TRUE(difference.starts_with("line ")) << difference;
-  EXPECT_NE(difference.find("at_ns"), std::string::npos) << difference;
-  EXPECT_NE(difference.find(" against "), std::string::npos) << difference;
 }
 
 class Canary : public testing::TestWithParam<const char*> {};

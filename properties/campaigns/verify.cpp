@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -14,6 +16,7 @@
 #include "mongo/client/uri.hpp"
 #include "properties/campaigns/simulate.hpp"
 #include "sim/plan/plan_fields.hpp"
+#include "sim/virtual/cluster.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -21,8 +24,10 @@ namespace {
 namespace fs = std::filesystem;
 using model::Finding;
 using model::Check;
+using model::Kind;
 using model::Verdict;
 using SteadyClock = std::chrono::steady_clock;
+using Places = std::set<std::int64_t>;
 
 constexpr int kQuietEvery = 4;  ///< one of this many cases has healthy servers
 constexpr double kHealingSeconds = 2.8;
@@ -33,6 +38,7 @@ constexpr int kLiveTries = 2, kTriesOfFew = 4;
 constexpr std::size_t kFew = 3;  ///< entries
 constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
 constexpr const char* kDatabases = "leasehold_verify_";
+
 /// So that some holdings last until another process can have the lock, by any clocks.
 void outlast_margins(sim::Plan& plan, const model::Promises& promises) {
   const auto margins_ms = 2 * promises.clock_margin_ms.value_or(0);
@@ -63,16 +69,86 @@ sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
 
 /// For a shell.
 std::string quoted(const std::string& word) {
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
+  return "'" + boost::replace_all_copy(word, "'", "'\\''") + "'";
 }
 
 /// No worker of the run was ready: another run would show no more.
 bool nobody_was_ready(const model::History& history) {
   const auto has = [&](const auto& is) { return std::ranges::any_of(history, is); };
   return has([](const model::Event& e) { return e.outcome == model::kNeverReady; }) &&
-         !has([](const model::Event& e) { return e.kind == model::Kind::ask; });
+         !has([](const model::Event& e) { return e.kind == Kind::ask; });
+}
+
+constexpr std::int64_t kSliceBefore_ms = 1'000;     ///< of a violation's first event
+constexpr std::int64_t kSliceLateness_ms = 1'500;   ///< of a fault, with the start of the processes
+constexpr std::int64_t kFirstFault_ms = 500;   ///< in a slice: the processes contend by then
+constexpr std::int64_t kLeastFaulty_ms = 6'000;  ///< so that chance has some time
+
+bool is_of_the_plan(const std::string& process) {
+  return process.size() > 1 && process.front() == 'p' &&
+         std::isdigit(static_cast<unsigned char>(process[1])) != 0;
+}
+
+/// The places of the processes that a finding's events name.
+void add_places(const model::History& history, const Finding& finding, Places& places) {
+  for (const auto i : finding.events) {
+    const auto& process = history.at(i).process;
+    if (is_of_the_plan(process)) places.insert(sim::simulated::place_of(process));
+  }
+}
+
+/// Its first fault comes soon, and after the last one there is time for what follows from it.
+sim::Plan shortened(sim::Plan slice) {
+  std::int64_t first_ms = slice.faulty_ms, over_ms = 0;
+  for (const auto& fault : slice.faults) first_ms = std::min(first_ms, fault.at_ms);
+  const auto earlier_ms = std::max<std::int64_t>(first_ms - kFirstFault_ms, 0);
+  for (auto& fault : slice.faults) {
+    fault.at_ms -= earlier_ms;
+    over_ms = std::max(over_ms, fault.at_ms + fault.for_ms);
+  }
+  std::int64_t longest_ms = 0;
+  for (const auto& p : slice.processes) longest_ms = std::max(longest_ms, p.expiry_ms);
+  const auto enough_ms = std::max(over_ms + 2 * longest_ms, kLeastFaulty_ms);
+  slice.faulty_ms = std::min(slice.faulty_ms, enough_ms);
+  return slice;
+}
+
+/// Whether the fault hit one of these, or what is no process, when it was due or soon after.
+bool hit_one_of(const Places& places, const sim::FaultPlan& fault, const model::History& history) {
+  const auto due_ns = history.front().at_ns + fault.at_ms * model::kMs;
+  return std::ranges::any_of(history, [&](const model::Event& e) {
+    const bool is_fault = e.kind == Kind::fault && !e.ends;
+    const auto& victim = is_fault ? e.victim : e.process;
+    const std::string what = is_fault                ? e.fault
+                             : e.kind == Kind::crash ? "crash"
+                             : e.kind != Kind::pause ? ""
+                             : e.suspended           ? "suspend"
+                                                     : "pause";
+    return what == to_string(fault.kind) && e.at_ns >= due_ns &&
+           e.at_ns <= due_ns + kSliceLateness_ms * model::kMs &&
+           (!is_of_the_plan(victim) || places.contains(sim::simulated::place_of(victim)));
+  });
+}
+
+/// The plan with these processes alone, and the faults that pass.
+sim::Plan slice_of(const sim::Plan& plan, const Places& places,
+                   const std::function<bool(const sim::FaultPlan&)>& passes) {
+  sim::Plan slice = plan;
+  slice.locks = 1;
+  slice.processes.clear();
+  slice.faults.clear();
+  std::vector<std::int64_t> now(plan.processes.size(), -1);  // the place that was i
+  for (const auto i : places) {
+    const auto was = static_cast<std::size_t>(i);
+    now[was] = static_cast<std::int64_t>(slice.processes.size());
+    slice.processes.push_back(plan.processes.at(was));
+  }
+  for (sim::FaultPlan fault : plan.faults) {
+    if ((fault.process >= 0 && !places.contains(fault.process)) || !passes(fault)) continue;
+    if (fault.process >= 0) fault.process = now.at(static_cast<std::size_t>(fault.process));
+    slice.faults.push_back(fault);
+  }
+  return shortened(std::move(slice));
 }
 
 class Run {
@@ -324,19 +400,16 @@ class Run {
   }
 
   void add_activity() {
-    Finding activity{.check = Check::activity,
-                     .checked = static_cast<std::int64_t>(activity_floors(options_).size())};
+    std::vector<std::string> missing;
     for (const auto& [what, seen, floor] : idle(report_)) {
-      activity.verdict = Verdict::unknown;
-      activity.why += fmt::format("{}{} happened {} times, the floor is {}",
-                                  activity.why.empty() ? "" : "; ", what, seen, floor);
+      missing.push_back(fmt::format("{} happened {} times, the floor is {}", what, seen, floor));
     }
     const bool stood_still = report_.stalls.mostly();
-    if (stood_still) {
-      activity.verdict = Verdict::unknown;
-      activity.why += (activity.why.empty() ? "longest stall " : "; longest stall ") +
-                      to_string(report_.stalls);
-    }
+    if (stood_still) missing.push_back("longest stall " + to_string(report_.stalls));
+    Finding activity{.check = Check::activity,
+                     .verdict = missing.empty() ? Verdict::holds : Verdict::unknown,
+                     .checked = static_cast<std::int64_t>(activity_floors(options_).size()),
+                     .why = fmt::format("{}", fmt::join(missing, "; "))};
     const bool asked = activity.checked > 0 || stood_still;
     if (asked && !report_.findings.empty()) report_.findings.push_back(std::move(activity));
   }
@@ -385,6 +458,38 @@ std::vector<VerifyCase> cases_of(const VerifyOptions& options) {
     cases.push_back(std::move(one));
   }
   return cases;
+}
+
+std::vector<sim::Plan> slices(const sim::Plan& plan, const model::History& history,
+                         const std::vector<Finding>& findings, model::Check check) {
+  const auto found = std::ranges::find(findings, check, &Finding::check);
+  if (found == findings.end() || found->events.empty() || is_scripted(plan)) return {};
+  Places its, of_all, all;
+  add_places(history, *found, its);
+  if (its.empty()) return {};
+  for (const Finding& f : findings) {
+    if (f.verdict == model::Verdict::violated) add_places(history, f, of_all);
+  }
+  for (std::size_t i = 0; i < plan.processes.size(); ++i) all.insert(static_cast<std::int64_t>(i));
+  const auto ms_of = [&](auto i) {
+    return (history.at(i).at_ns - history.front().at_ns) / model::kMs;
+  };
+  const auto from_ms = ms_of(std::ranges::min(found->events, {}, ms_of)) - kSliceBefore_ms;
+  const auto to_ms = ms_of(std::ranges::max(found->events, {}, ms_of));
+  const auto with_faults = [&](const Places& places) {
+    return slice_of(plan, places, [&](const sim::FaultPlan& fault) {
+      return fault.at_ms <= to_ms && fault.at_ms + fault.for_ms >= from_ms &&
+             hit_one_of(places, fault, history);
+    });
+  };
+  std::vector<sim::Plan> slices;
+  for (auto slice : {slice_of(plan, its, [](const auto&) { return false; }), with_faults(its),
+                     with_faults(of_all), with_faults(all)}) {
+    const bool known = std::ranges::find(slices, slice) != slices.end();
+    if (slice == plan || known || !unsound(slice).empty()) continue;
+    slices.push_back(std::move(slice));
+  }
+  return slices;
 }
 
 /// Each case of a plan as long as it may be; of drawn ones the last, which begins within the time.

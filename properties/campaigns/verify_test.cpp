@@ -1,15 +1,15 @@
-#include "properties/campaigns/verify.hpp"
-
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
 #include "model/history/history_builder.hpp"
 #include "model/workers/worker_told.hpp"
+#include "properties/campaigns/simulate.hpp"
+#include "properties/campaigns/soak.hpp"
 #include "properties/stories/scenario.hpp"
 #include "sim/live/oplog/oplog.hpp"
 
@@ -21,6 +21,7 @@ using model::Finding;
 using model::Check;
 using model::Kind;
 using model::Verdict;
+using sim::FaultPlan;
 
 VerifyOptions usual() {
   return {.seed = 11, .faults = {sim::fault_groups().begin(), sim::fault_groups().end()}};
@@ -88,8 +89,8 @@ TEST(VerifyPlans, HoldingsOfAWorkersLockOutlastItsLeaseAndClockMargin) {
     EXPECT_GT(with.processes[i].long_hold_percent, ours.processes[i].long_hold_percent);
   }
   const auto wall_clocks = [](const sim::Plan& plan) {
-    return std::count_if(plan.faults.begin(), plan.faults.end(), [](const sim::FaultPlan& fault) {
-      return fault.kind == sim::FaultPlan::Kind::wall_clock;
+    return std::count_if(plan.faults.begin(), plan.faults.end(), [](const FaultPlan& fault) {
+      return fault.kind == FaultPlan::Kind::wall_clock;
     });
   };
   EXPECT_GT(wall_clocks(with), wall_clocks(ours));
@@ -156,7 +157,7 @@ TEST(VerifyPlans, ASlowTtlMonitorIsWaitedForOnceIfTheSecondsAreEnough) {
 }
 
 TEST(VerifyFloors, EachKindOfAChosenPlansFaultsHasToTakeEffect) {
-  using enum sim::FaultPlan::Kind;
+  using enum FaultPlan::Kind;
   auto options = usual();
   options.plan = sim::Plan();
   for (const auto kind : {crash, lost_replies, lost_replies, errors}) {
@@ -527,6 +528,211 @@ TEST(Stalls, TheLongestOfTheMachineIsToldAndNotAProcesss) {
   stalls.add({9'000 * model::kMs, "machine", 9'000 * model::kMs, 9'100 * model::kMs});
   EXPECT_EQ(to_string(stalls), "9000 ms (machine); the machine stood still for 51.8 % of the time");
   EXPECT_TRUE(stalls.mostly());
+}
+
+/// Each cause alone: what the user is to do about it.
+TEST(Advice, IsGivenForEveryCauseOfAnUnknown) {
+  const auto said_of = [](const Finding& f, const Hindrances& hindrances = {}) {
+    std::vector<Finding> all{finding(Check::G1, 9), f};
+    conclude(all, {.floors = {{Check::G2, 5}}});
+    return answer(all, hindrances).advice;
+  };
+  const auto unknown = [](model::Open by) {
+    Finding f = finding(Check::G2, 9);
+    f.leave_open(by, "");
+    return f;
+  };
+  auto excused = finding(Check::G5, 1);
+  excused.excused[0] = 900;
+  const auto fine = finding(Check::G2, 9);
+  const std::pair<std::string, const char*> all[]{
+      {said_of(finding(Check::G2, 3), {.see_more = "run more"}),
+       "seen too seldom: G2 3 of 5; run more"},
+      {said_of(finding(Check::G2, 3)),
+       "seen too seldom: G2 3 of 5; run a plan that does more of it"},
+      {said_of(finding(Check::G3, 0)),
+       "seen too seldom: G3 0 of 1; run a plan that does more of it"},
+      {said_of(fine, {.too_seldom = "pause 0 of 1", .see_more = "run more"}),
+       "seen too seldom: pause 0 of 1; run more"},
+      {said_of(unknown(model::Open::stalled)),
+       "too much was late (G2): run it on a machine that does less else"},
+      {said_of(excused, {.see_more = "run more"}),
+       "too much was late (G5): run it on a machine that does less else, or run more"},
+      {said_of(fine, {.stood_still = true}),
+       "the machine stood still for more than half of the time: give it more of a CPU"},
+      {said_of(unknown(model::Open::unread)),
+       "the server's oplog was not read to its end: make it larger, or give the user `read` on "
+       "`local`"},
+      {said_of(fine, {.interrupted = true}), "it was interrupted: let it run to its end"},
+      {said_of(fine, {.nobody_ready = true}),
+       "no worker became ready: run its command by hand, and see what it says"},
+      {said_of(fine, {.harness_failure = "p0.1 died"}),
+       "look at the last words of what died, and at memory and disk, and run it again"},
+      {said_of(unknown(model::Open::other)),
+       "the lines of G2 say what is missing; scenarios/guide/verdict.md says what to do"},
+      {answer({}, {}).advice, "run it again: nothing was checked"}};
+  for (const auto& [said, expected] : all) EXPECT_EQ(said, expected);
+  auto violated = finding(Check::G2, 9);
+  violated.verdict = Verdict::violated;
+  EXPECT_EQ(said_of(fine), "") << "it holds";
+  EXPECT_EQ(said_of(violated, {.interrupted = true}), "") << "more would not change it";
+}
+
+TEST(Trend, IsOfTheFittedLine) {
+  const auto rising = trend({0, 10, 20, 30}, {5, 7, 9, 11});
+  EXPECT_DOUBLE_EQ(rising.mean, 8);
+  EXPECT_DOUBLE_EQ(rising.growth, 6);
+  EXPECT_NEAR(trend({0, 1, 2, 3, 4}, {3, 9, 3, 9, 3}).growth, 0, 1e-9) << "noise is no growth";
+  EXPECT_DOUBLE_EQ(rising.error, 0);
+  EXPECT_EQ(trend({}, {}).growth, 0);
+  EXPECT_EQ(trend({4}, {7}).mean, 7);
+}
+
+TEST(Trend, GrowsOnlyByMoreThanChance) {
+  std::vector<double> minutes, noise, leak;
+  for (int minute = 0; minute < 45; ++minute) {
+    minutes.push_back(minute);
+    // A wave that has not come to its end, as pools make it.
+    noise.push_back(36 + 2 * std::sin(1.4 * minute) + (minute > 40 ? 2 : 0));
+    leak.push_back(noise.back() + 0.1 * minute);
+  }
+  const auto flat = trend(minutes, noise), rising = trend(minutes, leak);
+  EXPECT_GT(flat.growth, 0.5);
+  EXPECT_FALSE(flat.grew(0.5)) << flat.growth << " +- " << flat.error;
+  EXPECT_TRUE(rising.grew(0.5)) << rising.growth << " +- " << rising.error;
+  EXPECT_FALSE(rising.grew(50));
+}
+
+TEST(Growth, IsKnownOfALongRunAlone) {
+  const auto verdict = [](const Growth& growth, int minutes) {
+    return growth_finding(growth, 60.0 * minutes, false).verdict;
+  };
+  Growth growth{.measured = 1};
+  EXPECT_EQ(verdict(growth, 60), model::Verdict::holds);
+  EXPECT_EQ(verdict(growth, 19), model::Verdict::unknown);
+  EXPECT_EQ(verdict({}, 60), model::Verdict::unknown) << "no process was measured";
+  growth.trends[kDescriptors] = {.mean = 30, .growth = 1, .error = 0.1};
+  EXPECT_EQ(verdict(growth, 60), model::Verdict::violated);
+}
+
+Event event(std::int64_t at_ms, Kind kind, const std::string& process = "") {
+  return {.at_ns = at_ms * model::kMs, .kind = kind, .process = process};
+}
+
+Event fault(std::int64_t at_ms, const char* what, const char* victim, bool ends = false) {
+  return {.at_ns = at_ms * model::kMs,
+          .kind = Kind::fault,
+          .victim = victim,
+          .fault = what,
+          .begins = !ends,
+          .ends = ends};
+}
+
+Finding violated(Check check, std::vector<model::Index> events) {
+  return {.check = check, .verdict = Verdict::violated, .events = std::move(events)};
+}
+
+/// The holder p1 is stopped, p4 gets the lock, and p2 deletes it: from the tenth to the twelfth
+/// second of a run that began at 5,000 ms.
+class Slices : public testing::Test {
+ protected:
+  Slices() {
+    for (int i = 0; i < 6; ++i) plan.processes.push_back({.expiry_ms = 1'000 + i});
+    plan.locks = 3;
+    plan.faulty_ms = 20'000;
+    using enum FaultPlan::Kind;
+    const FaultPlan of_p4{.kind = wall_clock, .at_ms = 11'000, .for_ms = 500, .process = 4};
+    plan.faults = {{.kind = pause, .at_ms = 2'000, .for_ms = 1'000},        // long over
+                   {.kind = kill_member, .at_ms = 8'000, .for_ms = 1'500},  // still echoes
+                   {.kind = pause, .at_ms = 9'000, .for_ms = 1'800},        // of p1
+                   {.kind = pause, .at_ms = 10'900, .for_ms = 1'800},       // of p3
+                   of_p4,
+                   {.kind = step_up, .at_ms = 11'200},   // had no effect
+                   {.kind = ttl_off, .at_ms = 12'500}};  // later
+  }
+
+  const model::History history{event(5'000, Kind::run),
+                               event(7'300, Kind::pause, "p1.1"),
+                               fault(13'310, "kill-member", "member-1"),
+                               event(14'200, Kind::pause, "p1.2"),
+                               event(15'000, Kind::granted, "p1.2"),  // 4
+                               event(16'200, Kind::pause, "p3.1"),
+                               fault(16'310, "wall-clock", "p4.1"),
+                               event(16'500, Kind::reply, "p2.1"),    // 7
+                               fault(16'600, "step-up", "", true),    // of an earlier one
+                               event(17'000, Kind::granted, "p4.1"),  // 9
+                               fault(17'800, "ttl-off", ""),
+                               event(18'000, Kind::crash, "grave0")};  // 11
+  const std::vector<Finding> findings{violated(Check::G1, {4, 9}), violated(Check::G6, {9, 7}),
+                                      Finding{.check = Check::G7}, violated(Check::G8, {11})};
+  sim::Plan plan;
+};
+
+TEST_F(Slices, AreWhatTookPartInTheViolationTheSmallestFirst) {
+  const auto found = slices(plan, history, findings, Check::G1);
+  ASSERT_EQ(found.size(), 4u);
+  auto expected = plan;
+  expected.locks = 1;
+  expected.faulty_ms = 6'000;
+  expected.processes = {plan.processes[1], plan.processes[4]};
+  expected.faults = {};
+  EXPECT_EQ(found[0], expected) << to_scn(found[0]);
+
+  // 7.5 s earlier each, and two leases after the last one.
+  expected.faulty_ms = 11'000 - 7'500 + 500 + 2 * 1'004;
+  expected.faults = {plan.faults[1], plan.faults[2], plan.faults[4]};
+  for (auto& f : expected.faults) f.at_ms -= 7'500;
+  expected.faults.back().process = 1;
+  EXPECT_EQ(found[1], expected) << to_scn(found[1]);
+
+  expected.processes = {plan.processes[1], plan.processes[2], plan.processes[4]};
+  expected.faults.back().process = 2;
+  EXPECT_EQ(found[2], expected) << to_scn(found[2]);
+
+  expected.processes = plan.processes;
+  expected.faults.back().process = 4;
+  expected.faults.insert(expected.faults.end() - 1, plan.faults[3]);
+  expected.faults[2].at_ms -= 7'500;
+  expected.faulty_ms = 10'900 - 7'500 + 1'800 + 2 * 1'005;
+  EXPECT_EQ(found[3], expected) << to_scn(found[3]);
+}
+
+TEST_F(Slices, FindingsWithoutAProcessOfThePlanHaveNone) {
+  EXPECT_TRUE(slices(plan, history, findings, Check::G8).empty()) << "a grave is none of it";
+  EXPECT_TRUE(slices(plan, history, findings, Check::G7).empty()) << "it has no events";
+  EXPECT_TRUE(slices(plan, history, findings, Check::G2).empty()) << "it was not checked";
+  for (auto& p : plan.processes) p.scripted = true;
+  EXPECT_TRUE(slices(plan, history, findings, Check::G1).empty()) << "its steps name places";
+}
+
+TEST_F(Slices, NoneIsThePlanItselfOrThereTwice) {
+  plan.locks = 1;
+  plan.faulty_ms = 5'000;
+  plan.processes.resize(2);
+  plan.faults.clear();
+  const model::History both{event(0, Kind::run), event(10, Kind::granted, "p0.1"),
+                            event(20, Kind::granted, "p1.1")};
+  EXPECT_TRUE(slices(plan, both, {violated(Check::G1, {1, 2})}, Check::G1).empty());
+  plan.locks = 2;
+  EXPECT_EQ(slices(plan, both, {violated(Check::G1, {1, 2})}, Check::G1).size(), 1u);
+}
+
+/// A canary's violation seldom needs what took no part in it.
+TEST(SlicesOfRuns, AreSmallAndSomeFailAsTheWholePlanDid) {
+  int broken = 0, failed = 0;
+  for (std::uint64_t seed = 1; seed <= 15; ++seed) {
+    const auto plan = draw_plan(seed, {.lock = "canary"});
+    const auto one = simulate(plan);
+    const auto check = first_violated(one.judgement.findings);
+    if (!check) continue;
+    ++broken;
+    const auto found = slices(plan, one.run.history, one.judgement.findings, *check);
+    failed += std::any_of(found.begin(), found.end(), [&](const sim::Plan& slice) {
+      return 2 * entries(slice) <= entries(plan) && breaks(simulate(slice).judgement, *check);
+    });
+  }
+  EXPECT_GE(broken, 8);
+  EXPECT_GE(failed * 2, broken) << "of " << broken;
 }
 
 }  // namespace

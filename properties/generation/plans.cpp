@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <utility>
 
@@ -15,10 +14,11 @@ using sim::Plan;
 using sim::ProcessPlan;
 using Shrinks = rc::Seq<rc::Shrinkable<Plan>>;
 using Change = std::function<void(Plan&)>;
+using Changes = std::vector<Change>;
 
 /// What makes every later run cheaper.
-std::vector<Change> smaller_sizes(const Plan& plan) {
-  std::vector<Change> changes{[](Plan& p) { p.locks = 1; }};
+Changes smaller_sizes(const Plan& plan) {
+  Changes changes{[](Plan& p) { p.locks = 1; }};
   for (std::int64_t ms = plan.faulty_ms / 2; ms >= 200; ms /= 2) {
     changes.emplace_back([ms](Plan& p) {
       p.faulty_ms = ms;
@@ -29,9 +29,9 @@ std::vector<Change> smaller_sizes(const Plan& plan) {
 }
 
 /// What a reader need not think of.
-std::vector<Change> zeros(const Plan& plan) {
+Changes zeros(const Plan& plan) {
   using P = ProcessPlan;
-  std::vector<Change> changes;
+  Changes changes;
   const auto of_plan = [&](auto... fields) {
     (changes.emplace_back([fields](Plan& p) { p.*fields = {}; }), ...);
   };
@@ -48,28 +48,52 @@ std::vector<Change> zeros(const Plan& plan) {
   return changes;
 }
 
-/// Delta debugging: sizes; then chunks of the lists, in halves, then one by one, until none can go;
-/// then numbers, to zero. It is where the search stands: the shrinks of a candidate go on from
-/// there.
+/// Chunks of a list: halves, then ever smaller ones, then each entry alone. From its end, so that
+/// what stays keeps its place.
+template <typename T>
+void add_removals(Changes& changes, std::size_t size, std::vector<T> Plan::*list,
+                  std::size_t keep) {
+  for (auto chunk = std::max<std::size_t>(size / 2, 1); chunk > 0; chunk /= 2) {
+    for (auto to = size; to > 0; to -= std::min(chunk, to)) {
+      changes.emplace_back([=](Plan& p) {
+        auto& all = p.*list;
+        const auto removed = std::min(chunk, to);
+        if (to > all.size() || all.size() - removed < keep) return;
+        const auto end = all.begin() + static_cast<std::ptrdiff_t>(to);
+        all.erase(end - static_cast<std::ptrdiff_t>(removed), end);
+      });
+    }
+  }
+}
+
+Changes removals(const Plan& plan) {
+  Changes changes;
+  add_removals(changes, plan.faults.size(), &Plan::faults, 0);
+  // Steps know their processes by place.
+  if (is_scripted(plan)) {
+    add_removals(changes, plan.steps.size(), &Plan::steps, 0);
+  } else {
+    add_removals(changes, plan.processes.size(), &Plan::processes, 1);
+  }
+  return changes;
+}
+
+/// Delta debugging: sizes; then parts, until none can go; then numbers, to zero. It is where the
+/// search stands: the shrinks of a candidate go on from there.
 class Search {
  public:
-  enum class Stage { sizes, faults, actors, zeros };
+  enum class Stage { sizes, parts, zeros };
 
-  explicit Search(Plan plan, Stage first = Stage::sizes)
-      : plan_(std::move(plan)), at_start_(entries(plan_)) {
-    enter(first);
-  }
+  explicit Search(Plan plan, Stage first = Stage::sizes) : plan_(std::move(plan)) { enter(first); }
 
   /// The next candidate, for RapidCheck.
   rc::Maybe<rc::Shrinkable<Plan>> operator()() {
-    while (auto candidate = next()) {
+    while (const Change* change = next()) {
       Search chosen = *this;
-      chosen.removed_ = true;
-      from_ += chunk_;
+      (*change)(chosen.plan_);
       // What a step or a fault names stays.
-      if (*candidate == plan_ || !sim::unsound(*candidate).empty()) continue;
-      chosen.plan_ = *candidate;
-      return rc::shrinkable::lambda([plan = std::move(*candidate)] { return plan; },
+      if (chosen.plan_ == plan_ || !sim::unsound(chosen.plan_).empty()) continue;
+      return rc::shrinkable::lambda([plan = chosen.plan_] { return plan; },
                                     [chosen] { return rc::makeSeq<Search>(chosen); });
     }
     return rc::Nothing;
@@ -78,74 +102,27 @@ class Search {
  private:
   void enter(Stage stage) {
     stage_ = stage;
-    from_ = 0;
-    removed_ = false;
-    chunk_ = 0;
-    change_ = 0;
-    if (stage == Stage::sizes) change_by(smaller_sizes(plan_));
-    if (stage == Stage::faults) chunk_ = half_of(plan_.faults.size());
-    if (stage == Stage::actors) {
-      chunk_ = half_of(scripted() ? plan_.steps.size() : plan_.processes.size());
+    at_start_ = entries(plan_);
+    next_ = 0;
+    changes_ = std::make_shared<const Changes>(stage == Stage::sizes   ? smaller_sizes(plan_)
+                                               : stage == Stage::parts ? removals(plan_)
+                                                                       : zeros(plan_));
+  }
+
+  const Change* next() {
+    while (next_ == changes_->size()) {
+      if (stage_ == Stage::zeros) return nullptr;
+      const bool again = stage_ == Stage::sizes || entries(plan_) != at_start_;
+      enter(again ? Stage::parts : Stage::zeros);
     }
-    if (stage == Stage::zeros) change_by(zeros(plan_));
+    return &(*changes_)[next_++];
   }
-  void change_by(std::vector<Change> changes) {
-    changes_ = std::make_shared<const std::vector<Change>>(std::move(changes));
-  }
-
-  std::optional<Plan> next() {
-    for (;;) {
-      auto candidate = next_of_stage();
-      if (candidate || stage_ == Stage::zeros) return candidate;
-      if (stage_ == Stage::actors) {
-        const bool another_round = std::exchange(at_start_, entries(plan_)) != entries(plan_);
-        enter(another_round ? Stage::faults : Stage::zeros);
-      } else {
-        enter(stage_ == Stage::sizes ? Stage::faults : Stage::actors);
-      }
-    }
-  }
-
-  std::optional<Plan> next_of_stage() {
-    if (stage_ == Stage::faults) return without_chunk(&Plan::faults, 0);
-    // Steps know their processes by place.
-    if (stage_ == Stage::actors && scripted()) return without_chunk(&Plan::steps, 0);
-    if (stage_ == Stage::actors) return without_chunk(&Plan::processes, 1);
-    if (change_ == changes_->size()) return std::nullopt;
-    Plan changed = plan_;
-    (*changes_)[change_++](changed);
-    return changed;
-  }
-
-  template <typename T>
-  std::optional<Plan> without_chunk(std::vector<T> Plan::*list, std::size_t keep) {
-    const std::size_t size = (plan_.*list).size();
-    for (;;) {
-      const std::size_t to = std::min(from_ + chunk_, size);
-      if (from_ < size && size - (to - from_) >= keep) {
-        Plan shorter = plan_;
-        auto& entries = shorter.*list;
-        entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(from_),
-                      entries.begin() + static_cast<std::ptrdiff_t>(to));
-        return shorter;
-      }
-      if (chunk_ == 1 && !removed_) return std::nullopt;
-      chunk_ = half_of(chunk_);
-      from_ = 0;
-      removed_ = false;
-    }
-  }
-
-  [[nodiscard]] bool scripted() const { return is_scripted(plan_); }
-  static std::size_t half_of(std::size_t size) { return std::max<std::size_t>(size / 2, 1); }
 
   Plan plan_;
   Stage stage_ = Stage::sizes;
-  std::size_t chunk_ = 1, from_ = 0;
-  bool removed_ = false;  ///< anything, in chunks of this size
-  std::size_t at_start_;  ///< entries, when this round of both lists began
-  std::shared_ptr<const std::vector<Change>> changes_;
-  std::size_t change_ = 0;
+  std::size_t at_start_ = 0;  ///< entries, when this stage began
+  std::shared_ptr<const Changes> changes_;
+  std::size_t next_ = 0;
 };
 
 }  // namespace
@@ -164,7 +141,7 @@ rc::Gen<Plan> plans(PlanLimits limits) {
 rc::Shrinkable<Plan> with_shrinks(Plan plan, std::vector<Plan> likely) {
   const auto of_likely = [](Plan&& one) {
     return rc::shrinkable::lambda([one] { return one; }, [one] {
-      return rc::makeSeq<Search>(one, Search::Stage::faults);
+      return rc::makeSeq<Search>(one, Search::Stage::parts);
     });
   };
   const auto shrinks = [plan, likely = std::move(likely), of_likely] {

@@ -1,12 +1,14 @@
 #include "properties/stories/incident.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <ctime>
 #include <map>
+#include <ranges>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -14,6 +16,7 @@
 #include <utility>
 
 #include "model/history/from_outside.hpp"
+#include "model/workers/worker_digest.hpp"
 #include "model/workers/worker_judge.hpp"
 #include "sim/live/oplog/oplog.hpp"
 
@@ -24,8 +27,13 @@ using model::Event;
 using model::Check;
 using model::Kind;
 using sim::live::Json;
-
 using model::kMs;
+using model::kNone;
+using model::SessionDigest;
+using model::Span;
+using model::Tenure;
+using FaultKind = sim::FaultPlan::Kind;
+
 constexpr std::int64_t kLateness_ms = 400;  ///< as of a live run
 constexpr std::int64_t kFaultEcho_ms = 3'000;
 constexpr std::int64_t kBefore_ms = 1'000;  ///< what the history's clock shows at the first stamp
@@ -45,9 +53,8 @@ constexpr std::int64_t kSeconds = 100'000'000;  // so many since 1970 was in 197
 LogLine::Is word_in(const std::string& text) {
   const auto found = std::find(kWords.begin(), kWords.end(), text);
   if (found != kWords.end()) return static_cast<LogLine::Is>(found - kWords.begin());
-  std::string all;
-  for (const char* word : kWords) all += (all.empty() ? "" : ", ") + std::string(word);
-  throw std::runtime_error("is is '" + text + "': it must be one of " + all);
+  throw std::runtime_error(
+      fmt::format("is is '{}': it must be one of {}", text, fmt::join(kWords, ", ")));
 }
 
 std::int64_t whole_number(const std::string& field, const std::string& text) {
@@ -57,37 +64,26 @@ std::int64_t whole_number(const std::string& field, const std::string& text) {
   throw std::runtime_error(field + " is '" + text + "': it must be a whole number of 0 or more");
 }
 
-using Text = const std::string&;
 struct Field {
   const char* name;
-  void (*put)(LogLine& line, Text name, Text value);
+  void (*put)(LogLine& line, const std::string& name, const std::string& value);
 };
 constexpr std::array kFields{
-    Field{"at", [](LogLine& line, Text, Text value) { line.at_ms = date_ms(value); }},
-    Field{"process", [](LogLine& line, Text, Text value) { line.process = value; }},
-    Field{"lock", [](LogLine& line, Text, Text value) { line.lock = value; }},
-    Field{"call", [](LogLine& line, Text, Text value) { line.call = value; }},
-    Field{"is", [](LogLine& line, Text, Text value) { line.is = word_in(value); }},
-    Field{"token", [](LogLine& l, Text name, Text value) { l.token = whole_number(name, value); }},
+    Field{"at", [](auto& line, auto&, auto& value) { line.at_ms = date_ms(value); }},
+    Field{"process", [](auto& line, auto&, auto& value) { line.process = value; }},
+    Field{"lock", [](auto& line, auto&, auto& value) { line.lock = value; }},
+    Field{"call", [](auto& line, auto&, auto& value) { line.call = value; }},
+    Field{"is", [](auto& line, auto&, auto& value) { line.is = word_in(value); }},
+    Field{"token", [](auto& l, auto& name, auto& value) { l.token = whole_number(name, value); }},
     Field{"lease_ms",
-          [](LogLine& line, Text name, Text value) { line.lease_ms = whole_number(name, value); }},
-    Field{"timeout_ms", [](LogLine& line, Text name, Text value) {
+          [](auto& line, auto& name, auto& value) { line.lease_ms = whole_number(name, value); }},
+    Field{"timeout_ms", [](auto& line, auto& name, auto& value) {
             line.timeout_ms = whole_number(name, value);
           }}};
 
-void take(LogLine& line, Text field, Text value) {
-  std::string all;
-  for (const auto& [name, put] : kFields) {
-    if (field == name) return put(line, field, value);
-    all += (all.empty() ? "" : ", ") + std::string(name);
-  }
-  throw std::runtime_error("'" + field + "' is unknown; there may be " + all);
-}
-
-/// Other members of the JSON are the user's own.
-LogLine from_json(const std::string& text) {
+/// Other members of a line that is JSON are the user's own.
+LogLine from_json(const Json& json) {
   LogLine line;
-  const auto json = Json::parse(text);
   for (const char* field : {"at", "process", "is"}) {
     if (!json.contains(field)) throw std::runtime_error(std::string(field) + " is missing");
   }
@@ -100,27 +96,31 @@ LogLine from_json(const std::string& text) {
 }
 
 /// TIME PROCESS LOCK WORD [FIELD=VALUE]...
-LogLine from_words(const std::string& text) {
-  LogLine line;
+Json json_of(const std::string& text) {
   std::istringstream words(text);
-  std::string at, is;
-  if (!(words >> at >> line.process >> line.lock >> is)) {
+  std::string at, process, lock, is;
+  if (!(words >> at >> process >> lock >> is)) {
     throw std::runtime_error("'" + text + "': it must be TIME PROCESS LOCK WORD, or JSON");
   }
-  take(line, "at", at);
-  take(line, "is", is);
+  Json json{{"at", at}, {"process", process}, {"lock", lock}, {"is", is}};
   for (std::string word; words >> word;) {
     const auto equals = word.find('=');
     if (equals == std::string::npos) {
       throw std::runtime_error("'" + word + "': it must be FIELD=VALUE");
     }
-    take(line, word.substr(0, equals), word.substr(equals + 1));
+    const auto field = word.substr(0, equals);
+    if (std::ranges::count(kFields, field, &Field::name) == 0) {
+      const auto names = kFields | std::views::transform(&Field::name);
+      throw std::runtime_error(
+          fmt::format("'{}' is unknown; there may be {}", field, fmt::join(names, ", ")));
+    }
+    json[field] = word.substr(equals + 1);
   }
-  return line;
+  return json;
 }
 
 LogLine line_from(const std::string& text) {
-  auto line = text.front() == '{' ? from_json(text) : from_words(text);
+  auto line = from_json(text.front() == '{' ? Json::parse(text) : json_of(text));
   const bool of_a_lock = line.is != LogLine::Is::died;
   if (line.process.empty() || (of_a_lock && line.lock.empty())) {
     throw std::runtime_error(line.process.empty() ? "process is '': it must be a name"
@@ -294,6 +294,211 @@ class IncidentReader {
   model::History history_;
 };
 
+constexpr std::int64_t kSettled_ms = 100;  ///< before the first step
+constexpr std::int64_t kGranted_ms = 500;  ///< allowance of a time-out for a later grant here
+constexpr std::int64_t kAround_leases = 3;  ///< of a violation that a story tells
+constexpr std::int64_t kLate_ms = 20;
+
+class Storyteller {
+ public:
+  Storyteller(const Incident& incident, const std::vector<model::Finding>& findings,
+              const IncidentOptions& options)
+      : error_ns_(options.clock_error_ms * kMs),
+        d_(model::worker_digest(incident.history, incident.promises)) {
+    choose(findings);
+  }
+
+  sim::Plan tell(const std::string& lock) {
+    sim::Plan plan{.seed = 1, .lock = lock};
+    for (const auto& call : told_) add(plan, *call);
+    plan.locks = std::max<int>(1, static_cast<int>(names_.size()));
+    for (const auto& all : d_.tenures) {
+      for (const Tenure& t : all) add_stop(plan, t);
+    }
+    add_deaths(plan);
+    add_late_releases(plan);
+    for (const auto& one : plan.steps) plan.faulty_ms = std::max(plan.faulty_ms, one.at_ms + 1'000);
+    std::ranges::stable_sort(plan.steps, {}, &sim::StepPlan::at_ms);
+    std::ranges::stable_sort(plan.faults, {}, &sim::FaultPlan::at_ms);
+    plan.clock_margin_ms = margin_ms();
+    return plan;
+  }
+
+ private:
+  /// From the request until the lock was given back, the call ended or its process died.
+  [[nodiscard]] Span span_of(const SessionDigest& call) const {
+    Span span{call.asked.at_ns, d_.finished_ns};
+    for (const auto end : {call.released, call.ended, d_.process_of[call.process]->crash}) {
+      if (end != kNone) span.to = std::min(span.to, d_.at(end).at_ns);
+    }
+    return span;
+  }
+
+  /// Chooses the calls around the first violation.
+  void choose(const std::vector<model::Finding>& findings) {
+    const auto violated = [](const auto& f) {
+      return f.verdict == model::Verdict::violated && !f.events.empty();
+    };
+    // The violation of a release comes before its consequences.
+    auto found = std::ranges::find_if(findings, [&](const auto& f) {
+      return violated(f) && f.check == model::Check::G6;
+    });
+    if (found == findings.end()) found = std::ranges::find_if(findings, violated);
+    for (const auto& all : model::worker_calls(d_)) {
+      told_.insert(told_.end(), all.begin(), all.end());
+    }
+    if (found != findings.end()) {
+      Span around{d_.finished_ns, 0};
+      for (const auto i : found->events) {
+        around.from = std::min(around.from, d_.at(i).at_ns);
+        around.to = std::max(around.to, d_.at(i).at_ns);
+      }
+      harm_ns_ = d_.at(found->events.back()).at_ns - error_ns_;
+      const auto name = d_.fact(found->events.back()).name;
+      std::erase_if(told_, [&](const SessionDigest* call) {
+        const auto lease_ns = kAround_leases * call->asked->expiry_ms * kMs;
+        const Span wide{around.from - lease_ns, around.to + lease_ns};
+        return call->asked.name != name || !span_of(*call).meets(wide);
+      });
+    }
+    std::ranges::stable_sort(told_, {}, [](const auto* call) { return call->asked.at_ns; });
+    if (!told_.empty()) zero_ns_ = told_.front()->asked.at_ns - kSettled_ms * kMs;
+  }
+
+  [[nodiscard]] std::int64_t at_ms(std::int64_t ns) const { return (ns - zero_ns_) / kMs; }
+
+  /// The stamp before it was moved apart.
+  [[nodiscard]] std::int64_t logged_ms(const Event& e, bool moved_later) const {
+    return at_ms(e.at_ns + (moved_later ? -2 : 0) * error_ns_);
+  }
+
+  std::int64_t place_of(sim::Plan& plan, const SessionDigest& call) {
+    const auto [found, added] =
+        places_.try_emplace(call.process, static_cast<std::int64_t>(plan.processes.size()));
+    if (added) {
+      plan.processes.push_back({.expiry_ms = call.asked->expiry_ms + 2 * error_ns_ / kMs,
+                                .wait_min_ms = 10,
+                                .wait_max_ms = 40,
+                                .scripted = true});
+    }
+    return found->second;
+  }
+
+  void add(sim::Plan& plan, const SessionDigest& call) {
+    const auto place = place_of(plan, call);
+    const auto span = span_of(call);
+    auto& callers = busy_[place];
+    auto free = std::ranges::find_if(callers, [&](auto until) { return until <= span.from; });
+    if (free == callers.end()) free = callers.insert(callers.end(), 0);
+    *free = span.to;
+    auto& process = plan.processes[static_cast<std::size_t>(place)];
+    process.callers = std::max(process.callers, static_cast<int>(callers.size()));
+    const auto name = names_.try_emplace(call.asked.name, names_.size()).first->second;
+    sim::StepPlan step{.action = sim::StepPlan::Action::acquire,
+                       .at_ms = at_ms(call.asked.at_ns),
+                       .process = place,
+                       .caller = free - callers.begin(),
+                       .lock = static_cast<std::int64_t>(name)};
+    step.acquire_timeout_ms = timeout_ms(call);
+    plan.steps.push_back(step);
+    if (call.release == kNone) return;
+    step.action = sim::StepPlan::Action::release;
+    step.at_ms = at_ms(d_.at(call.release).at_ns);
+    step.acquire_timeout_ms = 0;
+    plan.steps.push_back(step);
+  }
+
+  [[nodiscard]] std::int64_t timeout_ms(const SessionDigest& call) const {
+    const bool granted = call.granted != kNone;
+    const auto end = granted ? call.granted : call.ended;
+    if (end == kNone) return kGranted_ms;
+    if (!granted && d_.at(end).outcome == "refused") return 0;  // one attempt
+    const auto took = logged_ms(d_.at(end), true) - at_ms(call.asked.at_ns);
+    return std::max<std::int64_t>(took, 0) + (granted ? kGranted_ms : 0);
+  }
+
+  /// A holder that had to extend its lock, and did not for a whole lease, was stopped or cut off
+  /// until it did something again.
+  void add_stop(sim::Plan& plan, const Tenure& t) {
+    const auto holder = model::writer_of(d_, t.last_put);
+    if (!holder || std::ranges::count(told_, holder->session) == 0) return;
+    const auto& s = *holder->session;
+    if (d_.process_of[s.process]->crash != kNone) return;
+    const auto from = logged_ms(d_.at(t.last_put), true);
+    const auto given_up =
+        at_ms(s.release != kNone ? d_.at(s.release).at_ns : d_.finished_ns);
+    const auto ended = t.next == kNone ? given_up : logged_ms(d_.at(t.next), true);
+    if (std::min(given_up, ended) - from <= s.asked->expiry_ms) return;
+    const auto first = first_sign(s.process, from, given_up);
+    plan.faults.push_back({.kind = first < given_up ? FaultKind::cut_link : FaultKind::pause,
+                           .at_ms = from + kLate_ms,
+                           .for_ms = std::max<std::int64_t>(given_up - from - 2 * kLate_ms, 1),
+                           .process = places_.at(s.process)});
+  }
+
+  /// When it wrote the first line of its log between the two.
+  [[nodiscard]] std::int64_t first_sign(model::Id process, std::int64_t from,
+                                        std::int64_t to) const {
+    for (const model::Fact& e : d_.facts.all) {
+      if (e.process != process || e.kind == model::Kind::granted) continue;
+      const bool later = e.kind != model::Kind::ask && e.kind != model::Kind::release;
+      const auto at = logged_ms(*e.event, later);
+      if (at > from + kLate_ms && at < to - kLate_ms) return at;
+    }
+    return to;
+  }
+
+  void add_deaths(sim::Plan& plan) const {
+    for (const auto& [process, place] : places_) {
+      const auto crash = d_.process_of[process]->crash;
+      if (crash == kNone) continue;
+      const auto at_ms = std::max<std::int64_t>(logged_ms(d_.at(crash), true), 0);
+      plan.faults.push_back({.kind = FaultKind::crash, .at_ms = at_ms, .process = place});
+    }
+  }
+
+  /// An unanswered release may have been on its way until the harm was done.
+  void add_late_releases(sim::Plan& plan) const {
+    for (const SessionDigest* call : told_) {
+      const SessionDigest& s = *call;
+      if (s.released == kNone || d_.at(s.released).outcome != "unknown") continue;
+      const auto released = at_ms(d_.at(s.release).at_ns);
+      const auto late = harm_ns_ == 0 ? 0 : at_ms(harm_ns_) - released;
+      if (late <= 0) continue;
+      plan.faults.push_back({.kind = FaultKind::late_requests,
+                             .at_ms = std::max<std::int64_t>(released - kLate_ms, 0),
+                             .for_ms = 2 * kLate_ms,
+                             .amount = late,
+                             .process = places_.at(s.process)});
+    }
+  }
+
+  /// By how much a document outlasts its lease.
+  [[nodiscard]] std::int64_t margin_ms() const {
+    std::int64_t least = model::kNever;
+    for (const auto& all : d_.tenures) {
+      for (const Tenure& t : all) {
+        const auto holder = model::writer_of(d_, t.last_put);
+        const Event& e = d_.at(t.last_put);
+        if (!holder || e.expires_at_ms == 0 || e.wall_ms == 0) continue;
+        if (std::ranges::count(told_, holder->session) == 0) continue;
+        least = std::min(least, e.expires_at_ms - e.wall_ms - holder->ask()->expiry_ms);
+      }
+    }
+    constexpr std::int64_t kUsual = 1'000, kMost = 60'000;
+    return least == model::kNever ? kUsual : std::clamp<std::int64_t>(least, 0, kMost);
+  }
+
+  const std::int64_t error_ns_;
+  const model::Digest d_;
+  std::vector<const SessionDigest*> told_;
+  std::int64_t zero_ns_ = 0;
+  std::int64_t harm_ns_ = 0;  ///< of the first violation
+  std::map<model::Id, std::int64_t> places_;
+  std::map<model::Id, std::size_t> names_;
+  std::map<std::int64_t, std::vector<std::int64_t>> busy_;  ///< by place: until when each caller is
+};
+
 bool has_tokens(const std::vector<LogLine>& log) {
   return std::ranges::any_of(log, [](const LogLine& line) { return line.token != 0; });
 }
@@ -347,11 +552,7 @@ std::int64_t date_ms(const std::string& text) {
 }
 
 std::string date_text(std::int64_t since_1970_ms) {
-  const std::time_t seconds = since_1970_ms / 1'000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900,
-                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+  return fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(since_1970_ms / 1'000),
                      since_1970_ms % 1'000);
 }
 
@@ -398,6 +599,11 @@ std::vector<model::Finding> judge_incident(const Incident& incident) {
     return f.check == Check::G3 || kind_of(f.check) == model::CheckKind::run;
   });
   return findings;
+}
+
+sim::Plan incident_plan(const Incident& incident, const std::vector<model::Finding>& findings,
+                        const IncidentOptions& options, const std::string& lock) {
+  return Storyteller(incident, findings, options).tell(lock);
 }
 
 }  // namespace leasehold::properties

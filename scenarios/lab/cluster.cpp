@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/progress.hpp"
 #include "sim/live/servers/replica_set.hpp"
 
 namespace leasehold::lab {

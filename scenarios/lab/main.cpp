@@ -52,19 +52,20 @@ std::string space_left_for(const std::exception& error) {
 }
 
 int run_lab(const std::vector<std::string>& words) {
-  if (words == std::vector<std::string>{"--version"}) {
-    throw HelpAsked{"leasehold-lab " LEASEHOLD_VERSION "\n"};
-  }
-  return cli::dispatch("leasehold-lab", kSubcommands, kExitCodes, words);
-}
-
-int run_or_help(const std::vector<std::string>& words) {
   try {
-    return run_lab(words);
+    if (words == std::vector<std::string>{"--version"}) {
+      throw HelpAsked{"leasehold-lab " LEASEHOLD_VERSION "\n"};
+    }
+    return cli::dispatch("leasehold-lab", kSubcommands, kExitCodes, words);
   } catch (const HelpAsked& asked) {
     cli::print(asked.text);
     return kHolds;
   }
+}
+
+int failed(int code, const std::string& words) {
+  std::fprintf(stderr, "leasehold-lab: %s\n", words.c_str());
+  return code;
 }
 
 }  // namespace
@@ -151,8 +152,8 @@ void require_writable(const std::string& option, const std::string& file) {
 }
 
 po::typed_value<std::string>* to_file(const char* option, std::string& file) {
-  const auto require = [option](const std::string& given) { require_writable(option, given); };
-  return po::value(&file)->value_name("FILE")->notifier(require);
+  return po::value(&file)->value_name("FILE")->notifier(
+      [option](const std::string& given) { require_writable(option, given); });
 }
 
 po::typed_value<std::string>* to_folder(const char* option, std::string& folder) {
@@ -204,18 +205,14 @@ int main(int argc, char** argv) {
   leasehold::cli::settle_inherited_state();
   leasehold::cli::put_off_failed_output();
   try {
-    const int code = run_or_help({argv + 1, argv + argc});
+    const int code = run_lab({argv + 1, argv + argc});
     leasehold::cli::flush_output();
     return code;
   } catch (const UsageError& error) {
-    std::fprintf(stderr, "leasehold-lab: %s\n", error.what());
-    return kUsage;
+    return failed(kUsage, error.what());
   } catch (const leasehold::sim::live::NoServers& error) {
-    std::fprintf(stderr, "leasehold-lab: %s\n", error.what());
-    return kNoServers;
+    return failed(kNoServers, error.what());
   } catch (const std::exception& error) {
-    const auto words = leasehold::cli::words_of(error) + space_left_for(error);
-    std::fprintf(stderr, "leasehold-lab: %s\n", words.c_str());
-    return kHarnessFailure;
+    return failed(kHarnessFailure, leasehold::cli::words_of(error) + space_left_for(error));
   }
 }

@@ -1,4 +1,4 @@
-#include "scenarios/lab/progress.hpp"
+#include "scenarios/lab/lab.hpp"
 
 #include <fmt/format.h>
 #include <signal.h>

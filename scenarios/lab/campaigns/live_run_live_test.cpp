@@ -11,7 +11,7 @@
 #include "model/verdict/checkers.hpp"
 #include "properties/campaigns/judgement.hpp"
 #include "properties/generation/plans.hpp"
-#include "scenarios/lab/run_program.hpp"
+#include "scenarios/lab/ran_fixture.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/run/harness.hpp"
 

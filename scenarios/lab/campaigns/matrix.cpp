@@ -6,7 +6,6 @@
 #include <fstream>
 
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <memory>
 
-#include "scenarios/lab/progress.hpp"
 #include "sim/live/own_set/user_set.hpp"
 
 namespace leasehold::lab {
@@ -41,12 +40,6 @@ std::string script_of(const std::string& store) {
   names.emplace_back("the path of a script that can be executed");
   refuse("--store", store, fmt::format("it must be {}{}", names.size() > 1 ? "one of " : "",
                                        fmt::join(names, ", ")));
-}
-
-std::shared_ptr<StoreScript> opened(const std::string& store) {
-  const auto program = script_of(store);
-  return reading("--store is '" + store + "': ",
-                 [&] { return std::make_shared<StoreScript>(program); });
 }
 
 void require_a_worker(const SiteOptions& asked, const std::optional<ForeignLock>& foreign) {
@@ -164,7 +157,9 @@ TheirSet own_set(const SiteOptions& asked, const WantedRuns& runs,
 TheirSet store_of(const SiteOptions& asked, const WantedRuns& runs,
                   const std::optional<ForeignLock>& foreign) {
   require_a_worker(asked, foreign);
-  TheirSet set{.script = opened(asked.store)};
+  const auto program = script_of(asked.store);
+  TheirSet set{.script = reading("--store is '" + asked.store + "': ",
+                                 [&] { return std::make_shared<StoreScript>(program); })};
   const auto& missing = set.script->about().missing;
   if (!missing.empty()) throw sim::live::NoServers(missing);
   const auto& name = set.script->about().name;

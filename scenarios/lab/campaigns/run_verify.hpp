@@ -8,7 +8,7 @@
 
 #include "properties/campaigns/verify.hpp"
 #include "properties/stories/scenario.hpp"
-#include "scenarios/lab/run_program.hpp"
+#include "scenarios/lab/ran_fixture.hpp"
 
 /// Tests that run plans by the laboratory's command give it as long as it may take.
 namespace leasehold::lab {

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <string_view>
+#include <regex>
 
 #include "properties/campaigns/verify.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
@@ -27,19 +25,15 @@ struct Seeds {
   std::uint64_t from = 1, to = 1;
 };
 
-bool is_number(std::string_view text, std::uint64_t& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 /// "7" or "1..1000".
 void parse_seeds(const std::string& text, Seeds& seeds) {
-  const std::string_view all = text;
-  const auto dots = all.find("..");
-  const auto last = dots == all.npos ? all : all.substr(dots + 2);
-  if (!is_number(all.substr(0, dots), seeds.from) || !is_number(last, seeds.to)) {
+  static const std::regex range(R"((\d{1,19})(?:\.\.(\d{1,19}))?)");
+  std::smatch parts;
+  if (!std::regex_match(text, parts, range)) {
     refuse("--seeds", text, "it must be a number or a range like 1..1000");
   }
+  seeds.from = std::stoull(parts[1]);
+  seeds.to = parts[2].matched ? std::stoull(parts[2]) : seeds.from;
   if (seeds.to < seeds.from) refuse("--seeds", text, "the range is empty");
 }
 

@@ -11,7 +11,6 @@
 #include "properties/campaigns/soak.hpp"
 #include "scenarios/lab/campaigns/run_options.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
@@ -20,10 +19,10 @@ namespace {
 using properties::VerifyOptions;
 using properties::VerifyReport;
 
-/// The present state of the run. It says once that the seconds were not enough.
+/// Shows the present state of the run until its end. It says once that the seconds were not enough.
 class ProgressLine {
  public:
-  void show(const VerifyReport& report, sim::live::Progress now) {
+  void operator()(const VerifyReport& report, sim::live::Progress now) {
     if (!report.went_on_for.empty() && !std::exchange(told_, true)) {
       line_.end();
       const auto& asked = report.options;
@@ -53,11 +52,14 @@ class ProgressLine {
   double last_s_ = 0;
 };
 
+std::string lock_of(const VerifyOptions& options) {
+  return options.foreign ? options.foreign->promises.name : options.lock;
+}
+
 nlohmann::ordered_json facts_of(const VerifyReport& report) {
   nlohmann::ordered_json json;
   json["seed"] = std::to_string(report.options.seed);
-  const auto& foreign = report.options.foreign;
-  json["lock"] = foreign ? foreign->promises.name : report.options.lock;
+  json["lock"] = lock_of(report.options);
   const auto& script = report.options.set.script;
   if (script) json["store"] = script->about().name;
   json["seconds"] = report.options.seconds;
@@ -88,15 +90,11 @@ nlohmann::ordered_json facts_of(const VerifyReport& report) {
   return json;
 }
 
-/// The lock, and what it stands on, if that is not MongoDB.
-std::string tested(const properties::VerifyOptions& options) {
-  const auto name = options.foreign ? options.foreign->promises.name : options.lock;
-  return name + (options.set.script ? " on " + options.set.script->about().name : "");
-}
-
 Conclusion conclusion_of(const std::string& command, const VerifyReport& report) {
   std::int64_t faults = 0;
   for (const auto& [kind, count] : report.took_effect) faults += count;
+  const auto& script = report.options.set.script;
+  const auto tested = lock_of(report.options) + (script ? " on " + script->about().name : "");
   Conclusion c{.command = command,
                .seconds = report.elapsed_s,
                .findings = report.findings,
@@ -107,7 +105,7 @@ Conclusion conclusion_of(const std::string& command, const VerifyReport& report)
                .facts = facts_of(report),
                .run = fmt::format("{}: {} cases in {:.0f} s, up to {} processes on {} locks, {} "
                                   "faults, seed {}",
-                                  tested(report.options), report.cases, report.elapsed_s,
+                                  tested, report.cases, report.elapsed_s,
                                   report.processes, report.locks, faults, report.options.seed)};
   c.is_of(report.promises(), report.arrows);
   return c;
@@ -247,15 +245,6 @@ WantedRuns wanted(const LiveCommand& a,
           a.faults == "all" ? "" : "--faults is '" + a.faults + "'"};
 }
 
-/// Runs it with its progress shown.
-template <typename Campaign>
-auto shown(const Campaign& campaign) {
-  ProgressLine line;
-  return campaign([&](const VerifyReport& report, const sim::live::Progress& now) {
-    line.show(report, now);
-  });
-}
-
 po::options_description soak_options(LiveCommand& a, int& minutes) {
   po::options_description options(
       "One long run on a real replica set with every kind of fault: checks the guarantees, "
@@ -314,9 +303,7 @@ int soak(const std::vector<std::string>& words) {
   v.set = asked.site.prepare(wanted(asked, properties::soak_plan), v.foreign);
   catch_interruptions();
   fmt::print(stderr, "seed {}\n", v.seed);
-  const auto [run, growth] = shown([&](const auto& on_progress) {
-    return properties::soak(v, on_progress, interrupted);
-  });
+  const auto [run, growth] = properties::soak(v, ProgressLine(), interrupted);
   auto conclusion = conclusion_of("soak", run);
   add_growth(conclusion.facts, growth);
   print(run, conclusion);
@@ -334,9 +321,7 @@ int verify(const std::vector<std::string>& words) {
 
   const auto cases = properties::cases_of(v);
   fmt::print(stderr, "seed {}, {} plans {}\n", v.seed, cases.size(), properties::hash_of(cases));
-  const auto report = shown([&](const auto& on_progress) {
-    return properties::verify(v, on_progress, interrupted);
-  });
+  const auto report = properties::verify(v, ProgressLine(), interrupted);
   const auto conclusion = conclusion_of("verify", report);
   print(report, conclusion);
   return conclude(conclusion, asked.outputs, report.shown);

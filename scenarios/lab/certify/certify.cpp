@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,7 +9,6 @@
 #include "cli/output.hpp"
 #include "scenarios/lab/certify/facts.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/progress.hpp"
 #include "sim/live/servers/mongod.hpp"
 
 namespace leasehold::lab {
@@ -24,45 +24,34 @@ struct Stopped : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-struct Line {
-  const Fact* fact;
-  Finding finding;
-};
-
 const char* to_string(Is is) {
   return is == Is::holds ? "holds" : is == Is::fails ? "fails" : "not tried";
 }
 
-/// The facts of one kind of finding that prevent the certificate.
-std::string names_of(const std::vector<Line>& lines, Is is) {
-  std::string names;
-  for (const auto& [fact, finding] : lines) {
-    if (!finding.prevents || finding.is != is) continue;
-    names += (names.empty() ? "" : ", ") + std::string(fact->name);
+/// The facts of one kind of finding that prevent the certificate, after `words`.
+std::string names_after(const std::string& words, const std::vector<Finding>& all, Is is) {
+  std::vector<std::string> names;
+  for (const auto& finding : all) {
+    if (finding.prevents && finding.is == is) names.push_back(finding.fact->name);
   }
-  return names;
+  return names.empty() ? "" : fmt::format("{}{}", words, fmt::join(names, ", "));
 }
 
-std::string verdict_of(const std::vector<Line>& lines) {
-  const auto count = [&](Is is) {
-    return std::ranges::count(lines, is, [](const Line& line) { return line.finding.is; });
-  };
-  const auto failed = names_of(lines, Is::fails), missed = names_of(lines, Is::not_tried);
-  if (failed.empty() && missed.empty()) {
-    return fmt::format("certified: {} facts hold, {} were not tried", count(Is::holds),
-                       count(Is::not_tried));
-  }
-  return "not certified" + (failed.empty() ? "" : ": these facts fail: " + failed) +
-         (missed.empty() ? "" : ": these facts could not be tried: " + missed);
+std::string verdict_of(const std::vector<Finding>& all) {
+  const auto bad = names_after(": these facts fail: ", all, Is::fails) +
+                   names_after(": these facts could not be tried: ", all, Is::not_tried);
+  if (!bad.empty()) return "not certified" + bad;
+  return fmt::format("certified: {} facts hold, {} were not tried",
+                     std::ranges::count(all, Is::holds, &Finding::is),
+                     std::ranges::count(all, Is::not_tried, &Finding::is));
 }
 
-void print(const Line& line) {
-  const auto& [fact, finding] = line;
-  cli::print(fmt::format("{:9} {:34} {}\n", to_string(finding.is), fact->name,
-                         cli::printable(finding.seen)));
-  if (finding.is == Is::fails) {
-    cli::print(fmt::format("{:9} it should be that {};\n{:9} else {}\n", "", fact->says, "",
-                           fact->means));
+void print(const Finding& found) {
+  cli::print(fmt::format("{:9} {:34} {}\n", to_string(found.is), found.fact->name,
+                         cli::printable(found.seen)));
+  if (found.is == Is::fails) {
+    cli::print(fmt::format("{:9} it should be that {};\n{:9} else {}\n", "", found.fact->says, "",
+                           found.fact->means));
   }
   cli::flush_output();
 }
@@ -120,7 +109,7 @@ struct Collection {
 };
 
 /// Throws Stopped, and std::runtime_error if nothing can be said of the servers.
-std::vector<Line> run_trials(Collection& in, const std::function<void(const Line&)>& show) {
+std::vector<Finding> run_trials(Collection& in, bool silent) {
   const auto until = our_clock() + kAllTrials;
   const auto connect = [&, number = std::size_t(0)]() mutable {
     auto servers = connect_to(in.uri, number++);
@@ -135,18 +124,18 @@ std::vector<Line> run_trials(Collection& in, const std::function<void(const Line
   TrialSite site(connect, in.database, in.name);
   const auto election = [&] { return in.asker().hello().value("electionId", Json()); };
   const Json before = election();
-  std::vector<Line> lines;
+  std::vector<Finding> all;
   for (const Fact& fact : facts()) {
     // The first one says whether locks can be held here at all.
-    if (lines.size() == 1 && lines[0].finding.is == Is::fails) break;
-    if (lines.size() == 1) in.make(site[0]);
-    lines.push_back({&fact, by_each_router(fact, site)});
-    show(lines.back());
+    if (all.size() == 1 && all[0].is == Is::fails) break;
+    if (all.size() == 1) in.make(site[0]);
+    all.push_back(by_each_router(fact, site));
+    if (!silent) print(all.back());
   }
-  if (!verdict_of(lines).starts_with("certified") && election() != before) {
+  if (!verdict_of(all).starts_with("certified") && election() != before) {
     throw std::runtime_error("there was an election during the trials: try again");
   }
-  return lines;
+  return all;
 }
 
 }  // namespace
@@ -173,24 +162,22 @@ int certify(const std::vector<std::string>& words) {
     throw UsageError(error.what());
   }
   Collection collection{uri, database};
-  std::vector<Line> lines;
+  std::vector<Finding> all;
   try {
-    lines = run_trials(collection, [json](const Line& line) {
-      if (!json) print(line);
-    });
+    all = run_trials(collection, json);
   } catch (const Stopped&) {
     cli::print("not certified: a signal ended the trials\n");
     return kUnknown;
   } catch (const sim::live::NoReply& error) {
     throw sim::live::NoServers(error.what());
   }
-  const auto verdict = verdict_of(lines);
+  const auto verdict = verdict_of(all);
   if (json) {
     Json list = Json::array();
-    for (const auto& [fact, finding] : lines) {
+    for (const auto& [fact, is, seen, prevents] : all) {
       list.push_back({{"fact", fact->name},
-                      {"finding", to_string(finding.is)},
-                      {"seen", finding.seen},
+                      {"finding", to_string(is)},
+                      {"seen", seen},
                       {"says", fact->says},
                       {"otherwise", fact->means}});
     }
@@ -198,9 +185,8 @@ int certify(const std::vector<std::string>& words) {
   } else {
     cli::print(verdict + '\n');
   }
-  return verdict.starts_with("certified")         ? kHolds
-         : names_of(lines, Is::fails).empty() ? kUnknown
-                                                  : kViolated;
+  if (verdict.starts_with("certified")) return kHolds;
+  return names_after("", all, Is::fails).empty() ? kUnknown : kViolated;
 }
 
 }  // namespace leasehold::lab

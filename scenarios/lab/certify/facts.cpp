@@ -1,11 +1,20 @@
 #include "scenarios/lab/certify/facts.hpp"
 
-#include <algorithm>
+#include <time.h>
+
 #include <array>
+#include <boost/algorithm/string/replace.hpp>
+#include <future>
+#include <latch>
+#include <random>
+#include <regex>
+#include <sstream>
 #include <thread>
 
+#include "core/document/lock_id.hpp"
 #include "core/document/lock_queue.hpp"
-#include "mongo/replies.hpp"
+#include "mongo/commands.hpp"
+#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -27,6 +36,22 @@ std::string text_of(FencingToken token) {
 
 std::int64_t code_of(const Json& reply) { return integer(reply.value("code", Json(0))); }
 
+core::HandOverCommand hand_over(const core::AcquireCommand& from, const core::AcquireCommand& to) {
+  return {1, from.name, from.owner, to.owner, to.lock_id, kTrialLease, {}};
+}
+
+/// Gives `use` each member that answers, and its `hello`; a member may be down.
+void ask_members(Asker& asker, const std::function<void(const MongoClient::Member& member,
+                                                        const Json& hello)>& use) {
+  for (const auto& member : asker.members()) {
+    try {
+      use(member, asker.hello(member.id));
+    } catch (const sim::live::NoReply&) {
+      continue;
+    }
+  }
+}
+
 void expect_duplicate(const Json& reply, const std::string& index) {
   const Json errors = reply.value("writeErrors", Json::array());
   const auto code = errors.empty() ? 0 : code_of(errors[0]);
@@ -38,8 +63,7 @@ void expect_duplicate(const Json& reply, const std::string& index) {
 /// An update that counts, with more fields.
 std::string count(const std::string& more = "") {
   return R"({"findAndModify": "@", "query": {"_id": "#"}, "update": [{"$set": {"n": {"$add": [
-      {"$ifNull": ["$n", 0]}, 1]}}}], "upsert": true, "new": true,
-      "writeConcern": {"w": "majority"})" + more + '}';
+      {"$ifNull": ["$n", 0]}, 1]}}}], "upsert": true, "new": true, %)" + more + '}';
 }
 
 /// All at once, some times; one of them has to win each time, and the rest has to see that.
@@ -82,15 +106,11 @@ std::vector<Grant> grants_in_traffic(TrialSite& site, const std::string& name) {
   const auto owner = site.owner();
   std::vector<Grant> grants;
   std::atomic<bool> over = false;
-  struct End {
-    std::atomic<bool>& over;
-    ~End() { over = true; }
-  };
   site.at_once([&](std::size_t i, Asker& asker) {
     const auto noise = site.attempt(site.name("noise"));
     while (i != 0 && !over) asker.sure(site.attempt(noise.name, noise.owner));
     if (i != 0) return;
-    const End end{over};
+    const std::shared_ptr<void> at_the_end(nullptr, [&](void*) { over = true; });
     for (int n = 0; n < 8; ++n) {
       const auto lock = site.attempt(name, owner);
       const auto reply = asker.sure(lock);
@@ -113,8 +133,8 @@ std::string lock_id_at(Asker& asker, const std::string& name, FencingToken at) {
     throw NotTried("no reads of an earlier time: " + reply.value("errmsg", "refused"),
                    code == kSnapshotTooOld || code == kSnapshotUnavailable);
   }
-  const Json& found = reply["cursor"]["firstBatch"];
-  return found.empty() ? "" : found[0].value("lockId", "");
+  const Json found = Asker::first_in(reply);
+  return found.is_null() ? "" : found.value("lockId", "");
 }
 
 /// When a command was under way, by our clock, and what $$NOW it saw.
@@ -163,8 +183,7 @@ class News {
       const auto receiver =
           site.attempt(giver.name, i % 2 == 0 ? site.other_owner() : site.owner());
       site[1].sure(giver);
-      const auto reply = site[1].sure(core::HandOverCommand{
-          1, giver.name, giver.owner, receiver.owner, receiver.lock_id, kTrialLease, {}});
+      const auto reply = site[1].sure(hand_over(giver, receiver));
       site[2].sure(site.attempt(giver.name));  // refused, and no news
       if (i % 2 == 1) ours.push_back({receiver.lock_id, reply.operation_time});
     }
@@ -181,15 +200,17 @@ class News {
   std::int64_t cursor_ = 0;
 };
 
-constexpr const char* kGivenAway = "a held lock may be given away, or a dead holder's kept";
-constexpr const char* kTakenBack = "a lock may be held that an election takes back";
+/// How a fact of that name is tried: it throws Fails or NotTried.
+struct Trial {
+  std::string name;
+  void (*of)(TrialSite& site);
+  bool needed = true;  ///< a guarantee rests on it; else only news or the removal of documents
+};
 
 // clang-format off: a fact, and below it how it is tried.
-const std::vector<Fact> kFacts{
+const std::vector<Trial> kTrials{
 // What replies say.
-{"hello-tells-what-a-member-is",
- "hello names the set, the version and the one primary, or says that it is of a mongos",
- "locks may be kept on servers that cannot keep them", true, [](TrialSite& site) {
+{"hello-tells-what-a-member-is", [](TrialSite& site) {
   const Json hello = site[0].hello();
   const auto refusal = mongo::refusal_of_hello(*mongo::from_json(hello).get());
   require(!refusal, "{}", refusal.value_or(""));
@@ -199,31 +220,21 @@ const std::vector<Fact> kFacts{
   const auto identity = site[0].admin(
       R"({"find": "system.version", "filter": {"_id": "shardIdentity"}, "singleBatch": true})");
   require(!mongo::is_of_a_shard(*mongo::from_json(identity).get()), "{}", mongo::kIsAShard);
-  for (const auto& member : site[0].members()) {
-    try {
-      const Json said = site[0].hello(member.id);
-      require(said["me"] == hello["me"] || !said.value("isWritablePrimary", false),
-              "{} is a primary as well", member.host);
-    } catch (const sim::live::NoReply&) {
-      continue;  // it is down
-    }
-  }
+  ask_members(site[0], [&](const auto& member, const Json& said) {
+    require(said["me"] == hello["me"] || !said.value("isWritablePrimary", false),
+            "{} is a primary as well", member.host);
+  });
 }},
-{"duplicate-key-is-11000", "a second document of one _id is refused with code 11000",
- "a lost race may be taken for won, and fenced_update may write past a later holder", true,
- [](TrialSite& site) {
+{"duplicate-key-is-11000", [](TrialSite& site) {
   const auto name = site.name("twice");
-  const std::string insert = R"({"insert": "@", "documents": [{"_id": "#", "n": 1}],
-      "writeConcern": {"w": "majority"}})";
+  const std::string insert = R"({"insert": "@", "documents": [{"_id": "#", "n": 1}], %})";
   site[0].must(insert, name);
   expect_duplicate(site[1].run(insert, name), "{_id}");
   expect_duplicate(site[1].run(R"({"update": "@", "updates": [{"q": {"_id": "#", "n": {"$lt": 0}},
-      "u": {"$set": {"n": 2}}, "upsert": true}], "writeConcern": {"w": "majority"}})", name),
-                   "{_id}");
+      "u": {"$set": {"n": 2}}, "upsert": true}], %})", name), "{_id}");
   require(site[0].stored(name)["n"] == 1, "a refused upsert changed the document");
 }},
-{"duplicate-key-names-its-index", "the refusal names the fields of the unique index",
- "a lock that can never be taken is waited for without end", true, [](TrialSite& site) {
+{"duplicate-key-names-its-index", [](TrialSite& site) {
   constexpr int kCannotCreateIndex = 67;
   const std::string create = R"({"createIndexes": "@", "indexes": [
       {"key": {"only": 1}, "name": "only_1", "unique": true, "sparse": true}]})";
@@ -231,14 +242,12 @@ const std::vector<Fact> kFacts{
     throw NotTried("a sharded collection has no other unique index", true);
   }
   site[0].must(create);
-  const std::string insert = R"({"insert": "@", "documents": [{"only": "#"}],
-      "writeConcern": {"w": "majority"}})";
+  const std::string insert = R"({"insert": "@", "documents": [{"only": "#"}], %})";
   const auto name = site.name("only");
   site[0].must(insert, name);
   expect_duplicate(site[1].run(insert, name), "{only}");
 }},
-{"unconfirmed-is-reported", "a write that too few members confirmed has a writeConcernError",
- kTakenBack, true, [](TrialSite& site) {
+{"unconfirmed-is-reported", [](TrialSite& site) {
   // The largest w: a set has at most 50 members.
   const Json reply = site[0].run(R"({"findAndModify": "@", "query": {"_id": "#"},
       "update": [{"$set": {"lockId": "#"}}], "upsert": true, "new": true,
@@ -249,9 +258,7 @@ const std::vector<Fact> kFacts{
   require(read.outcome == Outcome::unknown,
           "a write that more members are to confirm than there are is reported as confirmed");
 }},
-{"confirmed-is-of-a-majority",
- "a write with w: majority is answered when a majority of the members has it", kTakenBack, true,
- [](TrialSite& site) {
+{"confirmed-is-of-a-majority", [](TrialSite& site) {
   for (int i = 0; i < 3; ++i) {
     const auto lock = site.attempt(site.name("confirmed"));
     const auto written = site[0].sure(lock).operation_time;
@@ -263,13 +270,11 @@ const std::vector<Fact> kFacts{
     }
     const Json found = site[1].must(R"({"find": "@", "filter": {"_id": "#"},
         "readConcern": {"level": "majority"}})", lock.name);
-    require(found["cursor"]["firstBatch"].size() == 1,
+    require(!Asker::first_in(found).is_null(),
             "a read of what a majority has does not show a confirmed write");
   }
 }},
-{"no-match-is-not-older",
- "a reply that nothing matched has the operationTime of the last write, or a later one",
- "a primary that was cut off may make holders lose their locks", true, [](TrialSite& site) {
+{"no-match-is-not-older", [](TrialSite& site) {
   const auto lock = site.attempt(site.name("late"));
   const auto won = site[0].sure(lock).operation_time;
   const auto none = site[1].sure(core::DeleteCommand{lock.name, site.owner(), {}});
@@ -277,45 +282,33 @@ const std::vector<Fact> kFacts{
   require(!none.is_before(won), "a reply that nothing matched is of {}, before the confirmed write "
           "at {}", text_of(none.operation_time), text_of(won));
 }},
-{"linearizable-read-is-current", "a linearizable read shows the last confirmed write",
- "inspect() shows who held a lock earlier", false, [](TrialSite& site) {
-  const auto lock = site.attempt(site.name("inspected"));
-  site[0].sure(lock);
+{"linearizable-read-is-current", [](TrialSite& site) {
+  const auto lock = site.taken("inspected");
   const auto shown = site[1].document(core::InspectCommand{lock.name});
   require(shown.lock_id == lock.lock_id, "a confirmed write does not show");
   require(shown.read_at.since_1970_ms > 0, "$$NOW of a find is no date");
   site[0].sure(core::DeleteCommand{lock.name, lock.owner, {}});
   require(site[1].sure(core::InspectCommand{lock.name}).documents.empty(),
           "a deleted document shows");
-}},
-{"read-is-of-the-primary", "a read of the primary shows the last confirmed write",
- "an extended lock may be called lost", true, [](TrialSite& site) {
-  const auto lock = site.attempt(site.name("read"));
-  site[0].sure(lock);
+}, false},
+{"read-is-of-the-primary", [](TrialSite& site) {
+  const auto lock = site.taken("read");
   require(site[1].document(core::ReadHoldersCommand{{lock.name}}).lock_id == lock.lock_id,
           "a confirmed write does not show");
 }},
-{"secondary-refuses-writes",
- "a member that is no primary refuses a write and does not execute it",
- "a lock may be won that the set knows nothing of", true, [](TrialSite& site) {
+{"secondary-refuses-writes", [](TrialSite& site) {
   int refused = 0;
-  for (const auto& member : site[0].members()) {
+  ask_members(site[0], [&](const auto& member, const Json& said) {
+    if (!said.value("secondary", false)) return;
     const auto lock = site.attempt(site.name("secondary"));
-    try {
-      if (!site[0].hello(member.id).value("secondary", false)) continue;
-      require(site[0].send(lock, member.id).outcome == Outcome::not_executed,
-              "{} is a secondary, and does not refuse a write", member.host);
-    } catch (const sim::live::NoReply&) {
-      continue;  // it is down
-    }
+    require(site[0].send(lock, member.id).outcome == Outcome::not_executed,
+            "{} is a secondary, and does not refuse a write", member.host);
     require(site[0].stored(lock.name).is_null(), "{} executed what it refused", member.host);
     ++refused;
-  }
+  });
   if (refused == 0) throw NotTried("no secondary answers", true);
 }},
-{"unknown-words-are-refused", "what a server does not know it refuses, and writes nothing",
- "a server that lacks an operator may write something else than was asked", true,
- [](TrialSite& site) {
+{"unknown-words-are-refused", [](TrialSite& site) {
   constexpr int kCommandNotFound = 59;
   const auto name = site.name("unknown");
   for (const std::string stage : {R"({"$leaseholdUnknownStage": {}})",
@@ -329,8 +322,7 @@ const std::vector<Fact> kFacts{
   const Json reply = site[0].run(R"({"leaseholdUnknownCommand": 1})");
   require(code_of(reply) == kCommandNotFound, "an unknown command gets {}", reply.dump());
 }},
-{"repeated-write-is-marked", "the reply to a write that was executed before has retriedStmtId",
- "a driver that retries may give two holders one token", true, [](TrialSite& site) {
+{"repeated-write-is-marked", [](TrialSite& site) {
   // The driver gives consecutive commands of one connection the same session.
   const auto name = site.name("repeated");
   const auto numbered = count(format(R"(, "txnNumber": {{"$numberLong": "{}"}})",
@@ -341,38 +333,28 @@ const std::vector<Fact> kFacts{
   require(again.contains("retriedStmtId"), "the reply to a repeated write does not say so");
 }},
 // Attempts of several processes at one lock.
-{"one-winner-of-a-missing-lock",
- "of several upserts of one name at the same time, one inserts and the others see that",
- "two processes may get one lock at the same time", true,
- [](TrialSite& site) { race(site, std::chrono::seconds(0)); }},
-{"one-winner-of-an-expired-lock",
- "of several conditional updates of one document at the same time, one has its way",
- "two processes may take over one lock at the same time", true,
- [](TrialSite& site) { race(site, -kTrialLease); }},  // also by another mongos' clock
-{"reply-shows-its-own-write",
- "findAndModify returns the document that this very command left, not a later one",
- "an attempt may be taken for won that was not, or the reverse", true, [](TrialSite& site) {
+{"one-winner-of-a-missing-lock", [](TrialSite& site) { race(site, std::chrono::seconds(0)); }},
+// The lease is over also by another mongos' clock.
+{"one-winner-of-an-expired-lock", [](TrialSite& site) { race(site, -kTrialLease); }},
+{"reply-shows-its-own-write", [](TrialSite& site) {
   const auto name = site.name("counted");
   site[0].must(count(), name);  // the rest are updates
-  std::array<std::vector<std::int64_t>, TrialSite::kConnections> shown;
+  constexpr std::size_t kEach = 6;
+  std::array<std::int64_t, TrialSite::kConnections * kEach> shown;
   site.at_once([&](std::size_t i, Asker& asker) {
-    for (int n = 0; n < 6; ++n) {
-      shown[i].push_back(integer(asker.must(count(), name)["value"]["n"]));
+    for (std::size_t n = i * kEach; n < (i + 1) * kEach; ++n) {
+      shown[n] = integer(asker.must(count(), name)["value"]["n"]);
     }
   });
-  std::vector<std::int64_t> all;
-  for (const auto& of_one : shown) all.insert(all.end(), of_one.begin(), of_one.end());
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(shown);
   std::int64_t next = 2;
-  for (const auto n : all) {
+  for (const auto n : shown) {
     require(n == next, "of updates at the same time, one reply shows {}, and {} was next", n, next);
     ++next;
   }
 }},
-{"refused-attempt-changes-nothing", "an update that leaves the document as it is writes nothing",
- "an attempt may take a lock that is held", true, [](TrialSite& site) {
-  const auto holder = site.attempt(site.name("held"));
-  site[0].sure(holder);
+{"refused-attempt-changes-nothing", [](TrialSite& site) {
+  const auto holder = site.taken("held");
   const Json before = site[0].stored(holder.name);
   for (std::size_t i = 0; i < TrialSite::kConnections; ++i) {
     const auto seen = site[i].document(site.attempt(holder.name)).lock_id;
@@ -381,10 +363,7 @@ const std::vector<Fact> kFacts{
   const Json after = site[0].stored(holder.name);
   require(after == before, "refused attempts changed the document to {}", after.dump());
 }},
-{"attempt-knows-its-earlier-win",
- "an update sees the owner in the document, and $max of dates keeps the later one",
- "a lock that was won without an answer stays taken, or its lease ends early", true,
- [](TrialSite& site) {
+{"attempt-knows-its-earlier-win", [](TrialSite& site) {
   const auto first = site.attempt(site.name("again"));
   auto second = site.attempt(first.name, first.owner);
   second.lease = kTrialLease / 2;
@@ -396,27 +375,21 @@ const std::vector<Fact> kFacts{
   require(after.acquired_at == before.acquired_at, "acquiredAt changed");
   require(expires() >= stored, "a shorter lease lowered expiresAt");
 }},
-{"corrupt-document-is-held", "an update can tell the types of fields that it compares",
- "a damaged document, or one of other software, may be overwritten", true, [](TrialSite& site) {
+{"corrupt-document-is-held", [](TrialSite& site) {
   // The TTL monitor removes what has a date that is past.
   for (const std::string odd :
        {R"("lockId": "theirs", "expiresAt": 7)", R"("lockId": "theirs", "expiresAt": "text")",
         R"("lockId": "theirs", "expiresAt": null)",
         R"("lockId": 7, "expiresAt": {"$date": {"$numberLong": "4102444800000"}})"}) {
     const auto name = site.name("corrupt");
-    site[0].must(R"({"insert": "@", "writeConcern": {"w": "majority"},
-        "documents": [{"_id": "#", )" + odd + "}]}", name);
+    site[0].must(R"({"insert": "@", %, "documents": [{"_id": "#", )" + odd + "}]}", name);
     require(!site[1].document(site.attempt(name)).corruption.empty(),
             "a lock was won with {}", odd);
   }
 }},
-{"hand-over-needs-its-owner",
- "findAndModify without upsert changes a document that its query finds, or nothing",
- "a hand-over may take another's lock", true, [](TrialSite& site) {
-  const auto giver = site.attempt(site.name("handed")), receiver = site.attempt(giver.name);
-  site[0].sure(giver);
-  const core::HandOverCommand gives{
-      1, giver.name, giver.owner, receiver.owner, receiver.lock_id, kTrialLease, {}};
+{"hand-over-needs-its-owner", [](TrialSite& site) {
+  const auto giver = site.taken("handed"), receiver = site.attempt(giver.name);
+  const auto gives = hand_over(giver, receiver);
   auto wrong = gives, elsewhere = gives;
   wrong.from = wrong.owner = site.owner();
   elsewhere.name = site.name("never");
@@ -425,10 +398,7 @@ const std::vector<Fact> kFacts{
   require(site[1].sure(elsewhere).documents.empty(), "a hand-over made a lock that nobody had");
 }},
 // Extensions, deletes and the queue.
-{"extensions-are-counted",
- "an update of several statements counts those whose query found a document, dates compared "
- "exactly",
- "a lost lock may be taken for extended, or an extended one for lost", true, [](TrialSite& site) {
+{"extensions-are-counted", [](TrialSite& site) {
   core::ExtendCommand batch;
   core::ReadHoldersCommand look;
   for (int i = 0; i < 4; ++i) {
@@ -451,29 +421,23 @@ const std::vector<Fact> kFacts{
   }
   require(shown == 2, "the documents show {} of two extensions", shown);
 }},
-{"batch-goes-on-past-an-error",
- "an unordered update names the statement that failed and executes the others",
- "one damaged document may cost other locks their extension", true, [](TrialSite& site) {
-  const auto lock = site.attempt(site.name("good"));
+{"batch-goes-on-past-an-error", [](TrialSite& site) {
+  const auto lock = site.taken("good");
   auto bad = lock;
   bad.name += "-not";
-  site[0].sure(lock);
   site[0].sure(bad);
   const Json reply = site[1].run(R"({"update": "@", "updates": [
       {"q": {"_id": "#-not"}, "u": [{"$set": {"lockId": {"$add": ["$lockId", 1]}}}]},
       {"q": {"_id": "#"}, "u": {"$set": {"n": 1}}}],
-      "ordered": false, "writeConcern": {"w": "majority"}})", lock.name);
+      "ordered": false, %})", lock.name);
   const Json errors = reply.value("writeErrors", Json::array());
   require(errors.size() == 1 && integer(errors[0]["index"]) == 0,
           "the error of the first of two statements is reported as {}", errors.dump());
   require(integer(reply["n"]) == 1 && site[0].stored(lock.name).contains("n"),
           "the second statement was not executed");
 }},
-{"delete-is-by-owner", "a delete finds a document by the beginning of its lockId, and counts it",
- "a release may free another's lock, or report a lock freed that is not", true,
- [](TrialSite& site) {
-  const auto lock = site.attempt(site.name("deleted"));
-  site[0].sure(lock);
+{"delete-is-by-owner", [](TrialSite& site) {
+  const auto lock = site.taken("deleted");
   const auto deleted_by = [&](core::Owner owner) {
     return site[1].sure(core::DeleteCommand{lock.name, owner, {}}).matched;
   };
@@ -483,15 +447,12 @@ const std::vector<Fact> kFacts{
           "the owner's delete did not remove the lock");
   require(deleted_by(lock.owner) == 0, "a second delete counts a document");
 }},
-{"queue-is-served-in-order",
- "updates can append to, and take from, the list of those who wait in the document",
- "queue_waiting keeps no order", false, [](TrialSite& site) {
+{"queue-is-served-in-order", [](TrialSite& site) {
   // The first release in a second of the server's clock only offers the lock: then the document is
   // free, and the TTL monitor may be quicker than a look at it. So the next one is served too.
-  const auto holder = site.attempt(site.name("queue"));
+  const auto holder = site.taken("queue");
   auto first = site.attempt(holder.name), second = site.attempt(holder.name);
   first.queues_for = second.queues_for = kTrialLease;
-  site[0].sure(holder);
   site[1].sure(first);
   const auto owners = core::owners_in(site[1].document(second).queue);
   require(owners == std::vector<core::Owner>{first.owner, second.owner},
@@ -503,12 +464,9 @@ const std::vector<Fact> kFacts{
   require(core::names_owner(next.lock_id, first.owner), "the first in the queue was not served");
   const auto rest = core::owners_in(next.queue);
   require(rest.empty() || rest == std::vector<core::Owner>{second.owner}, "the queue did not move");
-}},
+}, false},
 // A set's two clocks: its cluster time, by which fencing tokens rise, and $$NOW.
-{"operation-time-is-the-writes",
- "operationTime in the reply to an update that changed its document is that write's place",
- "two holders may have one fencing token, or a later holder a lower one", true,
- [](TrialSite& site) {
+{"operation-time-is-the-writes", [](TrialSite& site) {
   const auto name = site.name("token");
   std::string before;
   for (const Grant& grant : grants_in_traffic(site, name)) {
@@ -519,9 +477,7 @@ const std::vector<Fact> kFacts{
     before = grant.lock_id;
   }
 }},
-{"token-rises-over-a-deletion",
- "the operationTime of later writes is greater, also after the document was deleted",
- "a resource refuses the rightful holder, or accepts an earlier one", true, [](TrialSite& site) {
+{"token-rises-over-a-deletion", [](TrialSite& site) {
   const auto name = site.name("risen");
   FencingToken last;
   for (std::size_t i = 0; i < 6; ++i) {
@@ -533,17 +489,13 @@ const std::vector<Fact> kFacts{
     (i % 2 == 0 ? asker : site[0]).sure(core::DeleteCommand{name, lock.owner, {}});
   }
 }},
-{"cluster-time-is-below-the-write", "$$CLUSTER_TIME in an update is before that write",
- "acquire calls end with an error, because the document's token is above their own", true,
- [](TrialSite& site) {
+{"cluster-time-is-below-the-write", [](TrialSite& site) {
   for (const Grant& grant : grants_in_traffic(site, site.name("bound"))) {
     require(grant.stored < grant.at.value(),
             "$$CLUSTER_TIME in an update is not before the write, at {}", text_of(grant.at));
   }
 }},
-{"now-is-the-primarys",
- "$$NOW in an update is the time of the primary's clock, or of that of the mongos", kGivenAway,
- true, [](TrialSite& site) {
+{"now-is-the-primarys", [](TrialSite& site) {
   constexpr std::int64_t kTick_ms = 250;  // servers may read a clock that is updated now and then
   for (int i = 0; i < 4; ++i) {
     const auto before = date_ms(site[0].hello()["localTime"]);
@@ -553,8 +505,7 @@ const std::vector<Fact> kFacts{
             "primary's clock before, and {} ms earlier than after", now - before, after - now);
   }
 }},
-{"now-runs-as-our-clock", "$$NOW goes on as fast as the clock of this machine", kGivenAway, true,
- [](TrialSite& site) {
+{"now-runs-as-our-clock", [](TrialSite& site) {
   constexpr milliseconds kApart{300}, kTick{50};
   const auto first = read_now(site, site.attempt(site.name("first")));
   std::this_thread::sleep_for(kApart);
@@ -565,8 +516,7 @@ const std::vector<Fact> kFacts{
   require(passed >= least && passed <= most, "$$NOW went on by {} ms in at least {} and at most {} "
           "ms", passed.count(), least.count(), most.count());
 }},
-{"now-is-one-in-a-write", "all of one update sees the same $$NOW",
- "the dates of a document may contradict each other", true, [](TrialSite& site) {
+{"now-is-one-in-a-write", [](TrialSite& site) {
   constexpr milliseconds kLong{40};
   for (int size = 50'000; size <= 3'200'000; size *= 4) {
     const auto began = our_clock();
@@ -581,9 +531,7 @@ const std::vector<Fact> kFacts{
   }
   throw NotTried("this server is too quick: no update took 40 ms", true);
 }},
-{"lock-expires-by-the-primary",
- "an update finds expiresAt past when it is, by $$NOW, and not before", kGivenAway, true,
- [](TrialSite& site) {
+{"lock-expires-by-the-primary", [](TrialSite& site) {
   constexpr milliseconds kLease{400}, kTick{50}, kPause{20}, kLongest{10'000};
   auto dead = site.attempt(site.name("lease"));
   dead.lease = kLease;
@@ -603,9 +551,7 @@ const std::vector<Fact> kFacts{
   throw NotTried("the attempts took too long");
 }},
 // Change streams, which bring those who queue the news of their grant.
-{"each-grant-is-reported-once",
- "a change stream reports the writes that it asks for, each once and in order, and no other",
- "queue_waiting is as slow as adaptive_waiting", false, [](TrialSite& site) {
+{"each-grant-is-reported-once", [](TrialSite& site) {
   News news(site);
   const auto given = news.of_grants(site);
   require(news.heard.size() == given.size(),
@@ -614,10 +560,8 @@ const std::vector<Fact> kFacts{
     require(news.heard[i].document.lock_id == given[i].lock_id,
             "another write than the grant is reported, or in another order");
   }
-}},
-{"news-has-the-time-of-the-write", "clusterTime of an event is the place of its write",
- "a holder that was passed the lock by a release may have a wrong fencing token", true,
- [](TrialSite& site) {
+}, false},
+{"news-has-the-time-of-the-write", [](TrialSite& site) {
   News news(site);
   std::size_t found = 0;
   for (const auto& one : news.of_grants(site)) {
@@ -630,19 +574,16 @@ const std::vector<Fact> kFacts{
   }
   require(found > 0, "no grant was reported");
 }},
-{"stream-waits-for-news", "a change stream without news answers when its time is over",
- "queue_waiting keeps the servers busy", false, [](TrialSite& site) {
+{"stream-waits-for-news", [](TrialSite& site) {
   constexpr milliseconds kAtLeast{200};
   News news(site);
   const auto began = our_clock();
   news.wait();
   const auto waited = our_clock() - began;
   require(waited >= kAtLeast, "a wait of 400 ms for news took {} ms", waited.count());
-}},
+}, false},
 // The removal of dead holders' documents.
-{"index-is-made-as-asked",
- "the TTL index is made as it was asked for, and refused with other options",
- "documents of dead holders stay, or go too early", false, [](TrialSite& site) {
+{"index-is-made-as-asked", [](TrialSite& site) {
   constexpr int kOptionsConflict = 85, kKeySpecsConflict = 86;
   site[0].sure(core::EnsureIndexCommand{});
   const Json listed = site[1].must(R"({"listIndexes": "@"})");
@@ -653,16 +594,13 @@ const std::vector<Fact> kFacts{
       {"key": {"expiresAt": 1}, "name": "other", "expireAfterSeconds": 60}]})"));
   require(code == kOptionsConflict || code == kKeySpecsConflict,
           "a second index on expiresAt with other options is answered with code {}", code);
-}},
-{"expired-document-is-removed",
- "the TTL monitor removes documents whose expiresAt is past, and no other",
- "documents of dead holders stay, or held locks are given away", false, [](TrialSite& site) {
+}, false},
+{"expired-document-is-removed", [](TrialSite& site) {
   constexpr milliseconds kLongest{3'000}, kMore{20'000}, kPause{50};
   site[0].sure(core::EnsureIndexCommand{});
   auto dead = site.attempt(site.name("dead"));
   dead.lease = milliseconds(1);
-  const auto alive = site.attempt(site.name("alive"));
-  site[0].sure(alive);
+  const auto alive = site.taken("alive");
   site[0].sure(dead);
   const Json monitor = site[0].admin(
       R"({"getParameter": 1, "ttlMonitorEnabled": 1, "ttlMonitorSleepSecs": 1})");
@@ -681,33 +619,144 @@ const std::vector<Fact> kFacts{
     std::this_thread::sleep_for(kPause);
   }
   require(!site[0].stored(alive.name).is_null(), "a document was removed that had not expired");
-}},
-// Without a trial, because they need a fault of servers.
-{"election-keeps-what-is-confirmed", "a new primary has every write that a majority confirmed",
- "two processes may hold one lock after an election", true, nullptr},
-{"old-primary-confirms-nothing", "a primary that was cut off confirms no write",
- "two processes may hold one lock during an election", true, nullptr},
-{"time-rises-over-an-election", "operationTime rises from one primary to the next",
- "a later holder may have a lower fencing token", true, nullptr},
-{"crash-keeps-what-is-confirmed", "a majority that is killed and restarted has what it confirmed",
- "two processes may hold one lock after a power failure", true, nullptr},
+}, false},
 };
 // clang-format on
 
+/// How long a command, and a reply, may take: a set that needs longer is in trouble.
+constexpr milliseconds kCommandTimeout{5'000}, kReplyTimeout{10'000};
+/// A stream waits for news for a third of it.
+constexpr milliseconds kStreamTimeout{1'200};
+
+/// 0: the driver's choice, which is the primary of a set.
+std::uint32_t router_of(MongoClient& client, std::size_t number) {
+  bool is_cluster = false;
+  client.run_once("admin", {{"hello", 1}},
+                  [&](const bson_t& hello) { is_cluster = mongo::is_mongos(hello); });
+  if (!is_cluster) return 0;
+  const auto all = client.members();
+  return all[number % all.size()].id;
+}
+
 }  // namespace
 
-const std::vector<Fact>& facts() { return kFacts; }
+Servers connect_to(const std::string& uri, std::size_t number) {
+  const auto client = std::make_shared<MongoClient>(uri, kReplyTimeout);
+  return {[client, number, router = std::optional<std::uint32_t>()](
+              const std::string& database, const mongo::Bson& command,
+              std::uint32_t member) mutable {
+            if (!router) router = router_of(*client, number);
+            mongo::Bson reply;
+            client->send(
+                database, *command.get(), member == 0 ? *router : member,
+                [&reply](const bson_t& bytes) { reply = mongo::Bson(bson_copy(&bytes)); });
+            return reply;
+          },
+          [client] { return client->members(); }};
+}
+
+core::Reply Asker::send(const Body& body, std::uint32_t member) {
+  const bool is_step = std::holds_alternative<core::StreamCommand>(body);
+  const core::Command command{1, is_step ? kStreamTimeout : kCommandTimeout, body};
+  const auto bytes = servers_.ask(database_, mongo::build(command, collection_), member);
+  return mongo::read_reply(command, *bytes.get());
+}
+
+core::Reply Asker::confirmed(core::Reply reply) {
+  constexpr int kUnauthorized = 13;
+  if (reply.outcome == Outcome::done && reply.code == 0) return reply;
+  const auto said = reply.message + " (code " + std::to_string(reply.code) + ')';
+  if (reply.code == kUnauthorized) throw NotTried(said);
+  const bool refused =
+      reply.outcome == Outcome::configuration || reply.outcome == Outcome::duplicate_key;
+  if (refused) throw Fails("refused: " + said);
+  throw NotTried("no certain answer: " + said);
+}
+
+mongo::Bson Asker::ask(const std::string& database, std::string command, const std::string& name,
+                       std::uint32_t member) {
+  boost::replace_all(command, "%", R"("writeConcern": {"w": "majority"})");
+  boost::replace_all(command, "@", collection_);
+  boost::replace_all(command, "#", name);
+  return servers_.ask(database, mongo::from_json(Json::parse(command)), member);
+}
+
+TrialSite::TrialSite(const Connect& connect, const std::string& database,
+                     const std::string& collection)
+    : provider_(std::random_device()() * 0x1'0000'0000u + std::random_device()()) {
+  for (std::size_t i = 0; i < kConnections; ++i) {
+    askers_.emplace_back(connect(), database, collection);
+  }
+  // The driver looks for the members before the first command, and trials have limits of time.
+  for (Asker& one : askers_) {
+    const bool is_cluster = mongo::is_mongos(*mongo::from_json(one.hello()).get());
+    routers_ = is_cluster ? std::min(kConnections, one.members().size()) : 0;
+  }
+}
+
+void TrialSite::at_once(const std::function<void(std::size_t, Asker&)>& use) {
+  std::latch all_are_there(kConnections);
+  std::vector<std::future<void>> all;
+  for (std::size_t i = 0; i < kConnections; ++i) {
+    all.push_back(std::async(std::launch::async, [&, i] {
+      all_are_there.arrive_and_wait();
+      use(i, askers_[i]);
+    }));
+  }
+  for (auto& one : all) one.get();  // the rest is waited for in any case
+}
+
+core::AcquireCommand TrialSite::attempt(const std::string& name, core::Owner owner) {
+  core::AcquireCommand command{};
+  command.name = name;
+  command.owner = owner;
+  command.lease = kTrialLease;
+  command.lock_id = core::format_lock_id(
+      {owner, milliseconds(kTrialLease).count(), ++beats_, "leasehold-certify"});
+  return command;
+}
+
+milliseconds our_clock() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return milliseconds(now.tv_sec * 1'000 + now.tv_nsec / 1'000'000);
+}
+
+const std::vector<Fact>& facts() {
+  static const auto all = [] {
+    constexpr std::string_view kHead = "|---|---|---|\n";
+    static const std::regex row(R"(\| ([^|]+) \| ([^|]+) \| ([^|]+) \|)");
+    std::istringstream page{std::string(pages::SERVERS_md)};
+    page.ignore(static_cast<std::streamsize>(pages::SERVERS_md.find(kHead) + kHead.size()));
+    std::vector<Fact> of_page;
+    std::size_t tried = 0;
+    for (std::string line; std::getline(page, line);) {
+      std::smatch cells;
+      if (!std::regex_match(line, cells, row)) break;
+      const auto trial = std::ranges::find(kTrials, cells[1].str(), &Trial::name);
+      const bool has_one = trial != kTrials.end();
+      tried += has_one ? 1 : 0;
+      of_page.push_back({cells[1], cells[2], cells[3], !has_one || trial->needed,
+                         has_one ? trial->of : nullptr});
+    }
+    if (tried != kTrials.size()) throw std::logic_error("SERVERS.md lacks a fact that is tried");
+    return of_page;
+  }();
+  return all;
+}
 
 Finding try_fact(const Fact& fact, TrialSite& site) {
   using Is = Finding::Is;
-  if (fact.trial == nullptr) return {Is::not_tried, "needs a fault of servers: verify has them"};
+  if (fact.trial == nullptr) {
+    return {&fact, Is::not_tried, "needs a fault of servers: verify has them"};
+  }
   try {
     fact.trial(site);
-    return {Is::holds, fact.says};
+    return {&fact, Is::holds, fact.says};
   } catch (const Fails& seen) {
-    return {Is::fails, seen.what(), true};
+    return {&fact, Is::fails, seen.what(), true};
   } catch (const NotTried& why) {
-    return {Is::not_tried, why.what(), fact.needed && !why.of_this_set};
+    return {&fact, Is::not_tried, why.what(), fact.needed && !why.of_this_set};
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "core/protocol.hpp"
+#include "mongo/replies.hpp"
 #include "sim/live/system/mongo_client.hpp"
 
 /// The facts about servers that the lock rests on, each with a trial for any replica set: without a
@@ -63,27 +65,51 @@ class Asker {
   /// The reply to a command of the lock, in the bytes that a provider sends.
   core::Reply send(const Body& body, std::uint32_t member = 0);
   /// The same, executed and confirmed. Throws Fails if it was refused, else NotTried.
-  core::Reply sure(const Body& body);
+  core::Reply sure(const Body& body) { return confirmed(send(body)); }
   /// The document that this left. Throws as `sure`, and Fails if there is none.
-  core::LockDocument document(const Body& body);
+  core::LockDocument document(const Body& body) {
+    const auto reply = sure(body);
+    require(!reply.documents.empty(), "the reply has no document");
+    return reply.documents.front();
+  }
 
   /// The reply to a command on the trials' database, whether it failed or not. In the text @ stands
-  /// for the collection and # for `name`.
-  Json run(const std::string& command, const std::string& name = "");
+  /// for the collection, # for `name`, and % for a majority's confirmation.
+  Json run(const std::string& command, const std::string& name = "") {
+    return mongo::to_json(*ask(database_, command, name).get());
+  }
   /// The same, executed and confirmed, as `sure`.
-  Json must(const std::string& command, const std::string& name = "");
-  Json admin(const std::string& command, std::uint32_t member = 0);
+  Json must(const std::string& command, const std::string& name = "") {
+    const auto bytes = ask(database_, command, name);
+    // Errors of any command stand where those of a delete do.
+    (void)confirmed(mongo::read_reply({0, {}, core::DeleteCommand{}}, *bytes.get()));
+    return mongo::to_json(*bytes.get());
+  }
+  Json admin(const std::string& command, std::uint32_t member = 0) {
+    return mongo::to_json(*ask("admin", command, "", member).get());
+  }
   Json hello(std::uint32_t member = 0) { return admin(R"({"hello": 1})", member); }
   /// The document of this name as a plain read of the primary shows it, or null.
-  Json stored(const std::string& name);
+  Json stored(const std::string& name) {
+    return first_in(must(R"({"find": "@", "filter": {"_id": "#"}, "singleBatch": true})", name));
+  }
+  /// The first document of a find's reply, or null.
+  static Json first_in(const Json& reply) {
+    return reply["cursor"]["firstBatch"].empty() ? Json() : reply["cursor"]["firstBatch"][0];
+  }
   [[nodiscard]] std::vector<MongoClient::Member> members() const { return servers_.members(); }
 
  private:
-  [[nodiscard]] mongo::Bson bytes_of(std::string command, const std::string& name) const;
+  mongo::Bson ask(const std::string& database, std::string command, const std::string& name,
+                  std::uint32_t member = 0);
+  static core::Reply confirmed(core::Reply reply);
 
   Servers servers_;
   std::string database_, collection_;
 };
+
+/// The lease of an attempt of the trials.
+inline constexpr std::chrono::seconds kTrialLease{60};
 
 /// Where facts are tried: a few connections to the same servers. For the thread that runs the
 /// trials; what `at_once` runs has one Asker for each thread.
@@ -98,13 +124,19 @@ class TrialSite {
   /// By how many mongos the connections go, each number to the next; 0: the servers are a set.
   [[nodiscard]] std::size_t routers() const { return routers_; }
   /// From here on each connection has the number below its own.
-  void turn();
+  void turn() { std::rotate(askers_.begin(), askers_.begin() + 1, askers_.end()); }
   /// Runs this for each connection at the same time, and throws what one of them throws.
   void at_once(const std::function<void(std::size_t connection, Asker& asker)>& use);
 
   /// An attempt of an owner, or of a new one, as a provider makes it.
   core::AcquireCommand attempt(const std::string& name) { return attempt(name, owner()); }
   core::AcquireCommand attempt(const std::string& name, core::Owner owner);
+  /// The attempt that took a lock which no trial has used.
+  core::AcquireCommand taken(const std::string& of) {
+    const auto lock = attempt(name(of));
+    askers_[0].sure(lock);
+    return lock;
+  }
   /// A new one of the provider that these trials are, or of another one.
   core::Owner owner() { return {provider_, ++owners_}; }
   core::Owner other_owner() { return {provider_ + 1, ++owners_}; }
@@ -119,25 +151,21 @@ class TrialSite {
   std::size_t routers_ = 0;
 };
 
-/// The lease of an attempt above.
-inline constexpr std::chrono::seconds kTrialLease{60};
-
 /// This machine's clock that runs during suspend, too.
 [[nodiscard]] std::chrono::milliseconds our_clock();
 
 /// `says`, if it does not fail; then `means` is what that does to the lock.
 struct Fact {
-  const char* name;
-  const char* says;
-  const char* means;
+  std::string name, says, means;
   bool needed;  ///< a guarantee rests on it; else only news or the removal of documents
   void (*trial)(TrialSite& site);  ///< throws Fails or NotTried; null: none without a fault
 };
-/// In the order in which they are tried.
+/// Those of scenarios/SERVERS.md, in the order in which they are tried.
 [[nodiscard]] const std::vector<Fact>& facts();
 
 struct Finding {
   enum class Is { holds, fails, not_tried };
+  const Fact* fact;
   Is is;
   std::string seen;       ///< what fails, or why it was not tried
   bool prevents = false;  ///< the certificate, because the fact is needed and could have been tried

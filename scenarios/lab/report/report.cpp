@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <fstream>
 #include <map>
 #include <pugixml.hpp>
+#include <regex>
 #include <sstream>
 #include <stdexcept>
 
@@ -41,17 +43,10 @@ pugi::xml_node add_case(pugi::xml_node suite, const std::string& name, const std
   return one;
 }
 
-std::string problem_of(const JunitCase& one) {
-  if (one.verdict == Verdict::holds) return "";
-  return one.skipped ? "skipped" : "failure";
-}
-
+/// "12,054".
 std::string in_thousands(std::int64_t count) {
-  auto text = std::to_string(count);
-  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {
-    text.insert(static_cast<std::size_t>(at), ",");
-  }
-  return text;
+  static const std::regex before_three(R"((\d)(?=(\d{3})+$))");
+  return std::regex_replace(std::to_string(count), before_three, "$1,");
 }
 
 /// {"G1": {"verdict": "holds", "checked": 12, "floor": 10, ...}, ...}
@@ -122,19 +117,11 @@ std::string table(const std::vector<Finding>& findings) {
 
 /// Text for a cell of a table or a paragraph: one line, without markup of Markdown or HTML.
 std::string plain(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\n') {
-      out += "<br>";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else {
-      if (std::string_view("\\|`*_[]#~").find(c) != std::string_view::npos) out += '\\';
-      out += c;
-    }
-  }
+  static const std::regex markup(R"([\\|`*_\[\]#~])");
+  auto out = std::regex_replace(text, markup, "\\$&");
+  boost::replace_all(out, "&", "&amp;");
+  boost::replace_all(out, "<", "&lt;");
+  boost::replace_all(out, "\n", "<br>");
   return out;
 }
 
@@ -292,7 +279,8 @@ std::string to_junit(const Conclusion& c) {
   set_attribute(all, "name", c.command);
   std::map<std::string, int> count;
   for (const JunitCase& one : c.cases ? *c.cases : cases_of(c.findings)) {
-    const auto problem = problem_of(one);
+    const bool holds = one.verdict == Verdict::holds;
+    const std::string problem = holds ? "" : one.skipped ? "skipped" : "failure";
     ++count[problem];
     auto message = std::string(to_string(one.verdict)) + ": " + one.why;
     if (one.verdict == Verdict::unknown && !c.advice.empty()) message += "\n" + c.advice;
@@ -362,9 +350,7 @@ void write_json(const std::string& file, const nlohmann::ordered_json& json) {
 }
 
 int write(const Conclusion& c, const Outputs& outputs, const model::History& shown) {
-  write_file(outputs.page, [&](std::ostream& out) {
-    out << run_page(shown, {c.promises, c.run, c.advice, c.repeat});
-  });
+  if (!outputs.page.empty()) write_file(outputs.page, run_page(shown, c));
   write_file(outputs.summary, to_markdown(c), std::ios::app);  // a job may write several
   write_json(outputs.json, to_json(c));
   write_file(outputs.junit, to_junit(c));

@@ -29,7 +29,7 @@ struct JunitCase {
 };
 
 struct Conclusion {
-  std::string command;  ///< "verify"
+  std::string command = {};  ///< "verify"
   double seconds = 0;
   std::vector<model::Finding> findings = {};
   model::Verdict verdict = model::Verdict::unknown;
@@ -66,22 +66,17 @@ struct Conclusion {
 /// As JUnit XML. A harness failure is a case of its own, and an error.
 [[nodiscard]] std::string to_junit(const Conclusion& conclusion);
 
-/// What a page says besides its run.
-struct PageHead {
-  std::optional<model::Promises> promises = {};  ///< those of a worker's lock
-  std::string title = {};                        ///< what was run; empty: its lock and its world
-  std::string advice = {};                       ///< what to do about a verdict that is unknown
-  std::string repeat = {};                       ///< the command that repeats it
-};
 /// A run as one self-contained page: a lane for each process with what it waited for and held,
 /// tokens, faults as bands, the members' clocks, the documents' changes, the verdict and the story.
 /// It opens at the first violation, or with `#all` at the whole run; it zooms and pans. Tokens are
-/// text, so none is rounded.
-[[nodiscard]] std::string run_page(const model::History& history, const PageHead& head = {});
+/// text, so none is rounded. Its title is what was run, else the lock and its world.
+[[nodiscard]] std::string run_page(const model::History& history, const Conclusion& c = {});
 
-/// Files that the build embeds (scenarios/embed.cmake): for that page, and for a new story.
+/// Files that the build embeds (scenarios/embed.cmake): the facts about servers, a new story, and
+/// the parts of that page.
 namespace pages {
-extern const std::string_view new_story_scn_in, run_page_css, run_page_html, run_page_js;
+extern const std::string_view SERVERS_md, new_story_scn_in, run_page_css, run_page_html,
+    run_page_js;
 }  // namespace pages
 
 /// {"operations": [{"client_id", "lock", "operation", "call_ns", "return_ns"}, ...]}, for

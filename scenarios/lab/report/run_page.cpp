@@ -23,26 +23,25 @@ constexpr std::size_t kMostStoryLines = 20'000;
 /// Gathers the data of the page. Its times are those of the transcript.
 class Gatherer {
  public:
-  Gatherer(const model::History& history, const PageHead& head)
+  Gatherer(const model::History& history, const Conclusion& c)
       : history_(history),
-        head_(head),
+        c_(c),
         digest_(model::digest(history)),
         began_ns_(properties::began_ns(history)) {}
 
   Json gather() {
-    Json page{{"run", head_.title.empty() ? lock_and_world() : head_.title},
-              {"end", history_.empty() ? 0.0 : ms(history_.back().at_ns)},
-              {"advice", head_.advice},
-              {"repeat", head_.repeat}};
-    page["lanes"] = lanes();
-    page["faults"] = faults();
-    page["clocks"] = clocks();
-    page["documents"] = documents();
-    page["verdicts"] = verdicts();
     auto story = properties::transcript(history_);
     if (story.size() > kMostStoryLines) story.resize(kMostStoryLines);
-    page["story"] = story;
-    return page;
+    return {{"run", c_.run.empty() ? lock_and_world() : c_.run},
+            {"end", history_.empty() ? 0.0 : ms(history_.back().at_ns)},
+            {"advice", c_.advice},
+            {"repeat", c_.repeat},
+            {"lanes", lanes()},
+            {"faults", faults()},
+            {"clocks", clocks()},
+            {"documents", documents()},
+            {"verdicts", verdicts()},
+            {"story", story}};
   }
 
  private:
@@ -80,10 +79,8 @@ class Gatherer {
     }
     for (const Event& e : history_) {
       if (e.kind != Kind::write || !lanes.contains(e.process)) continue;
-      lanes[e.process]["marks"].push_back({{"kind", "write"},
-                                           {"at", ms(e.at_ns)},
-                                           {"token", std::to_string(e.token)},
-                                           {"outcome", e.outcome}});
+      lanes[e.process]["marks"].push_back(
+          {{"kind", "write"}, {"at", ms(e.at_ns)}, {"outcome", e.outcome}});
     }
     std::ranges::sort(order, [](const std::string& a, const std::string& b) {
       return strverscmp(a.c_str(), b.c_str()) < 0;  // p2 before p10
@@ -99,16 +96,13 @@ class Gatherer {
     Index until = s.granted != model::kNone ? s.granted : s.ended;
     if (until == model::kNone) until = digest_.processes.at(process).crash;
     if (until == model::kNone) until = static_cast<Index>(history_.size() - 1);
-    lane["bars"].push_back(
-        {{"kind", "waits"}, {"from", ms(ask.at_ns)}, {"to", ms_of(until)}, {"lock", ask.name}});
+    lane["bars"].push_back({{"kind", "waits"}, {"from", ms(ask.at_ns)}, {"to", ms_of(until)}});
     if (s.granted == model::kNone) return;
-    const Event& granted = history_[s.granted];
-    Json bar{{"kind", "held"},
-             {"from", ms(granted.at_ns)},
-             {"to", ms(held_until(s, digest_.processes.at(process)))},
-             {"lock", ask.name},
-             {"token", std::to_string(granted.token)}};
-    lane["bars"].push_back(bar);
+    lane["bars"].push_back({{"kind", "held"},
+                            {"from", ms_of(s.granted)},
+                            {"to", ms(held_until(s, digest_.processes.at(process)))},
+                            {"lock", ask.name},
+                            {"token", std::to_string(history_[s.granted].token)}});
   }
 
   /// A worker's grant has no deadline: it is held until the worker says otherwise, or is killed.
@@ -170,8 +164,7 @@ class Gatherer {
         const Event& e = history_[change.event];
         one["changes"].push_back({{"at", ms(e.at_ns)},
                                   {"gone", change.gone},
-                                  {"lockId", e.lock_id.empty() ? e.owner : e.lock_id},
-                                  {"order", std::to_string(e.order)}});
+                                  {"lockId", e.lock_id.empty() ? e.owner : e.lock_id}});
       }
       list.push_back(std::move(one));
     }
@@ -180,17 +173,13 @@ class Gatherer {
 
   Json verdicts() const {
     Json list = Json::array();
-    for (const auto& f : properties::judge(history_, head_.promises).findings) {
+    for (const auto& f : properties::judge(history_, c_.promises).findings) {
       Json one{
           {"guarantee", to_string(f.check)},        {"statement", about(f.check).statement},
           {"verdict", model::to_string(f.verdict)},     {"checked", checks_of(f)},
           {"why", properties::with_short_names(f.why)}, {"events", Json::array()}};
       for (const Index i : f.events) {
-        if (i >= history_.size()) continue;
-        one["events"].push_back({{"at", ms_of(i)},
-                                 {"line", i + 1},
-                                 {"process", properties::short_name(history_[i].process)},
-                                 {"json", model::to_json(history_[i])}});
+        if (i < history_.size()) one["events"].push_back({{"at", ms_of(i)}});
       }
       list.push_back(std::move(one));
     }
@@ -198,34 +187,23 @@ class Gatherer {
   }
 
   const model::History& history_;
-  const PageHead& head_;
+  const Conclusion& c_;
   const model::Digest digest_;
   const std::int64_t began_ns_;
 };
 
-/// The page with the parts in the places that it names: `{{style}}`. They are inserted unchanged.
-std::string filled(std::string_view page,
-                   const std::map<std::string_view, std::string_view>& parts) {
-  std::string out;
-  for (auto open = page.find("{{"); open != page.npos; open = page.find("{{")) {
-    const auto close = page.find("}}", open);
-    out += page.substr(0, open);
-    out += parts.at(page.substr(open + 2, close - open - 2));
-    page.remove_prefix(close + 2);
-  }
-  return out.append(page);
-}
-
 }  // namespace
 
-std::string run_page(const model::History& history, const PageHead& head) {
-  std::string data = Gatherer(history, head).gather().dump(-1, ' ', false,
-                                                           Json::error_handler_t::replace);
+std::string run_page(const model::History& history, const Conclusion& c) {
+  std::string data =
+      Gatherer(history, c).gather().dump(-1, ' ', false, Json::error_handler_t::replace);
   // In JSON each "<" is in a string. Escaped, none ends the script or opens a comment in it.
   boost::replace_all(data, "<", "\\u003c");
-  return filled(pages::run_page_html, {{"style", pages::run_page_css},
-                                       {"run", data},
-                                       {"script", pages::run_page_js}});
+  std::string page(pages::run_page_html);
+  boost::replace_first(page, "{{style}}", pages::run_page_css);
+  boost::replace_first(page, "{{script}}", pages::run_page_js);
+  boost::replace_first(page, "{{run}}", data);  // last, so that it is inserted unchanged
+  return page;
 }
 
 }  // namespace leasehold::lab

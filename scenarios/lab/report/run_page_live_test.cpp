@@ -20,14 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Folder {
- public:
-  Folder() { fs::create_directories(path); }
-  ~Folder() { fs::remove_all(path); }
-  const fs::path path =
-      fs::path(testing::TempDir()) / ("leasehold-page-test-" + std::to_string(getpid()));
-};
-
 /// What the browser makes of the page: its document after the scripts ran.
 std::string browse(const fs::path& folder, const model::History& history,
                    const std::string& part = "", const PageHead& head = {}) {
@@ -50,11 +42,11 @@ std::string attribute(const std::string& page, const std::string& name) {
 }
 
 TEST(RunPage, JumpsToTheViolationWithItsOverlapTokensAndFault) {
-  const Folder folder;
+  const sim::live::Janitor folder;
   const auto story = properties::read_scenario(LEASEHOLD_SCENARIOS
                                                "/time-and-the-holder/successor-clock-ahead.scn");
   const auto one = properties::simulate(story.plan);
-  const auto page = browse(folder.path, one.run.history);
+  const auto page = browse(folder.folder(), one.run.history);
   EXPECT_TRUE(has(page, "G1 violated: lock 'lock-0' was given to another"));
   EXPECT_EQ(attribute(page, "data-overlaps"), "1");
   EXPECT_NE(attribute(page, "data-faults").find("step-up"), std::string::npos);
@@ -62,7 +54,7 @@ TEST(RunPage, JumpsToTheViolationWithItsOverlapTokensAndFault) {
 }
 
 TEST(RunPage, ShowsTokensExactly) {
-  const Folder folder;
+  const sim::live::Janitor folder;
   const auto story = properties::read_scenario(
       LEASEHOLD_SCENARIOS "/time-and-the-holder/successor-ahead-beyond-the-margin.scn");
   const auto one = properties::simulate(story.plan);
@@ -72,15 +64,15 @@ TEST(RunPage, ShowsTokensExactly) {
       tokens += (tokens.empty() ? "" : " ") + std::to_string(e.token);
   }
   EXPECT_GT(tokens.size(), 30u) << "beyond what a double holds";
-  EXPECT_EQ(attribute(browse(folder.path, one.run.history), "data-tokens"), tokens);
+  EXPECT_EQ(attribute(browse(folder.folder(), one.run.history), "data-tokens"), tokens);
 }
 
 TEST(RunPage, DrawsALargeRunWhole) {
-  const Folder folder;
+  const sim::live::Janitor folder;
   const auto one =
       properties::simulate(properties::draw_plan(3, {.processes = {2, 8}, .faulty_ms = 60'000}));
   ASSERT_GE(one.run.history.size(), 10'000u);
-  const auto page = browse(folder.path, one.run.history);
+  const auto page = browse(folder.folder(), one.run.history);
   EXPECT_TRUE(has(page, "no violation"));
   std::printf("%zu events, drawn in %s ms\n", one.run.history.size(),
               attribute(page, "data-draw-ms").c_str());

@@ -16,7 +16,6 @@
 #include "properties/campaigns/simulate.hpp"
 #include "properties/stories/scenario.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
@@ -30,6 +29,8 @@ double thread_seconds() {
 
 /// One exploration: a scope with its rules, and the result.
 struct Job {
+  Job(std::string of, const model::Scope& in) : name(std::move(of)), scope(in) {}
+
   std::string name;
   model::Scope scope;
   std::string expected;                        ///< the known fault that it is to show; empty: none
@@ -39,13 +40,6 @@ struct Job {
   std::atomic<std::uint64_t> states = 0;
 };
 using Jobs = std::deque<Job>;
-
-Job& add(Jobs& jobs, std::string name, const model::Scope& scope) {
-  Job& job = jobs.emplace_back();
-  job.name = std::move(name);
-  job.scope = scope;
-  return job;
-}
 
 void run(Job& job, std::uint64_t max_states) {
   const double began = thread_seconds();
@@ -97,7 +91,7 @@ void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) 
   for (const auto guarantee : model::kExplored) {
     using enum model::Check;
     if (guarantee == G5 || (guarantee == G4 && !tokens)) continue;  // not promised
-    Job& job = add(jobs, to_string(guarantee), scope);
+    Job& job = jobs.emplace_back(to_string(guarantee), scope);
     job.scope.guarantees = {guarantee};
     for (const auto& fault : model::known_faults()) {
       if (fault.lock == lock && fault.guarantee == guarantee) job.expected = fault.fault;
@@ -109,12 +103,15 @@ void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) 
 void add_promises(Jobs& jobs, const model::Rules& rules) {
   model::Scope scope{.failovers = false, .rules = rules};
   using enum model::Promise;
-  add(jobs, "G7 eventually: a waiter gets a dead holder's lock", scope).promise = passes_on;
-  add(jobs, "G8 eventually: a dead holder's document disappears", scope).promise = cleans_up;
+  const auto add = [&](const char* name, model::Promise promise) {
+    jobs.emplace_back(name, scope).promise = promise;
+  };
+  add("G7 eventually: a waiter gets a dead holder's lock", passes_on);
+  add("G8 eventually: a dead holder's document disappears", cleans_up);
   if (rules.lock != model::Lock::leasehold) return;
   scope.queue = 1;
   scope.losses = scope.late_starts = false;  // the space would be too large to look for cycles in
-  add(jobs, "G7 eventually: a waiter in the queue gets the lock", scope).promise = passes_on;
+  add("G7 eventually: a waiter in the queue gets the lock", passes_on);
 }
 
 void print_arrows(const Jobs& jobs) {
@@ -234,7 +231,7 @@ Jobs jobs_for(const ExploreCommand& a) {
   for (auto& [name, scope, states] : scopes) {
     scope.rules = a.rules();
     if (ours) {
-      add(jobs, std::string(name), scope);
+      jobs.emplace_back(std::string(name), scope);
     } else {
       add_document_lock(jobs, a.lock, scope);
     }

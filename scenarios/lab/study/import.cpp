@@ -12,7 +12,6 @@
 namespace leasehold::lab {
 namespace {
 
-using properties::Incident;
 using properties::IncidentOptions;
 using sim::live::Json;
 
@@ -57,12 +56,6 @@ po::options_description options_for(ImportCommand& a) {
   return options;
 }
 
-model::Promises with_document(const std::string& file) {
-  auto promises = read_promises(file);
-  if (promises.document) return promises;
-  refuse("--promises", file, "document is missing; it says where its documents are");
-}
-
 void validate(ImportCommand& a) {
   if (a.oplog_file.empty() == a.uri.empty()) {
     throw UsageError("--oplog FILE or --uri: one of them must be given");
@@ -74,7 +67,10 @@ void validate(ImportCommand& a) {
   require_lock(a.lock, false);
   a.options.own_documents = a.promises_file.empty();
   a.options.promises = a.options.own_documents ? properties::own_incident_promises(a.collection)
-                                               : with_document(a.promises_file);
+                                               : read_promises(a.promises_file);
+  if (!a.options.promises.document) {
+    refuse("--promises", a.promises_file, "document is missing; it says where its documents are");
+  }
   a.collection = a.options.promises.document->collection;
 }
 
@@ -97,29 +93,21 @@ std::vector<Json> entries_in(const std::string& file) {
 /// Entries of the locks, and of the elections meanwhile.
 std::vector<Json> entries_of(const ImportCommand& a) {
   const std::int64_t since_ms = reading("--since: ", [&] { return properties::date_ms(a.since); });
-  sim::live::MongoClient client(a.uri);
   const auto space = a.database + "." + a.collection;
-  Json from{{"$timestamp", {{"t", since_ms / 1'000}, {"i", 0}}}};
   std::vector<Json> entries;
-  for (constexpr int kBatch = 2'000;;) {
-    const Json reply = client.must(
-        "local",
-        {{"find", "oplog.rs"},
-         {"filter",
-          {{"ts", {{"$gt", from}}},
-           {"$or", Json::array({{{"ns", space}},
-                                {{"op", "c"}, {"o.applyOps.ns", space}},
-                                {{"ns", a.database + ".$cmd"}, {"o.drop", a.collection}},
-                                {{"op", "n"}, {"o.msg", "new primary"}}})}}},
-         {"limit", kBatch},
-         {"batchSize", kBatch},
-         {"singleBatch", true},
-         {"readConcern", {{"level", "majority"}}}});
-    const Json& batch = reply["cursor"]["firstBatch"];
-    entries.insert(entries.end(), batch.begin(), batch.end());
-    if (static_cast<int>(batch.size()) < kBatch) return entries;
-    from = batch.back()["ts"];
-  }
+  const auto failed = sim::live::MongoClient(a.uri).each(
+      "local",
+      {{"find", "oplog.rs"},
+       {"filter",
+        {{"ts", {{"$gt", {{"$timestamp", {{"t", since_ms / 1'000}, {"i", 0}}}}}}},
+         {"$or", Json::array({{{"ns", space}},
+                              {{"op", "c"}, {"o.applyOps.ns", space}},
+                              {{"ns", a.database + ".$cmd"}, {"o.drop", a.collection}},
+                              {{"op", "n"}, {"o.msg", "new primary"}}})}}},
+       {"readConcern", {{"level", "majority"}}}},
+      [&](const bson_t& entry) { entries.push_back(mongo::to_json(entry)); });
+  if (failed) throw std::runtime_error("find: " + failed->value("errmsg", "failed"));
+  return entries;
 }
 
 std::vector<properties::LogLine> lines_in(const std::vector<std::string>& files) {
@@ -133,21 +121,18 @@ std::vector<properties::LogLine> lines_in(const std::vector<std::string>& files)
   return all;
 }
 
-Incident incident_of(const ImportCommand& a) {
-  const auto entries = a.uri.empty() ? entries_in(a.oplog_file) : entries_of(a);
-  const auto lines = lines_in(a.logs);
-  if (entries.empty() && lines.empty()) throw UsageError("the oplog and the logs are empty");
-  return reading("an entry of the oplog: ",
-                 [&] { return properties::read_incident(entries, lines, a.options); });
-}
-
 }  // namespace
 
 int import_incident(const std::vector<std::string>& words) {
   ImportCommand asked;
   parse("import --oplog FILE --log FILE... [OPTIONS]", options_for(asked), words);
   validate(asked);
-  const auto incident = incident_of(asked);
+  const auto entries = asked.uri.empty() ? entries_in(asked.oplog_file) : entries_of(asked);
+  const auto lines = lines_in(asked.logs);
+  if (entries.empty() && lines.empty()) throw UsageError("the oplog and the logs are empty");
+  const auto incident = reading("an entry of the oplog: ", [&] {
+    return properties::read_incident(entries, lines, asked.options);
+  });
   const auto findings = properties::judge_incident(incident);
   const auto plan = properties::incident_plan(incident, findings, asked.options, asked.lock);
   Conclusion c{.command = "import",

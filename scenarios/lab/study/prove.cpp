@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {

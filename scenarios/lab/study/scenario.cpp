@@ -13,7 +13,6 @@
 #include "properties/campaigns/verify.hpp"
 #include "scenarios/lab/campaigns/run_options.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/report.hpp"
 #include "sim/live/run/live_world.hpp"
 #include "sim/virtual/world.hpp"
@@ -212,8 +211,9 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
   show_run(options, judgement, history);
   const auto page = report_file_of(options, s, lock, only);
   if (!page.empty()) {
-    write_file(page, run_page(history, {promises, fmt::format("{} ({})", sentence_of(s), lock), "",
-                                        repeat_command(options, s, lock)}));
+    write_file(page, run_page(history, {.repeat = repeat_command(options, s, lock),
+                                        .promises = promises,
+                                        .run = fmt::format("{} ({})", sentence_of(s), lock)}));
     fmt::print("page: {}\n", page);
   }
   return one;

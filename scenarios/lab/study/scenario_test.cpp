@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
+#include <regex>
 #include <set>
+#include <sstream>
 
 #include "properties/campaigns/simulate.hpp"
+#include "sim/plan/plan_fields.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -85,6 +89,90 @@ TEST(Scenarios, LeaseholdBreaksAPromiseOnlyWhereAnAssumptionIsBroken) {
 TEST(Scenarios, AreReadBackAsTheyWereWritten) {
   for (const auto& s : stories()) {
     EXPECT_EQ(sim::plan_from_scn(sim::to_scn(s.plan)), s.plan) << s.name;
+  }
+}
+
+/// scenarios/SCN.md, the page about the language of plans and stories: whether it is true.
+const std::vector<Scenario>& examples() {
+  static const auto all = [] {
+    std::vector<Scenario> read;
+    std::ifstream in(LEASEHOLD_SCENARIOS "/SCN.md");
+    const std::string page{std::istreambuf_iterator<char>(in), {}};
+    const auto file = std::filesystem::path(testing::TempDir()) / "example_of_scn_page.scn";
+    const std::regex block("```scn\n([^`]*)```");
+    for (std::sregex_iterator one(page.begin(), page.end(), block), end; one != end; ++one) {
+      std::ofstream(file) << (*one)[1];
+      read.push_back(read_scenario(file));
+    }
+    std::filesystem::remove(file);
+    return read;
+  }();
+  return all;
+}
+
+/// Without its comments: what the language itself says.
+std::string all_lines() {
+  std::string text;
+  for (const auto& example : examples()) {
+    std::istringstream lines(example.head);
+    for (std::string line; std::getline(lines, line);)
+      text += line.substr(0, line.find('#')) + "\n";
+  }
+  return text;
+}
+
+void expect_word(const std::string& text, const std::string& word) {
+  EXPECT_NE(text.find(word), std::string::npos) << "SCN.md has no example with '" << word << "'";
+}
+
+TEST(ScnPage, HasAnExampleOfEveryWord) {
+  const auto text = all_lines();
+  expect_word(text, "lock leasehold");
+  expect_word(text, "seed ");
+  sim::fields::of_plan(
+      [&](const char* word, auto&&...) { expect_word(text, word + std::string(" ")); });
+  const auto field = [&](const char* word, auto&&...) {
+    expect_word(text, " " + std::string(word) + "=");
+  };
+  sim::fields::of_process(field);
+  sim::fields::of_fault(field);
+  sim::fields::of_step(field);
+  for (int w = 0; w < sim::kWaitings; ++w) {
+    expect_word(text, std::string("waiting=") + sim::to_string(static_cast<sim::Waiting>(w)));
+  }
+  for (const auto kind : sim::fault_kinds(sim::Harm::assumption)) {
+    expect_word(text, std::string("fault ") + sim::to_string(kind) + " ");
+  }
+  for (const auto action : {sim::StepPlan::Action::acquire, sim::StepPlan::Action::write,
+                            sim::StepPlan::Action::release, sim::StepPlan::Action::cancel}) {
+    expect_word(text, std::string("step ") + sim::to_string(action) + " ");
+  }
+}
+
+/// Those that say so break what they say, and no other breaks anything.
+TEST(ScnPage, EachExampleDoesWhatItSays) {
+  int reproduced = 0;
+  for (const auto& example : examples()) {
+    const auto judgement = simulate(example.plan).judgement;
+    EXPECT_EQ(to_string(not_reproduced(example, judgement)), "") << example.head;
+    if (!example.reproduces.empty()) ++reproduced;
+    const bool breaks_assumption = example.head.find("fault drop-collection") != std::string::npos;
+    if (example.reproduces.empty() && !breaks_assumption) {
+      EXPECT_EQ(to_string(broken_promises(example.plan.lock, judgement)), "") << example.head;
+    }
+  }
+  EXPECT_EQ(reproduced, 2);
+}
+
+/// A fault that hits nothing would be no example.
+TEST(ScnPage, EachFaultOfAnExampleTakesEffect) {
+  for (const auto& example : examples()) {
+    const auto run = simulate(example.plan).run;
+    for (const auto& fault : example.plan.faults) {
+      EXPECT_TRUE(run.took_effect.contains(sim::to_string(fault.kind)))
+          << sim::to_string(fault.kind) << " in\n"
+          << example.head;
+    }
   }
 }
 
