@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "model/verdict/walk.hpp"
+#include "model/verdict/checkers.hpp"
 #include "sim/virtual/world.hpp"
 
 /// The virtual world, and the checkers of its histories.

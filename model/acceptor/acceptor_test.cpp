@@ -1,5 +1,4 @@
 #include "model/guarantees/checker_stories.hpp"
-#include "model/verdict/walk.hpp"
 
 namespace leasehold::model::acceptor_test {
 namespace {

@@ -6,17 +6,15 @@
 #include <vector>
 
 #include "model/acceptor/known.hpp"
-#include "model/verdict/walk.hpp"
 
 /// Which arrow of the published diagrams each step of a run takes: a run of the lock is a path of
-/// them. REQUIRES: the history is whole (form_inquiry), because steps of a partial one fit nowhere.
+/// them. REQUIRES: the history is whole (`Form`), because steps of a partial one fit nowhere.
 namespace leasehold::model {
 
 class Arrows {
  public:
-  Arrows(const Digest& d, const Known& known, const Diagrams& diagrams)
+  Arrows(const Digest& d, const Diagrams& diagrams)
       : d_(d),
-        known_(known),
         lifecycle_{diagrams.lifecycle},
         document_{diagrams.document},
         flowchart_{diagrams.flowchart},
@@ -29,13 +27,12 @@ class Arrows {
     for (Id lock_id = 0; lock_id < d.writers.size(); ++lock_id) {
       const Index send = d.writers[lock_id].send;
       const bool extension = send != kNone && d.fact(send).verb == Verb::extend;
-      if (extension && !known.is_written(lock_id)) {
+      if (extension && d.written[lock_id].version == 0) {
         unexecuted_[d.facts.owner_of_lock_id[lock_id]] = true;
       }
     }
   }
 
-  /// `known` has all events before this one.
   void see(Index i, const Fact& e) {
     switch (e.kind) {
       case Kind::ask: return live(session(e), {"Create Lock"}, i);
@@ -116,8 +113,8 @@ class Arrows {
   }
 
   void replied(Index i, const Fact& e) {
-    const Index sent = known_.sent(e.command);
-    if (sent == kNone || !asks_for_lock(d_.fact(sent))) return;
+    const Index sent = d_.commands[e.command].send;
+    if (sent >= i || !asks_for_lock(d_.fact(sent))) return;
     const Fact& attempt = d_.fact(sent);
     Session& s = session(attempt);
     if (s.chart != "B") return;  // the call has ended; the answer is for the clean-up
@@ -149,8 +146,9 @@ class Arrows {
 
   /// The document before a win shows the win's way through the chart.
   void chart_win(Session& s, const Fact& attempt, Index i) {
-    if (!known_.is_written(attempt.lock_id)) return;  // the history lacks that write
-    const Id stood = known_.found_by(attempt.lock_id);
+    const auto [name, version] = d_.written[attempt.lock_id];
+    if (version == 0) return;  // the history lacks that write
+    const Id stood = holder_at(d_.truth[name], version - 1);
     if (stood == kNoText) {
       chart(s, {"then", "No"}, i);
     } else {
@@ -190,9 +188,9 @@ class Arrows {
 
   /// Whether the release of this session gave its lock to another, as far as the session knew.
   [[nodiscard]] bool handed_over(const Fact& released) const {
-    const Id owner = known_.owner_of(released);
+    const Id owner = owner_of(d_, released);
     return owner != kNoText && released.outcome == Outcome::released &&
-           !d_.hand_overs.of(owner).empty() && d_.deletes.of(owner).empty();
+           !d_.hand_overs[owner].empty() && d_.deletes[owner].empty();
   }
 
   // Documents
@@ -210,7 +208,7 @@ class Arrows {
         owner = kNoText;
       }
       if (change.gone) {
-        const bool released = !d_.deletes.of(owner).empty();
+        const bool released = !d_.deletes[owner].empty();
         end_tenure(state, {owner, standing, i}, released ? "Release" : "TTL Cleanup");
       } else if (writer != kNone && d_.fact(writer).verb == Verb::extend) {
         go("Background Task");
@@ -269,7 +267,6 @@ class Arrows {
   }
 
   const Digest& d_;
-  const Known& known_;
   Finding found_ = finding(Check::arrows);
   Diagram lifecycle_, document_, flowchart_;
   std::vector<Session> sessions_;

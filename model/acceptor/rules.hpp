@@ -12,12 +12,11 @@
 /// with bad luck; the monitor finds the first command that breaks it.
 namespace leasehold::model {
 
-class Rules {
+class Monitors {
  public:
-  Rules(const Digest& d, const Known& known)
-      : d_(d), known_(known), until_(d.sessions.size()), documents_(d.facts.names.size()) {}
+  explicit Monitors(const Digest& d)
+      : d_(d), until_(d.sessions.size()), documents_(d.facts.names.size()) {}
 
-  /// `known` has all events before this one.
   void see(Index i, const Fact& e) {
     switch (e.kind) {
       case Kind::send: return sent(i, e);
@@ -29,9 +28,9 @@ class Rules {
         return check_owner(i, e, e.owner);
       case Kind::extended:
         check_deadline(i, e);
-        return check_owner(i, e, known_.owner_of(e));
+        return check_owner(i, e, owner_of(d_, e));
       case Kind::held:
-        if (e.outcome == Outcome::yes) check_owner(i, e, known_.owner_of(e));
+        if (e.outcome == Outcome::yes) check_owner(i, e, owner_of(d_, e));
         return;
       case Kind::put:
         put(i, e);
@@ -78,7 +77,7 @@ class Rules {
   void sent(Index i, const Fact& e) {
     if (e.lock_id != kNoText) {
       ++lock_id_.checked;
-      const Index before = known_.sending(e.lock_id);
+      const Index before = first_sending(d_, e.lock_id, i);
       if (before != kNone) {
         violate(lock_id_, command(i) + " writes the lockId of an earlier command", {before, i});
       }
@@ -94,17 +93,17 @@ class Rules {
   void check_deadline(Index i, const Fact& e) {
     std::int64_t& until = until_[e.session];
     const auto before = std::exchange(until, std::max(until, e->deadline_ns));
-    const Index sent = known_.sending(e.lock_id);
+    const Index sent = first_sending(d_, e.lock_id, i);
     const Event* call = ask(e.session);
     if (sent == kNone || call == nullptr) return;  // without its command the history is not whole
     const Fact& send = d_.fact(sent);
     if (stood_since(e, send.at_ns)) return;
     ++deadline_.checked;
-    if (e.verb != Verb::pass_on && !known_.acknowledged(sent, i)) {
+    if (e.verb != Verb::pass_on && !acknowledged(d_, sent, i)) {
       return violate(deadline_,
                      command(sent) + " counts as " + to_string(e.kind) +
                          " without a reply that acknowledges its write",
-                     {sent, d_.replies[send.command], i});
+                     {sent, d_.commands[send.command].reply, i});
     }
     const auto span = rules::holder_span(call->expiry_ms * kMs,
                                          rules::drift_ns(call->expiry_ms, call->max_drift_ppm));
@@ -124,7 +123,7 @@ class Rules {
     if (seen == sights_.end()) {
       return violate(presumed_, command(i) + " presumes a holder dead that it has never seen", {i});
     }
-    const Index holder = known_.sending(e.observed);
+    const Index holder = first_sending(d_, e.observed, i);
     const Event* holders = holder == kNone ? nullptr : ask(d_.fact(holder).session);
     const Event* call = ask(e.session);
     if (holders == nullptr || call == nullptr) return;  // the lease of another client is not known
@@ -142,7 +141,7 @@ class Rules {
   /// "After its delete, pass-on or hand-over was sent an owner asks for nothing and holds nothing."
   void check_owner(Index i, const Fact& e, Id owner) {
     ++ended_.checked;
-    const Index ended = known_.farewell(owner).send;
+    const Index ended = farewell(d_, owner, i);
     if (ended == kNone) return;
     // A process may ask held() later by the lateness that is allowed.
     const auto since = d_.fact(ended).at_ns + d_.allowed.lateness_ns;
@@ -184,7 +183,7 @@ class Rules {
     }
     const Event& before = standing == kNone ? kNoEvent : d_.at(standing);
     if (standing != kNone && before.expires_at_ms == 0) return;
-    const Index sending = known_.sending(e.lock_id);
+    const Index sending = first_sending(d_, e.lock_id, i);
     queued |= sending == kNone;
     if (sending == kNone) return;  // another client's
     const bool own = standing != kNone && d_.fact(standing).owner == e.owner;
@@ -211,7 +210,10 @@ class Rules {
     // It was given by a hand-over, or by a release of its holder to the queue.
     const Id holder = d_.fact(w.standing).owner;
     if (w.send.verb == Verb::hand_over && w.send.other_owner == holder) return;
-    if (takes && known_.farewell(holder).passed_on) return;
+    const bool passed_on = std::ranges::any_of(d_.deletes[holder], [&](const SendDigest& one) {
+      return one.send < w.put && d_.fact(one.send).verb == Verb::pass_on;
+    });
+    if (takes && passed_on) return;
     const bool observed = w.send.observed == d_.fact(w.standing).lock_id;
     const bool expired = rules::is_expired(w.before.expires_at_ms, w.after.acquired_at_ms);
     if (takes && rules::may_take(observed, expired)) return;
@@ -261,7 +263,6 @@ class Rules {
   };
 
   const Digest& d_;
-  const Known& known_;
   Finding lock_id_ = finding(Check::unique_lock_id), deadline_ = finding(Check::deadline),
           presumed_ = finding(Check::presumed_dead), ended_ = finding(Check::ended_owner),
           written_over_ = finding(Check::compare_and_set),

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "model/acceptor/version_rules.hpp"
+#include "model/acceptor/known.hpp"
 
 /// Checks that a run is one that the rules of a document's versions allow. The oplog says which
 /// versions there were, not when each was written. So a set of states is kept for each lock: how
@@ -17,12 +20,217 @@
 /// The arrows say which step an event was; this check says whether there is one at all.
 namespace leasehold::model {
 
+/// The sendings of removals.
+using Removals = std::vector<Index>;
+
+/// Whether a version can have been written by some event, and how.
+struct Way {
+  const char* why_not = nullptr;  ///< null: it can
+  Index spends = kNone;           ///< the sending of a removal without a certain outcome
+};
+
+/// What can be written, and when: the rules by which one version of a lock's document follows
+/// another.
+class VersionRules {
+ public:
+  explicit VersionRules(const Digest& d)
+      : d_(d), claimed_(d.facts.commands.size()), queued_(d.facts.lock_ids.size()) {
+    const auto by_administrator = std::ranges::find_if(d.faults, [&](Index i) {
+      constexpr std::array kKinds{"delete-document", "drop-collection", "lost-data"};
+      return std::find(kKinds.begin(), kKinds.end(), d.at(i).fault) != kKinds.end();
+    });
+    if (by_administrator != d.faults.end()) administrator_ = *by_administrator;
+    for (Id name = 0; name < d.facts.names.size(); ++name) {
+      Version v = 0;
+      for (const Change& change : d.truth[name]) {
+        ++v;
+        const Index claim = d.claim(change.event);
+        if (claim != kNone) claimed_[d.fact(claim).command] = v;
+      }
+      if (!d.places[name].empty()) note_queue(name);
+    }
+  }
+
+  /// Removals in `spent` have been executed already.
+  [[nodiscard]] Way way(Versions line, Version v, Index now, const Removals& spent) const {
+    return line[v - 1].gone ? gone(line, v, now, spent) : put(line, v, now, spent);
+  }
+
+  /// The version that the reply to this command claims: of a removal; 0: none.
+  [[nodiscard]] Version claimed_by(Id command) const { return claimed_[command]; }
+
+ private:
+  /// Notes the queue at each version: both are in the server's order.
+  void note_queue(Id name) {
+    std::vector<Id> standing, heads;
+    auto place = d_.places[name].begin();
+    const auto see_heads = [&] {
+      const bool known = standing.empty() || std::ranges::count(heads, standing.front()) > 0;
+      if (!known) heads.push_back(standing.front());
+    };
+    const auto see_until = [&](std::int64_t order) {
+      for (; place != d_.places[name].end() && d_.at(*place).order <= order; ++place) {
+        const Fact& e = d_.fact(*place);
+        std::erase(standing, e.owner);
+        const auto last = static_cast<std::int64_t>(standing.size());
+        if (e->count > 0) standing.insert(standing.begin() + std::min(e->count - 1, last), e.owner);
+        see_heads();
+      }
+    };
+    bool is_free = false;
+    for (const Change& change : d_.truth[name]) {
+      const auto order = d_.at(change.event).order;
+      see_until(change.gone ? order : order - 1);
+      if (change.gone) {
+        heads.clear();
+        see_heads();
+      } else {
+        queued_[change.lock_id] = std::ranges::count(standing, change.owner) > 0;
+        if (is_free) offered_[change.lock_id] = heads;
+      }
+      is_free = change.gone;
+    }
+  }
+
+  [[nodiscard]] Way put(Versions line, Version v, Index now, const Removals& spent) const {
+    const Change& change = line[v - 1];
+    if (d_.writers[change.lock_id].send == kNone) return {};  // of a client that is not ours
+    if (written_by(d_, d_.fact(change.event).name, change.lock_id) != v) {
+      return {"it has the lockId of an earlier one"};
+    }
+    const Way own = by_itself(line, v, now);
+    if (own.why_not == nullptr) return own;
+    const Way given = passed_on(line, v, now, spent);
+    return given.why_not == nullptr ? given : own;
+  }
+
+  /// Whether the command with this lockId can have written it.
+  [[nodiscard]] Way by_itself(Versions line, Version v, Index now) const {
+    const Change& after = line[v - 1];
+    const SendDigest& writer = d_.writers[after.lock_id];
+    const Fact& send = d_.fact(writer.send);
+    if (writer.send >= now) return {"its command was not sent yet"};
+    if (writer.reply != kNone && says_not_executed(d_.fact(writer.reply))) {
+      return {"its command was answered as not executed"};
+    }
+    const Id holder = holder_at(line, v - 1);
+    if (holder == after.owner) return {};
+    if (send.verb == Verb::extend) return {"it extends a lock that is not its owner's"};
+    if (send.verb == Verb::hand_over) {
+      if (holder != kNoText && holder == send.other_owner) return {};
+      return {"it hands over a lock that is neither its giver's nor its receiver's"};
+    }
+    return v == 1 || line[v - 2].gone ? Way{} : taken(line[v - 2], after, now);
+  }
+
+  /// Whether this answer says that the command wrote nothing. If the command was an attempt, the
+  /// lock is another's, and only a release may still give it the lock.
+  [[nodiscard]] static bool says_not_executed(const Fact& reply) {
+    if (reply.outcome == Outcome::done) return reply->matched == 0;
+    return reply.outcome == Outcome::duplicate_key || reply.outcome == Outcome::failed_before;
+  }
+
+  /// Whether it can have been taken over from another owner, which seems to be dead.
+  [[nodiscard]] Way taken(const Change& before, const Change& after, Index now) const {
+    const Fact& send = d_.fact(d_.writers[after.lock_id].send);
+    const Event &old_put = d_.at(before.event), &put = d_.at(after.event);
+    const bool dated = old_put.expires_at_ms != 0 && put.acquired_at_ms != 0;
+    const bool expired = !dated || rules::is_expired(old_put.expires_at_ms, put.acquired_at_ms);
+    if (!rules::may_take(send.observed == before.lock_id, expired)) {
+      return {"it takes a lock of another that is neither given, observed nor expired"};
+    }
+    if (has_run_out(before, now)) return {};
+    return {"it takes a lock of another before a lease can have run since its last write"};
+  }
+
+  /// The owners with a release that can have given this lock away. A free lock may have been
+  /// offered to the first entry of its queue, which gives up. When that entry has expired, the lock
+  /// may have been offered to the next one.
+  [[nodiscard]] std::vector<Id> givers(Versions line, Version v) const {
+    const Id holder = holder_at(line, v - 1);
+    if (holder != kNoText) return {holder};
+    const Index claim = d_.claim(line[v - 1].event);
+    if (claim != kNone) return {d_.fact(claim).owner};
+    const auto offered = offered_.find(line[v - 1].lock_id);
+    return offered == offered_.end() ? std::vector<Id>{} : offered->second;
+  }
+
+  /// Whether a release of its holder can have given it to an entry of the queue, if the history
+  /// records its queue.
+  [[nodiscard]] Way passed_on(Versions line, Version v, Index now, const Removals& spent) const {
+    const Change& after = line[v - 1];
+    const Index asked = d_.writers[after.lock_id].send;
+    const Fact& send = d_.fact(asked);
+    if (asked >= now || send.verb != Verb::acquire) return {"no call asked for it so"};
+    if (!d_.places[send.name].empty() && !queued_[after.lock_id]) {
+      return {"it goes to no entry of the queue"};
+    }
+    for (const Id giver : givers(line, v)) {
+      const Way way = removed(giver, after.event, now, spent, true);
+      if (way.why_not == nullptr) return way;
+    }
+    return {"no release of its holder can have given it away"};
+  }
+
+  /// The TTL monitor is tried first, because it may delete any number of times; a removal is
+  /// executed once.
+  [[nodiscard]] Way gone(Versions line, Version v, Index now, const Removals& spent) const {
+    const Index event = line[v - 1].event;
+    if (holder_at(line, v - 1) == kNoText) return {};
+    const Change& before = line[v - 2];
+    const bool claimed = d_.claim(event) != kNone;
+    if (!claimed && has_run_out(before, now)) return {};
+    const Way way = removed(before.owner, event, now, spent, false);
+    if (way.why_not == nullptr) return way;
+    if (claimed) return {"a removal by another process says that it did it"};
+    return administrator_ < now ? Way{} : way;
+  }
+
+  /// Whether a removal of this owner, or only one that passes the lock on, can have made the
+  /// change.
+  [[nodiscard]] Way removed(Id owner, Index change, Index now, const Removals& spent,
+                            bool passes_on) const {
+    for (const SendDigest& removal : d_.deletes[owner]) {
+      if (passes_on && d_.fact(removal.send).verb != Verb::pass_on) continue;
+      if (!can_have_done(removal, change, now)) continue;
+      if (d_.claim(change) != kNone) return {};
+      if (std::ranges::count(spent, removal.send) == 0) return {nullptr, removal.send};
+    }
+    return {"no removal of its holder can have done it, and its lease has not run out"};
+  }
+
+  /// If a reply claims the change, only the removal with that reply. Otherwise a removal that has
+  /// no certain outcome, or a repeated one, which is answered with a later time.
+  [[nodiscard]] bool can_have_done(const SendDigest& removal, Index change, Index now) const {
+    if (removal.send >= now) return false;
+    const Index claim = d_.claim(change);
+    if (claim != kNone) return removal.reply == claim;
+    if (d_.unanswered(removal)) return true;
+    const Fact& reply = d_.fact(removal.reply);
+    return reply.outcome == Outcome::done && reply->matched > 0 &&
+           claimed_by(reply.command) == 0 && reply->order > d_.at(change).order;
+  }
+
+  /// Whether a lease can have run since this was written, by whatever clock.
+  [[nodiscard]] bool has_run_out(const Change& put, Index now) const {
+    const auto holder = writer_of(d_, put.event);
+    return !holder || d_.fact(now).at_ns >= earliest_end(d_, *holder);
+  }
+
+  const Digest& d_;
+  std::vector<Version> claimed_;  ///< by command
+  std::vector<bool> queued_;      ///< by lockId: its owner stood in the queue just before
+  /// By lockId that follows a free lock: the owners that stood first since it was free. Each may
+  /// have been offered the lock.
+  std::unordered_map<Id, std::vector<Id>> offered_;
+  Index administrator_ = kNone;  ///< the first event that removed documents so
+};
+
 class VersionStates {
  public:
-  VersionStates(const Digest& d, const Known& known)
+  explicit VersionStates(const Digest& d)
       : d_(d),
-        known_(known),
-        rules_(d, known),
+        rules_(d),
         by_then_(d.facts.all.size()),
         extension_(d.sessions.size(), kNone),
         acknowledged_(d.sessions.size()) {
@@ -32,7 +240,6 @@ class VersionStates {
     }
   }
 
-  /// `known` has all events before this one.
   void see(Index i, const Fact& e) {
     if (e.name != kNoText && locks_[e.name].too_many) {
       return found_.leave_open(Open::other, "lock '" + d_.name(e.name) + "': more than " +
@@ -118,19 +325,19 @@ class VersionStates {
     if (leaves_lock(e)) return;
     if (e.verb == Verb::extend) extension_[e.session] = i;
     stays(i, e);
-    if (known_.sending(e.lock_id) != kNone) {
+    if (first_sending(d_, e.lock_id, i) != kNone) {
       accuse(i, e, "an earlier command writes the same lockId");
     }
   }
 
   void stays(Index i, const Fact& e) {
-    if (known_.farewell(e.owner).send == kNone) return;
+    if (farewell(d_, e.owner, i) == kNone) return;
     accuse(i, e, "its owner has left the lock before");
   }
 
   void replied(Index i, const Fact& e) {
-    const Index send = known_.sent(e.command);
-    if (send == kNone || e.outcome != Outcome::done) return;
+    const Index send = d_.commands[e.command].send;
+    if (send >= i || e.outcome != Outcome::done) return;
     const Fact& asked = d_.fact(send);
     Lock& lock = locks_[asked.name];
     if (asked.name == kNoText || asked.verb == Verb::extend || lock.too_many) return;
@@ -138,7 +345,7 @@ class VersionStates {
     if (leaves_lock(asked)) {
       if (e->matched > 0) return removed(i, asked, lock, send);
     } else if (e->matched > 0) {
-      return need(i, asked, lock, known_.written_by(asked.name, asked.lock_id));
+      return need(i, asked, lock, written_by(d_, asked.name, asked.lock_id));
     }
     if (is_of_an_old_primary(e, lock, send)) return;
     if (e.lock_id != kNoText) return saw(i, asked, lock, send);
@@ -148,21 +355,21 @@ class VersionStates {
 
   void granted(Index i, const Fact& e) {
     stays(i, e);
-    const Version v = known_.written_by(e.name, e.lock_id);
+    const Version v = written_by(d_, e.name, e.lock_id);
     if (v != 0 && d_.at(locks_[e.name].line[v - 1].event).order != e->token) {
       accuse(i, e, "its token is not the time of its write");
     }
-    if (e.verb != Verb::pass_on && !known_.acknowledged(d_.writers[e.lock_id].send, i)) {
+    if (e.verb != Verb::pass_on && !acknowledged(d_, d_.writers[e.lock_id].send, i)) {
       accuse(i, e, "no reply says that it won");
     }
     written(i, e, v);
   }
 
   void extended(Index i, const Fact& e) {
-    if (!known_.acknowledged(d_.writers[e.lock_id].send, i)) {
+    if (!acknowledged(d_, d_.writers[e.lock_id].send, i)) {
       accuse(i, e, "no reply says that it was executed");
     }
-    written(i, e, known_.written_by(e.name, e.lock_id));
+    written(i, e, written_by(d_, e.name, e.lock_id));
   }
 
   /// A grant or an extension: its own write was executed.
@@ -175,7 +382,7 @@ class VersionStates {
   /// A server said that the document has another owner or is gone, after the last extension was
   /// sent.
   void lost(Index i, const Fact& e) {
-    const Id owner = known_.owner_of(e);
+    const Id owner = owner_of(d_, e);
     const Index asked = extension_[e.session];
     if (e.outcome != Outcome::not_owner || owner == kNoText || asked == kNone) return;
     ++found_.checked;
@@ -192,20 +399,19 @@ class VersionStates {
       const auto began = d_.fact(fault).at_ns;
       return force.fault == "force-release" && force.victim == d_.name(e.name) &&
              acknowledged_[e.session] < began && began <= e.at_ns &&
-             known_.written_by(e.name, d_.fact(fault).lock_id) == 0 &&
+             written_by(d_, e.name, d_.fact(fault).lock_id) == 0 &&
              d_.servers.meet({began, e.at_ns});
     });
   }
 
   void released(Index i, const Fact& e) {
-    const Id owner = known_.owner_of(e);
+    const Id owner = owner_of(d_, e);
     if (owner == kNoText || e.outcome == Outcome::unknown) return;
     const bool left = e.outcome == Outcome::released;
     ++found_.checked;
     for (const auto* by_owner : {&d_.deletes, &d_.hand_overs}) {
-      for (const SendDigest& one : by_owner->of(owner)) {
-        if (one.reply == kNone || d_.fact(one.reply).outcome != Outcome::done) continue;
-        if ((d_.at(one.reply).matched > 0) != left) continue;
+      for (const SendDigest& one : (*by_owner)[owner]) {
+        if (!d_.done(one.reply) || (d_.at(one.reply).matched > 0) != left) continue;
         if (left) return;
         return see_without(i, e, locks_[e.name], {one.send, owner, owner});
       }
@@ -247,7 +453,7 @@ class VersionStates {
   /// release that gives up may find the document of a free lock, which names the offered owner.
   void saw(Index i, const Fact& asked, Lock& lock, Index send) {
     const Id shown = d_.fact(i).lock_id;
-    const Version v = known_.written_by(asked.name, shown), low = by_then_[send];
+    const Version v = written_by(d_, asked.name, shown), low = by_then_[send];
     if (v != 0 && v >= low) {
       grow(lock, i);
       if (v <= lock.highest()) return lock.keep_from(v);
@@ -308,8 +514,7 @@ class VersionStates {
       return "version " + std::to_string(by_then_[i]) + " of its document cannot have been written";
     }
     if (e.kind == Kind::send || e.kind == Kind::reply) {
-      const Index first = known_.sent(d_.fact(i).command);
-      const Event& send = d_.at(first == kNone ? i : first);
+      const Event& send = d_.at(std::min(d_.commands[d_.fact(i).command].send, i));
       return send.verb + ' ' + std::to_string(send.command) + " of " + send.process +
              (e.kind == Kind::send ? " is sent" : " is answered");
     }
@@ -318,7 +523,6 @@ class VersionStates {
   }
 
   const Digest& d_;
-  const Known& known_;
   const VersionRules rules_;
   Finding found_ = finding(Check::refinement);
   std::vector<Lock> locks_;  ///< by name

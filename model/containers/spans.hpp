@@ -24,18 +24,13 @@ struct Span {
   [[nodiscard]] bool meets(const Span& other) const { return from < other.to && other.from < to; }
 };
 
-inline void sort_by_begin(std::vector<Span>& spans) {
-  std::stable_sort(spans.begin(), spans.end(),
-                   [](const Span& a, const Span& b) { return a.from < b.from; });
-}
-
 /// Spans of which those that overlap are one, with the reason of the first: a binary search finds
 /// whether one meets another.
 class MergedSpans {
  public:
   MergedSpans() = default;
   explicit MergedSpans(std::vector<Span> spans) {
-    sort_by_begin(spans);
+    std::ranges::stable_sort(spans, {}, &Span::from);
     for (const Span& one : spans) {
       if (!all_.empty() && one.from < all_.back().to) {
         all_.back().to = std::max(all_.back().to, one.to);

@@ -68,7 +68,7 @@ class CallsChecker {
   void check_in_time(const UsersCall& call) {
     const Fact& e = d_.fact(call.called);
     const auto give_up = d_.at(call.called).give_up_ns;
-    const ProcessDigest* process = d_.process_of[e.process];
+    const auto& process = d_.process_of[e.process];
     if (give_up == 0 || process == nullptr) return;
     auto returned = kNever;
     if (call.returned != kNone) {
@@ -153,7 +153,7 @@ class CallsChecker {
       since = e.at_ns;
     };
     if (s.granted != kNone) know(s.granted);
-    for (const Index i : d_.extended.of(s.id)) know(i);
+    for (const Index i : d_.extended[s.id]) know(i);
     return until + in_common(d_.process_of[s.process]->suspended, {since, by});
   }
   [[nodiscard]] bool over(const SessionDigest& s, std::int64_t by) const {

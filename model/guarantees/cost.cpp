@@ -11,22 +11,6 @@ std::int64_t count(const std::map<std::string, std::int64_t>& counts, const char
   return found == counts.end() ? 0 : found->second;
 }
 
-constexpr Index kNoSuch = kNone - 1;
-
-/// By the lockId of each write: the write that was there before; kNone: it was free; kNoSuch: the
-/// server does not know the write.
-std::vector<Index> before_each(const Digest& d) {
-  std::vector<Index> before(d.facts.lock_ids.size(), kNoSuch);
-  for (const auto& changes : d.truth) {
-    Index last = kNone;
-    for (const Change& c : changes) {
-      if (!c.gone && before[c.lock_id] == kNoSuch) before[c.lock_id] = last;
-      last = c.event;
-    }
-  }
-  return before;
-}
-
 /// By process: its sessions, as spans in which it may have sent commands.
 using Lives = std::vector<std::vector<std::pair<Span, const SessionDigest*>>>;
 
@@ -34,10 +18,8 @@ Lives lives_of(const Digest& d) {
   Lives lives(d.process_of.size());
   for (const SessionDigest& s : d.sessions) {
     if (s.ask == kNone) continue;
-    Span life{s.asked.at_ns, kNever};
-    for (const Index end : {s.ended, s.released}) {
-      if (end != kNone) life.to = std::min(life.to, d.fact(end).at_ns + d.allowed.lateness_ns);
-    }
+    Span life{s.asked.at_ns, std::min(d.time_of(s.ended), d.time_of(s.released))};
+    if (life.to != kNever) life.to += d.allowed.lateness_ns;
     lives[s.process].emplace_back(life, &s);
   }
   return lives;
@@ -45,19 +27,16 @@ Lives lives_of(const Digest& d) {
 
 /// Whether every attempt was answered: then none had to be repeated.
 bool all_answered(const Digest& d, const SessionDigest& s) {
-  const auto attempts = d.attempts.of(s.id);
-  return std::all_of(attempts.begin(), attempts.end(), [&](Index send) {
-    const Index reply = d.writer(send).reply;
-    return reply != kNone && d.fact(reply).outcome == Outcome::done;
-  });
+  const auto& attempts = d.attempts[s.id];
+  return std::ranges::all_of(attempts, [&](Index send) { return d.done(d.writer(send).reply); });
 }
 
 /// Whether the lock was free from the call to the win, without another call between.
-bool uncontended(const Digest& d, const std::vector<Index>& before, const SessionDigest& s) {
-  const Index stood = before[d.fact(s.granted).lock_id];
-  if (stood == kNone) return all_answered(d, s);
-  if (stood == kNoSuch) return false;
-  const Fact& last = d.fact(stood);
+bool uncontended(const Digest& d, const SessionDigest& s) {
+  const Written won = d.written[d.fact(s.granted).lock_id];
+  if (won.version == 1) return all_answered(d, s);
+  if (won.version == 0) return false;
+  const Fact& last = d.fact(d.truth[won.name][won.version - 2].event);
   return last.kind == Kind::gone && last.at_ns < s.asked.at_ns && all_answered(d, s);
 }
 
@@ -72,7 +51,9 @@ const Span* hindered(const Digest& d, const SessionDigest& s) {
 std::vector<std::vector<Index>> looks_of(const Digest& d) {
   std::vector<std::vector<Index>> looks(d.process_of.size());
   if (d.of_a_document) return looks;
-  for (const Index i : d.looks) looks[d.fact(i).process].push_back(i);
+  for (const Index i : d.all_sends) {
+    if (d.fact(i).verb == Verb::look) looks[d.fact(i).process].push_back(i);
+  }
   return looks;
 }
 
@@ -91,13 +72,12 @@ Index look_meanwhile(const Digest& d, const std::vector<Index>& looks,
 
 /// One command, where no process holds the lock and no command is lost.
 void check_acquires(const Digest& d, Finding& f) {
-  const auto before = before_each(d);
   const auto lives = lives_of(d);
   const auto looks = looks_of(d);
   for (const SessionDigest& s : d.sessions) {
-    if (s.granted == kNone || s.ask == kNone || !uncontended(d, before, s)) continue;
+    if (s.granted == kNone || s.ask == kNone || !uncontended(d, s)) continue;
     const Index look = look_meanwhile(d, looks[s.process], lives[s.process], s);
-    const auto attempts = d.attempts.of(s.id);
+    const auto& attempts = d.attempts[s.id];
     const bool one_command = attempts.size() == 1 && look == kNone;
     const Span* delay = one_command ? nullptr : hindered(d, s);
     if (delay != nullptr) {
@@ -117,7 +97,7 @@ void check_acquires(const Digest& d, Finding& f) {
 
 /// Whether a delete of this owner was sent, not only a command that leaves its place in a queue.
 bool has_deleted(const Digest& d, Id owner) {
-  const auto sent = d.deletes.of(owner);
+  const auto& sent = d.deletes[owner];
   return std::any_of(sent.begin(), sent.end(), [&](const SendDigest& one) {
     return d.fact(one.send).verb == Verb::remove;
   });
@@ -165,7 +145,7 @@ void check_refused(const Digest& d, Finding& f) {
   for (const auto& [text, owner] : broken) {
     const Index first = owners[owner].first;
     violate(f, d.at(first).process + ": a call whose attempts were all refused sent a delete",
-            {first, d.deletes.of(owner).front().send});
+            {first, d.deletes[owner].front().send});
   }
 }
 
@@ -174,21 +154,20 @@ void check_refused(const Digest& d, Finding& f) {
 std::size_t most_commands(const Digest& d, std::span<const SendDigest> sent) {
   const Index first = sent.front().reply;
   const bool others_wait = sent.size() > 1 && d.fact(sent[0].send).verb == Verb::remove &&
-                           d.fact(sent[1].send).verb == Verb::pass_on && first != kNone &&
-                           d.fact(first).outcome == Outcome::done && d.at(first).matched == 0;
+                           d.fact(sent[1].send).verb == Verb::pass_on && d.done(first) &&
+                           d.at(first).matched == 0;
   return others_wait ? 2 : 1;
 }
 
 /// Whether the call made one attempt, and it was answered: then nothing may be left behind.
 bool got_at_once(const Digest& d, const SessionDigest& s) {
-  const auto attempts = d.attempts.of(s.id);
+  const auto& attempts = d.attempts[s.id];
   return attempts.size() == 1 && !d.unanswered(d.writer(attempts.front()));
 }
 
 /// Whether a server that knows of the grant answered this release; an old primary does not know it.
 bool answered(const Digest& d, const SessionDigest& s, Index reply) {
-  return reply != kNone && d.fact(reply).outcome == Outcome::done &&
-         d.at(reply).order >= d.at(s.granted).token;
+  return d.done(reply) && d.at(reply).order >= d.at(s.granted).token;
 }
 
 void check_releases(const Digest& d, Finding& f) {
@@ -196,13 +175,13 @@ void check_releases(const Digest& d, Finding& f) {
   for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone) continue;
     ++grants;
-    attempts += static_cast<std::int64_t>(d.attempts.of(s.id).size());
+    attempts += static_cast<std::int64_t>(d.attempts[s.id].size());
     if (s.released == kNone || d.fact(s.released).outcome == Outcome::unknown) continue;
     const Id owner = d.fact(s.granted).owner;
-    if (!d.hand_overs.of(owner).empty()) continue;  // the hand-over is its release
+    if (!d.hand_overs[owner].empty()) continue;  // the hand-over is its release
     // At the end of the longest holding the lock itself has sent a delete.
     if (s.lost != kNone && d.fact(s.lost).outcome == Outcome::max_holding) continue;
-    const auto deletes = d.deletes.of(owner);
+    const auto& deletes = d.deletes[owner];
     if (deletes.empty()) {
       violate(f, d.process_name(s.process) + ": a release without a command",
               {s.granted, s.released});

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "model/guarantees/user_calls.hpp"
-#include "model/queue/queue_turns.hpp"
+#include "model/queue/queue.hpp"
 #include "model/verdict/waiters.hpp"
 #include "model/workers/worker_digest.hpp"
 
@@ -168,10 +168,8 @@ void check_reaches_a_user(const Digest& d, Finding& f, const SessionDigest& s,
   if (granted == kNever) return;
   const auto latest = granted + kSoon + d.allowed.lateness_ns;
   if (latest >= d.finished_ns) return;
-  auto reached = s.answers.first_ns;
-  for (const Index end : {s.release, s.lost}) {
-    if (end != kNone) reached = std::min(reached, d.fact(end).at_ns);
-  }
+  const auto reached =
+      std::min({s.answers.first_ns, d.time_of(s.release), d.time_of(s.lost)});
   check_bound(d, f,
               {granted, latest, reached, d.process_of[s.process]->alive_until,
                d.delays(s.process, Needs::process)},
@@ -184,7 +182,7 @@ void check_reaches_a_user(const Digest& d, Finding& f, const SessionDigest& s,
 
 /// Whether no command ever tried to give it up.
 bool died(const Digest& d, const Tenure& t) {
-  return d.deletes.of(t.owner).empty() && d.hand_overs.of(t.owner).empty();
+  return d.deletes[t.owner].empty() && d.hand_overs[t.owner].empty();
 }
 
 /// A call that ended without the lock deletes what it may have won, once a worker is free and as
@@ -210,7 +208,7 @@ void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
   const Fact& lost = d.fact(s.lost);
   if (lost.outcome != Outcome::max_holding) return;
   ++f.counts["limited_holdings"];
-  const auto deletes = d.deletes.of(d.fact(s.granted).owner);
+  const auto& deletes = d.deletes[d.fact(s.granted).owner];
   const auto sent = deletes.empty() ? kNever : d.fact(deletes.front().send).at_ns;
   check_bound(d, f,
               {lost.at_ns, lost.at_ns + d.allowed.lateness_ns, sent,
@@ -225,8 +223,8 @@ void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
 /// The answer to the first delete of this owner that was executed before this attempt of it.
 Index executed_after(const Digest& d, const Tenure& t, const Writer& holder) {
   if (d.fact(holder.command.send).verb != Verb::acquire) return kNone;
-  for (const SendDigest& one : d.deletes.of(t.owner)) {
-    if (one.reply == kNone || d.fact(one.reply).outcome != Outcome::done) continue;
+  for (const SendDigest& one : d.deletes[t.owner]) {
+    if (!d.done(one.reply)) continue;
     return d.at(one.reply).order < d.at(t.last_put).order ? one.reply : kNone;
   }
   return kNone;
@@ -237,7 +235,7 @@ Index executed_after(const Digest& d, const Tenure& t, const Writer& holder) {
 void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {
   const Index reply = executed_after(d, t, holder);
   if (reply == kNone) return;
-  const SendDigest& last = d.deletes.of(t.owner).back();
+  const SendDigest& last = d.deletes[t.owner].back();
   if (d.fact(last.send).at_ns > d.fact(t.last_put).at_ns) return;
   const Fact& ask = holder.ask();
   const auto answered = d.fact(reply).at_ns;
@@ -259,7 +257,7 @@ void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Wri
 void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
                                 const Writer& holder) {
   if (d.fact(holder.command.send).verb != Verb::acquire) return;
-  for (const SendDigest& one : d.hand_overs.of(t.owner)) {
+  for (const SendDigest& one : d.hand_overs[t.owner]) {
     if (one.reply == kNone) continue;
     const Fact& reply = d.fact(one.reply);
     const bool done = reply.outcome == Outcome::done && reply->matched == 1;

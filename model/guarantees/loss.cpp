@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <ranges>
 
 #include "model/verdict/finding.hpp"
 
@@ -30,7 +31,7 @@ std::int64_t last_deadline(const Digest& d, Finding& f, const SessionDigest& s) 
     violate(f, d.process_name(s.process) + ": a lease was granted that was over already",
             {s.granted});
   }
-  for (const Index e : d.extended.of(s.id)) {
+  for (const Index e : d.extended[s.id]) {
     if (d.fact(e).at_ns >= deadline) {
       violate(f, d.process_name(s.process) + ": an extension revived a lease that was over",
               {s.granted, e});
@@ -80,8 +81,7 @@ void check_signal(const Digest& d, Finding& f, const SessionDigest& s) {
 
 void check_notified(const Digest& d, Finding& f, const SessionDigest& s, std::int64_t due,
                     std::int64_t notified) {
-  auto until = d.process_of[s.process]->alive_until;
-  if (s.release != kNone) until = std::min(until, d.fact(s.release).at_ns);
+  const auto until = std::min(d.process_of[s.process]->alive_until, d.time_of(s.release));
   check_bound(
       d, f,
       {due, due + d.allowed.lateness_ns, notified, until, d.delays(s.process, Needs::process)},
@@ -95,10 +95,10 @@ void check_notified(const Digest& d, Finding& f, const SessionDigest& s, std::in
 /// A lock that is known by its answers is lost at the latest when another has it or, as its holder
 /// said, with the signal. A signal without a stamp of its own may have been given at once.
 void check_taken(const Digest& d, Finding& f, const SessionDigest& s) {
-  const auto at = [&](Index i) { return i == kNone ? kNever : d.fact(i).at_ns; };
-  check_answers(d, f, s, std::min(at(s.taken), at(s.notified)));
+  check_answers(d, f, s, std::min(d.time_of(s.taken), d.time_of(s.notified)));
   if (s.taken == kNone) return;
-  check_notified(d, f, s, at(s.taken), s.notified == kNone ? kNever : d.at(s.notified).sent_ns);
+  const auto notified = s.notified == kNone ? kNever : d.at(s.notified).sent_ns;
+  check_notified(d, f, s, d.time_of(s.taken), notified);
 }
 
 }  // namespace
@@ -121,11 +121,11 @@ Finding check_loss_notified(const Digest& d) {
     check_signal(d, f, s);
     if (!s.answers.any()) continue;
     check_answers(d, f, s, deadline);
-    const auto over = s.lost == kNone ? deadline : std::min(deadline, d.fact(s.lost).at_ns);
+    const auto over = std::min(deadline, d.time_of(s.lost));
     // A handle that waits behind other callbacks to reach its user cannot notify it yet.
     const auto due = std::max(over, s.answers.first_ns);
     if (s.lost != kNone) check_denied(d, f, s);
-    check_notified(d, f, s, due, s.notified == kNone ? kNever : d.fact(s.notified).at_ns);
+    check_notified(d, f, s, due, d.time_of(s.notified));
     if (s.lost == kNone) continue;
     const bool found_out = d.fact(s.lost).outcome == Outcome::not_owner;
     by_server += found_out && s.notified != kNone ? 1 : 0;
@@ -144,32 +144,15 @@ namespace {
 /// The last write under this grant that the harness had read before the command was sent, if
 /// nothing but such writes happened to the document since the grant, up to the time `order`.
 Index still_there(const Digest& d, const Fact& granted, std::int64_t sent_ns, std::int64_t order) {
-  const auto& truth = d.truth[granted.name];
-  const auto after = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
-    return d.at(c.event).order <= order;
-  });
+  const auto changes = d.changes_by(granted.name, order);
   // Back to the grant's own write.
-  for (auto c = after; c != truth.begin();) {
-    --c;
-    if (c->gone || c->owner != granted.owner) return kNone;
-    if (c->lock_id != granted.lock_id) continue;
-    const Index last = std::prev(after)->event;
+  for (const Change& c : std::views::reverse(changes)) {
+    if (c.gone || c.owner != granted.owner) return kNone;
+    if (c.lock_id != granted.lock_id) continue;
+    const Index last = changes.back().event;
     return d.fact(last).at_ns < sent_ns ? last : kNone;
   }
   return kNone;
-}
-
-/// The number of statements in the same command as this one.
-std::int64_t statements_of(const Digest& d, Index send) {
-  const auto same = [&](Index i) {
-    const Fact& e = d.fact(i);
-    return e.kind == Kind::send && e.command == d.fact(send).command;
-  };
-  const auto close = [&](Index i) { return d.fact(i).at_ns == d.fact(send).at_ns; };
-  std::int64_t count = 0;
-  for (Index i = send; i < d.history->size() && close(i); ++i) count += same(i) ? 1 : 0;
-  for (Index i = send; i-- > 0 && close(i);) count += same(i) ? 1 : 0;
-  return count;
 }
 
 /// What its process knew of the servers when it lost the lock: the newest time in a reply, and the
@@ -211,13 +194,14 @@ Heard heard_before(const Digest& d, Replies& replies, const SessionDigest& s) {
     heard.leases.push_back(sent);
   };
   hear(s.granted);
-  for (const Index i : d.extensions.of(s.id)) hear(i);
+  for (const Index i : d.extensions[s.id]) hear(i);
   return heard;
 }
 
 /// Until when this command gave its process a lease, even by the fastest clock that is allowed.
 std::int64_t given_until(const Digest& d, const Fact& ask, const SendDigest& given) {
-  if (d.at(given.reply).matched != statements_of(d, given.send)) return 0;
+  const auto statements = d.commands[d.fact(given.send).command].statements;
+  if (d.at(given.reply).matched != statements) return 0;
   const auto lease = shortest_lease(ask);
   const auto fastest = ask->max_drift_ppm * (lease / 1'000'000);
   return d.fact(given.send).at_ns + lease - fastest;
@@ -227,8 +211,7 @@ std::int64_t given_until(const Digest& d, const Fact& ask, const SendDigest& giv
 /// lease before it, because a late answer revives nothing.
 const SendDigest* longest_lease(const Digest& d, const Fact& ask,
                                 std::vector<SendDigest>& leases) {
-  std::sort(leases.begin(), leases.end(),
-            [](const SendDigest& a, const SendDigest& b) { return a.reply < b.reply; });
+  std::ranges::sort(leases, {}, &SendDigest::reply);
   const SendDigest* longest = &leases.front();
   for (const SendDigest& given : leases) {
     const auto until = given_until(d, ask, *longest);
@@ -241,11 +224,11 @@ const SendDigest* longest_lease(const Digest& d, const Fact& ask,
 /// An extension that failed is followed by another while there is time and a worker: a lease does
 /// not run out with half of it unused.
 void check_asked_again(const Digest& d, Finding& f, const SessionDigest& s) {
-  const auto extensions = d.extensions.of(s.id);
+  const auto& extensions = d.extensions[s.id];
   if (extensions.empty()) return;
   const Index send = extensions.back();
   const Index reply = d.writer(send).reply;
-  if (reply == kNone || d.fact(reply).outcome == Outcome::done) return;
+  if (reply == kNone || d.done(reply)) return;
   const Span quiet{d.fact(reply).at_ns, d.fact(s.lost).at_ns};
   const auto latest = quiet.from + shortest_lease(s.asked) / 2 + d.allowed.lateness_ns;
   if (quiet.to <= latest) return;

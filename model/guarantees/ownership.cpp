@@ -7,10 +7,12 @@ namespace {
 
 /// A delete that was under way when this deletion was read, and that has no certain outcome.
 Index unanswered_delete(const Digest& d, const Fact& gone) {
-  for (const SendDigest& one : d.deletes.values()) {
-    const Fact& send = d.fact(one.send);
-    const bool reaches = send.name == gone.name && send.at_ns <= gone.at_ns;
-    if (reaches && d.unanswered(one)) return one.send;
+  for (const auto& of_owner : d.deletes) {
+    for (const SendDigest& one : of_owner) {
+      const Fact& send = d.fact(one.send);
+      const bool reaches = send.name == gone.name && send.at_ns <= gone.at_ns;
+      if (reaches && d.unanswered(one)) return one.send;
+    }
   }
   return kNone;
 }

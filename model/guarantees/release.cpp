@@ -16,14 +16,14 @@ struct Answered {
 /// By owner: how each of its documents in the oplog ended.
 struct AllEnds {
   std::vector<bool> by_itself;  ///< whether one may have gone by its own delete or hand-over
-  Grouped<Index> deleted;       ///< by its own delete, for certain: the reply that says so
+  Lists<Index> deleted;         ///< by its own delete, for certain: the reply that says so
   /// Deleted before its lease can have ended, and no reply claims it: the delete had no answer.
-  Grouped<Index> vanished;
+  Lists<Index> vanished;
 };
 
 AllEnds all_ends(const Digest& d) {
-  AllEnds all;
-  all.by_itself.resize(d.facts.owners);
+  AllEnds all{std::vector<bool>(d.facts.owners), {}, {}};
+  for (auto* by_owner : {&all.deleted, &all.vanished}) by_owner->resize(d.facts.owners);
   for (const auto& tenures : d.tenures) {
     for (const Tenure& t : tenures) {
       if (!all.by_itself[t.owner]) all.by_itself[t.owner] = !left_behind(d, t);
@@ -32,15 +32,14 @@ AllEnds all_ends(const Digest& d) {
       if (claim == kNone) {
         const auto holder = writer_of(d, t.last_put);
         const bool early = holder && d.fact(t.next).at_ns < earliest_end(d, *holder);
-        if (early) all.vanished.add(t.owner, t.next);
+        if (early) all.vanished[t.owner].push_back(t.next);
         continue;
       }
       const Fact& reply = d.fact(claim);
-      if (reply.owner == t.owner || reply.other_owner == t.owner) all.deleted.add(t.owner, claim);
+      const bool own = reply.owner == t.owner || reply.other_owner == t.owner;
+      if (own) all.deleted[t.owner].push_back(claim);
     }
   }
-  all.deleted.arrange(d.facts.owners);
-  all.vanished.arrange(d.facts.owners);
   return all;
 }
 
@@ -48,7 +47,7 @@ AllEnds all_ends(const Digest& d) {
 std::vector<SendDigest> commands_of(const Digest& d, const Answered& a) {
   std::vector<SendDigest> all;
   for (const auto* by_owner : {&d.deletes, &d.hand_overs}) {
-    const auto sent = by_owner->of(a.granted.owner);
+    const auto& sent = (*by_owner)[a.granted.owner];
     all.insert(all.end(), sent.begin(), sent.end());
   }
   return all;
@@ -98,21 +97,13 @@ Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
 /// The owner's write if a delete of this release found nothing, although the document was there
 /// before it was sent and after it was answered; kNone: not so.
 Index overlooked(const Digest& d, const Answered& a) {
-  const auto sent = d.deletes.of(a.granted.owner);
-  const auto& truth = d.truth[a.granted.name];
+  const auto& sent = d.deletes[a.granted.owner];
   for (const SendDigest& one : sent) {
-    if (one.reply == kNone || d.fact(one.reply).outcome != Outcome::done ||
-        d.at(one.reply).matched > 0) {
-      continue;
-    }
+    if (!d.done(one.reply) || d.at(one.reply).matched > 0) continue;
     // A plain delete matches only a document without a queue; if it finds none, a pass-on follows.
     const bool followed = d.fact(sent.back().send).verb == Verb::pass_on;
     if (d.fact(one.send).verb == Verb::remove && followed) continue;
-    const auto order = d.at(one.reply).order;
-    const auto later = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
-      return d.at(c.event).order <= order;
-    });
-    const Index last = last_own(a, {truth.begin(), later});
+    const Index last = last_own(a, d.changes_by(a.granted.name, d.at(one.reply).order));
     if (last != kNone && d.fact(last).at_ns < d.fact(one.send).at_ns) return last;
   }
   return kNone;
@@ -128,7 +119,7 @@ void check_released(const Digest& d, Finding& f, const Answered& a, const AllEnd
 
 void check_not_owner(const Digest& d, Finding& f, const Answered& a, const AllEnds& ends) {
   const Index asked = a.session.release, answered = a.session.released;
-  const auto deleted = ends.deleted.of(a.granted.owner);
+  const auto& deleted = ends.deleted[a.granted.owner];
   const bool own = std::any_of(deleted.begin(), deleted.end(), [&](Index reply) {
     return d.fact(reply).at_ns <= a.answer.at_ns && d.fact(reply).at_ns >= a.asked.at_ns;
   });
@@ -138,7 +129,7 @@ void check_not_owner(const Digest& d, Finding& f, const Answered& a, const AllEn
                 "'s release returned 'not_owner', but its own delete freed the lock",
             {asked, answered});
   }
-  for (const Index gone : ends.vanished.of(a.granted.owner)) {
+  for (const Index gone : ends.vanished[a.granted.owner]) {
     if (!own_unanswered(d, a, gone)) continue;
     violate(f,
             subject(d, asked) +

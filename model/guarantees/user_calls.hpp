@@ -30,7 +30,7 @@ void check_ends_on_time(const Digest& d, Finding& f, const UserCall& call, const
   const auto latest =
       said + (promises != nullptr ? promises->answers_within_ms * kMs : d.allowed.lateness_ns);
   if (latest >= d.finished_ns && (promises == nullptr || call.ended == kNone)) return;
-  const auto happened = call.ended == kNone ? kNever : d.fact(call.ended).at_ns;
+  const auto happened = d.time_of(call.ended);
   const auto late = happened - (call.commands == 1 ? said : latest);
   check_bound(d, f,
               {ask->single_attempt ? ask.at_ns : said, latest, happened,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <tuple>
 
 #include "model/history/history.hpp"
 
@@ -26,9 +27,14 @@ class Builder {
     out_.is_joint.resize(all.names.size());
     out_.writers.resize(all.lock_ids.size());
     out_.by_administrator.resize(all.lock_ids.size());
-    out_.replies.resize(all.commands.size(), kNone);
+    out_.first_writers.resize(all.lock_ids.size(), kNone);
+    out_.written.resize(all.lock_ids.size());
+    out_.commands.resize(all.commands.size());
+    for (auto* by_owner : {&out_.deletes, &out_.hand_overs}) by_owner->resize(all.owners);
+    for (auto* by_session : {&out_.extended, &out_.attempts, &out_.extensions}) {
+      by_session->resize(all.sessions.size());
+    }
     delayed_.resize(all.processes.size());
-    lock_of_.resize(all.commands.size(), kNoText);
   }
 
   [[nodiscard]] const Fact& fact(Index i) const { return out_.fact(i); }
@@ -74,7 +80,7 @@ class Builder {
       case Kind::send: add_send(i, e); break;
       case Kind::reply: add_reply(i, e); break;
       case Kind::granted: session(e).granted = i; break;
-      case Kind::extended: out_.extended.add(e.session, i); break;
+      case Kind::extended: out_.extended[e.session].push_back(i); break;
       case Kind::lost: session(e).lost = i; break;
       case Kind::held:
         add_answer(i, e, session(e).answers);
@@ -85,34 +91,28 @@ class Builder {
       case Kind::released: session(e).released = i; break;
       case Kind::ended: session(e).ended = i; break;
       case Kind::permit: add_permit_call(i, e); break;
-      case Kind::permit_end: {
-        const auto call = permit_calls_.find({e.process, e->call});
-        if (call != permit_calls_.end()) out_.permit_calls[call->second].ended = i;
+      case Kind::permit_end:
+        if (auto* call = began(out_.permit_calls, Kind::permit, e)) call->ended = i;
         break;
-      }
       case Kind::all: {
         if (e.process == kNoText || e.name == kNoText) break;
         const auto [call, is_new] =
-            all_calls_.emplace(std::pair(e.process, e->call), out_.all_calls.size());
+            calls_.emplace(std::tuple(Kind::all, e.process, e->call), out_.all_calls.size());
         if (is_new) out_.all_calls.emplace_back();
         out_.all_calls[call->second].asked.push_back(i);
         out_.is_joint[e.name] = true;
         break;
       }
-      case Kind::all_end: {
-        const auto call = all_calls_.find({e.process, e->call});
-        if (call != all_calls_.end()) out_.all_calls[call->second].ended.push_back(i);
+      case Kind::all_end:
+        if (auto* call = began(out_.all_calls, Kind::all, e)) call->ended.push_back(i);
         break;
-      }
       case Kind::call:
-        users_calls_[{e.process, e->call}] = out_.users_calls.size();
+        calls_[{Kind::call, e.process, e->call}] = out_.users_calls.size();
         out_.users_calls.push_back({i});
         break;
-      case Kind::returned: {
-        const auto call = users_calls_.find({e.process, e->call});
-        if (call != users_calls_.end()) out_.users_calls[call->second].returned = i;
+      case Kind::returned:
+        if (auto* call = began(out_.users_calls, Kind::call, e)) call->returned = i;
         break;
-      }
       case Kind::write: out_.writes.push_back(i); break;
       case Kind::put: out_.truth[e.name].push_back({i, false, e.owner, e.lock_id}); break;
       case Kind::gone: out_.truth[e.name].push_back({i, true}); break;
@@ -134,26 +134,21 @@ class Builder {
     sort_by_order(out_.stored, [](Index i) { return i; });
     for (auto& places : out_.places) sort_by_order(places, [](Index i) { return i; });
     set_claims();
-    for (auto* by_session : {&out_.extended, &out_.attempts, &out_.extensions}) {
-      by_session->arrange(out_.sessions.size());
-    }
+    const auto answer = [this](SendDigest& sent) { sent.reply = out_.reply_to(sent.send); };
     for (auto* by_owner : {&out_.deletes, &out_.hand_overs}) {
-      by_owner->arrange(out_.facts.owners);
-      for (SendDigest& send : by_owner->values()) send.reply = reply_to(send.send);
+      for (auto& sent : *by_owner) std::ranges::for_each(sent, answer);
     }
-    for (SendDigest& send : out_.writers) send.reply = reply_to(send.send);
+    std::ranges::for_each(out_.writers, answer);
     for (SessionDigest& session : out_.sessions) set_over(session);
     set_delays();
     return std::move(out_);
   }
 
  private:
-  ProcessDigest& begin_process(Id id) {
-    return *(out_.process_of[id] = &out_.processes[std::string(out_.facts.processes[id])]);
-  }
   ProcessDigest& process_of(Id id) {
-    ProcessDigest* known = out_.process_of[id];
-    return known != nullptr ? *known : begin_process(id);
+    auto& known = out_.process_of[id];
+    if (known == nullptr) known = &out_.processes[std::string(out_.facts.processes[id])];
+    return *known;
   }
   ProcessDigest& process(const Fact& e) { return process_of(e.process); }
   SessionDigest& session(const Fact& e) { return out_.sessions[e.session]; }
@@ -170,14 +165,22 @@ class Builder {
   /// Puts the changes in the server's order, with the reply that claims each: by its time, and by
   /// the lock of the command that it answers.
   void set_claims() {
-    for (Claim& claim : claims_) claim.lock = lock_of_[fact(claim.reply).command];
+    for (Claim& claim : claims_) {
+      const Index send = out_.commands[fact(claim.reply).command].send;
+      if (send != kNone) claim.lock = fact(send).name;
+    }
     std::stable_sort(claims_.begin(), claims_.end(), [](const Claim& a, const Claim& b) {
       return std::pair(a.lock, a.order) < std::pair(b.lock, b.order);
     });
     for (auto& changes : out_.truth) {
       sort_by_order(changes, [](const Change& c) { return c.event; });
+      std::uint32_t version = 0;
       for (const Change& c : changes) {
+        ++version;
         Fact& change = out_.facts.all[c.event];
+        if (!c.gone && out_.written[c.lock_id].version == 0) {
+          out_.written[c.lock_id] = {change.name, version};
+        }
         // If several replies claim one time, the last of them.
         const std::pair own(change.name, change->order);
         const auto after = std::partition_point(
@@ -303,24 +306,34 @@ class Builder {
 
   void add_send(Index i, const Fact& e) {
     out_.all_sends.push_back(i);
-    if (lock_of_[e.command] == kNoText) lock_of_[e.command] = e.name;
-    if (last_counted_ != e.command) {
+    CommandDigest& command = out_.commands[e.command];
+    if (command.statements++ == 0) {
+      command.send = i;
       ++process(e).sent[static_cast<std::size_t>(e.verb)];
-      last_counted_ = e.command;
     }
-    if (e.verb == Verb::look) out_.looks.push_back(i);
-    if (asks_for_lock(e)) out_.attempts.add(e.session, i);
-    if (e.verb == Verb::extend) out_.extensions.add(e.session, i);
-    if (e.verb == Verb::hand_over) out_.hand_overs.add(e.other_owner, {i, kNone});
-    if (e.lock_id != kNoText) out_.writers[e.lock_id].send = i;
+    command.last = i;
+    if (asks_for_lock(e)) out_.attempts[e.session].push_back(i);
+    if (e.verb == Verb::extend) out_.extensions[e.session].push_back(i);
+    if (e.verb == Verb::hand_over) out_.hand_overs[e.other_owner].push_back({i});
+    if (e.lock_id != kNoText) {
+      out_.writers[e.lock_id].send = i;
+      out_.first_writers[e.lock_id] = std::min(out_.first_writers[e.lock_id], i);
+    }
     if (!leaves_lock(e)) return;
-    out_.deletes.add(e.owner, {i, kNone});
-    if (e.other_owner != kNoText) out_.deletes.add(e.other_owner, {i, kNone});
+    out_.deletes[e.owner].push_back({i});
+    if (e.other_owner != kNoText) out_.deletes[e.other_owner].push_back({i});
+  }
+
+  /// The call that this event ends; null: none began so.
+  template <typename Call>
+  Call* began(std::vector<Call>& all, Kind how, const Fact& e) {
+    const auto call = calls_.find({how, e.process, e->call});
+    return call == calls_.end() ? nullptr : &all[call->second];
   }
 
   void add_permit_call(Index i, const Fact& e) {
     if (e.process == kNoText) return;
-    permit_calls_[{e.process, e->call}] = out_.permit_calls.size();
+    calls_[{Kind::permit, e.process, e->call}] = out_.permit_calls.size();
     PermitCall call{.asked = i};
     const auto& names = out_.facts.names;  // sorted
     for (std::int64_t slot = 0; slot < e->count; ++slot) {
@@ -334,7 +347,7 @@ class Builder {
   }
 
   void add_reply(Index i, const Fact& e) {
-    out_.replies[e.command] = i;
+    out_.commands[e.command].reply = i;
     out_.all_replies.push_back(i);
     if (asks_for_lock(e) && e.outcome == Outcome::done && e->matched != 1 &&
         e.owner != kNoText && out_.owner_of_lock_id(e) == e.owner) {
@@ -345,20 +358,14 @@ class Builder {
     }
   }
 
-  Index reply_to(Index send) const {
-    return send == kNone ? kNone : out_.replies[out_.fact(send).command];
-  }
-
   void set_over(SessionDigest& s) {
     if (s.granted == kNone) return;
     auto deadline = out_.fact(s.granted)->deadline_ns;
-    for (const Index e : out_.extended.of(s.id)) {
+    for (const Index e : out_.extended[s.id]) {
       deadline = std::max(deadline, out_.fact(e)->deadline_ns);
     }
-    s.over_ns = std::min(deadline, s.answers.first_no_ns);
-    for (const Index end : {s.notified, s.release, process_of(s.process).crash}) {
-      if (end != kNone) s.over_ns = std::min(s.over_ns, out_.fact(end).at_ns);
-    }
+    s.over_ns = std::min({deadline, s.answers.first_no_ns, out_.time_of(s.notified),
+                          out_.time_of(s.release), out_.time_of(process_of(s.process).crash)});
   }
 
   /// What is known of one process's delays, before they are put together.
@@ -374,8 +381,8 @@ class Builder {
     bool heard, takes_worker;
   };
 
-  using Lists = std::initializer_list<const std::vector<Span>*>;
-  static std::vector<Span> all_of(const Lists& lists, const Span& life = {}) {
+  static std::vector<Span> all_of(std::initializer_list<const std::vector<Span>*> lists,
+                                  const Span& life = {}) {
     std::vector<Span> all;
     for (const auto* list : lists) {
       std::copy_if(list->begin(), list->end(), std::back_inserter(all),
@@ -428,12 +435,11 @@ class Builder {
 
   std::vector<std::vector<Command>> commands_by_process() {
     std::vector<std::vector<Command>> all(out_.process_of.size());
-    Id last = kNoCommand;
-    for (const Index i : out_.all_sends) {
-      const Fact& send = fact(i);
-      if (std::exchange(last, send.command) == send.command) continue;
+    for (const CommandDigest& command : out_.commands) {
+      if (command.send == kNone) continue;
+      const Fact& send = fact(command.send);
       if (delayed_[send.process].workers == 0) continue;
-      const Index reply = out_.replies[send.command];
+      const Index reply = command.reply;
       const auto died = std::min(process(send).alive_until, out_.history->back().at_ns);
       const auto to = reply == kNone ? died : fact(reply).at_ns;
       const bool heard = reply != kNone && fact(reply).outcome != Outcome::unknown;
@@ -483,20 +489,16 @@ class Builder {
     Id lock = kNoText;
   };
 
-  static constexpr Id kNoCommand = std::numeric_limits<Id>::max();
   Digest out_;
   std::map<Id, std::int64_t> paused_;
   std::vector<Delayed> delayed_;  ///< by process
   std::vector<Span> disturbed_, ttl_away_, clocks_moved_;
   /// By kind and victim: the places in their list of those that have not ended, oldest first.
   std::map<std::pair<std::string, std::string>, std::deque<std::size_t>> lasting_;
-  std::map<std::pair<Id, std::int64_t>, std::size_t> permit_calls_;  ///< by process and number
-  std::map<std::pair<Id, std::int64_t>, std::size_t> all_calls_;     ///< by the same
-  std::map<std::pair<Id, std::int64_t>, std::size_t> users_calls_;   ///< by the same
+  /// By how they begin, process and number: the places of calls among those of their kind.
+  std::map<std::tuple<Kind, Id, std::int64_t>, std::size_t> calls_;
   std::vector<Claim> claims_;
   std::vector<Span> stalls_, machine_stalls_;  ///< first those of members, then all
-  std::vector<Id> lock_of_;  ///< by command: the name of the lock that it was sent for
-  Id last_counted_ = kNoCommand;
 };
 
 }  // namespace

@@ -1,15 +1,16 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "model/containers/grouped.hpp"
 #include "model/containers/spans.hpp"
 #include "model/history/facts.hpp"
 #include "model/history/history.hpp"
@@ -117,6 +118,12 @@ struct SendDigest {
   Index send = kNone, reply = kNone;
 };
 
+/// A command with all its statements, which are few and side by side; the last of its replies.
+struct CommandDigest : SendDigest {
+  Index last = kNone;
+  std::int64_t statements = 0;
+};
+
 /// One change of a lock document, in the server's order.
 struct Change {
   Index event = kNone;
@@ -138,6 +145,15 @@ struct Tenure {
   bool acquired = false;  ///< perhaps by another's acquire
 };
 
+/// Where a lockId was written first.
+struct Written {
+  Id name = kNoText;          ///< of the lock
+  std::uint32_t version = 0;  ///< of its document: 1 is the first; 0: it was never written
+};
+
+template <typename Value>
+using Lists = std::vector<std::vector<Value>>;
+
 struct Promises;
 
 struct Digest {
@@ -153,10 +169,10 @@ struct Digest {
   std::vector<SessionDigest> sessions;  ///< by process and number, in their order: by id
   std::map<std::string, ProcessDigest> processes;
   std::vector<ProcessDigest*> process_of;            ///< by id; null: none of its own
-  std::vector<std::vector<Change>> truth;  ///< by id of the lock's name
+  Lists<Change> truth;  ///< by id of the lock's name
   /// By the same id, in the server's order. A put of the same owner after a deletion (an attempt
   /// that executed late) starts another.
-  std::vector<std::vector<Tenure>> tenures;
+  Lists<Tenure> tenures;
   std::vector<PermitCall> permit_calls;              ///< in the order of their begin
   std::vector<bool> is_slot;  ///< by id of the name: of a semaphore for which there were calls
   std::vector<AllCall> all_calls;  ///< in the order of their begin
@@ -164,23 +180,24 @@ struct Digest {
   std::vector<Index> remaining;        ///< the answers of `held()` with one of `remaining()`
   std::vector<bool> is_joint;  ///< by id of the name: calls wanted it and others at once
   /// By id of the name: the entries that joined its queue or left it, in the server's order.
-  std::vector<std::vector<Index>> places;
+  Lists<Index> places;
   std::vector<Index> stored;                         ///< accepted writes, in the server's order
   std::vector<Index> writes;                         ///< as their processes saw them
   std::vector<SendDigest> writers;                   ///< by lockId: the send of that write
-  std::vector<Index> replies;                        ///< by command: the last one
+  std::vector<Index> first_writers;                  ///< by lockId: if several, the first
+  std::vector<Written> written;                      ///< by lockId
+  std::vector<CommandDigest> commands;               ///< by number
   std::vector<Index> all_sends, all_replies;         ///< in their order
-  std::vector<Index> looks;  ///< the sendings of those, in their order
   /// Replies that show their own owner in the document, but do not say that it won.
   std::vector<Index> unrecognised;
   std::vector<Index> faults;
   std::vector<bool> by_administrator;  ///< by lockId: no client of the lock wrote it
-  Grouped<SendDigest> deletes;     ///< by owner; and releases that pass the lock on
-  Grouped<SendDigest> hand_overs;  ///< by the owner that gives
+  Lists<SendDigest> deletes;     ///< by owner; and releases that pass the lock on
+  Lists<SendDigest> hand_overs;  ///< by the owner that gives
   // By session:
-  Grouped<Index> extended;
-  Grouped<Index> attempts;    ///< and hand-overs to it: the sendings, answered or not
-  Grouped<Index> extensions;  ///< the sendings
+  Lists<Index> extended;
+  Lists<Index> attempts;    ///< and hand-overs to it: the sendings, answered or not
+  Lists<Index> extensions;  ///< the sendings
   /// When servers were disturbed: by a fault or its echo, or because the set had no majority.
   MergedSpans disturbances;
   MergedSpans servers;          ///< and when the machine or a member did not run
@@ -194,6 +211,8 @@ struct Digest {
 
   [[nodiscard]] const Event& at(Index i) const { return (*history)[i]; }
   [[nodiscard]] const Fact& fact(Index i) const { return facts.all[i]; }
+  /// When it happened; kNever: there was no such event.
+  [[nodiscard]] std::int64_t time_of(Index i) const { return i == kNone ? kNever : fact(i).at_ns; }
   [[nodiscard]] std::string process_name(Id id) const {
     return std::string(facts.processes[id]);
   }
@@ -201,6 +220,10 @@ struct Digest {
   /// The reply to a delete, or to a release that passes on, which says that it made this change;
   /// or kNone.
   [[nodiscard]] Index claim(Index change) const { return fact(change).claimed_by; }
+  /// The last reply to the command of this sending; kNone: none.
+  [[nodiscard]] Index reply_to(Index send) const {
+    return send == kNone ? kNone : commands[fact(send).command].reply;
+  }
   [[nodiscard]] const Fact& asked(const PermitCall& call) const { return fact(call.asked); }
   [[nodiscard]] const Fact& asked(const AllCall& call) const { return fact(call.asked.front()); }
   [[nodiscard]] const SessionDigest& session_of(const Fact& e) const {
@@ -210,6 +233,16 @@ struct Digest {
   [[nodiscard]] const SendDigest& writer(Index i) const { return writers[fact(i).lock_id]; }
   [[nodiscard]] Id owner_of_lock_id(const Fact& e) const {
     return facts.owner_of_lock_id[e.lock_id];
+  }
+  /// Whether this reply came, and says that its command was executed.
+  [[nodiscard]] bool done(Index reply) const {
+    return reply != kNone && fact(reply).outcome == Outcome::done;
+  }
+  /// The changes of this lock's document up to that place in the oplog.
+  [[nodiscard]] std::span<const Change> changes_by(Id lock, std::int64_t order) const {
+    const auto later = std::ranges::partition_point(
+        truth[lock], [&](const Change& c) { return at(c.event).order <= order; });
+    return {truth[lock].begin(), later};
   }
   /// Whether the outcome of this command is unknown.
   [[nodiscard]] bool unanswered(const SendDigest& command) const {

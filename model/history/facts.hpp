@@ -97,6 +97,7 @@ struct Facts {
 [[nodiscard]] constexpr bool asks_for_lock(const Fact& e) {
   return e.verb == Verb::acquire || e.verb == Verb::hand_over;
 }
+/// Whether owners leave the lock by it: a delete, or a release that passes it on.
 [[nodiscard]] constexpr bool leaves_lock(const Fact& e) {
   return e.verb == Verb::remove || e.verb == Verb::pass_on;
 }

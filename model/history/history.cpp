@@ -153,15 +153,12 @@ History read(std::istream& in) {
 }
 
 void sort_by_time(History& history) {
-  std::stable_sort(history.begin(), history.end(),
-                   [](const Event& a, const Event& b) { return a.at_ns < b.at_ns; });
+  std::ranges::stable_sort(history, {}, &Event::at_ns);
 }
 
 bool asks_for_lock(const Event& event) {
   return event.verb == "acquire" || event.verb == "hand-over";
 }
-
-bool leaves_lock(const Event& event) { return event.verb == "delete" || event.verb == "pass-on"; }
 
 std::string describe_exit(const Event& event) {
   const auto& victim = event.process.empty() ? event.victim : event.process;

@@ -44,16 +44,12 @@ void write(std::ostream& out, const History& history);
 /// Sorts by time; events of one instant keep their order.
 void sort_by_time(History& history);
 
-/// Whether this send or reply is of a command that asks for the lock for its session: an attempt,
-/// or a hand-over to it.
 [[nodiscard]] constexpr bool is_users_call(Kind kind) {
   return kind == Kind::call || kind == Kind::returned;
 }
+/// Whether this send or reply is of a command that asks for the lock for its session: an attempt,
+/// or a hand-over to it.
 [[nodiscard]] bool asks_for_lock(const Event& event);
-
-/// Whether this send or reply is of a command by which owners leave the lock: a delete, or a
-/// release that passes it on.
-[[nodiscard]] bool leaves_lock(const Event& event);
 
 /// An `exit` in words: "p0.1 exited with status 3 although the harness had not stopped it".
 [[nodiscard]] std::string describe_exit(const Event& event);

@@ -15,26 +15,18 @@ namespace leasehold::model {
 /// with all the events that a real one leaves behind. Leases are 1,000 ms, margin 500 ms, drift 0.
 class HistoryBuilder {
  public:
+  using Self = HistoryBuilder&;
+  using Text = const std::string&;
+
   HistoryBuilder() { add(0, {.kind = Kind::run, .lock = "test"}); }
 
   /// Something about a process.
-  HistoryBuilder& of(Kind kind, int at, const std::string& process) {
-    return add(at, {.kind = kind, .process = process});
-  }
-  HistoryBuilder& start(int at, const std::string& process) {
-    return of(Kind::start, at, process);
-  }
-  HistoryBuilder& crash(int at, const std::string& process) {
-    return of(Kind::crash, at, process);
-  }
-  HistoryBuilder& pause(int at, const std::string& process) {
-    return of(Kind::pause, at, process);
-  }
-  HistoryBuilder& resume(int at, const std::string& process) {
-    return of(Kind::resume, at, process);
-  }
-  HistoryBuilder& fault(int at, const std::string& what, const std::string& outcome = "",
-                        const std::string& victim = "") {
+  Self of(Kind kind, int at, Text process) { return add(at, {.kind = kind, .process = process}); }
+  Self start(int at, Text process) { return of(Kind::start, at, process); }
+  Self crash(int at, Text process) { return of(Kind::crash, at, process); }
+  Self pause(int at, Text process) { return of(Kind::pause, at, process); }
+  Self resume(int at, Text process) { return of(Kind::resume, at, process); }
+  Self fault(int at, Text what, Text outcome = "", Text victim = "") {
     return add(at, {.kind = Kind::fault,
                     .victim = victim,
                     .fault = what,
@@ -42,44 +34,43 @@ class HistoryBuilder {
                     .ends = outcome == "ends"});
   }
   /// The machine, or a member, did not run.
-  HistoryBuilder& stall(int from, int at, const std::string& name = kMachine) {
+  Self stall(int from, int at, Text name = kMachine) {
     return add(at, {.kind = Kind::stall, .victim = name, .from_ns = from * kMs});
   }
 
   /// The process itself did not run.
-  HistoryBuilder& dawdles(int from, int at, const std::string& process) {
+  Self dawdles(int from, int at, Text process) {
     return add(at, {.kind = Kind::stall, .process = process, .from_ns = from * kMs});
   }
   /// Servers or links gave it no answer.
-  HistoryBuilder& slow(int from, int at, const std::string& process) {
+  Self slow(int from, int at, Text process) {
     return add(at, {.kind = Kind::slow, .process = process, .from_ns = from * kMs});
   }
 
   /// The process says that all its workers are taken.
-  HistoryBuilder& congestion(int from, int to, const std::string& process) {
+  Self congestion(int from, int to, Text process) {
     add(from, {.kind = Kind::congestion, .process = process, .begins = true});
     return add(to, {.kind = Kind::congestion, .process = process, .ends = true});
   }
   /// Its only worker was taken by a look, which was answered.
-  HistoryBuilder& busy(int from, int to, const std::string& process) {
+  Self busy(int from, int to, Text process) {
     for (Event& e : history_) {
       if (e.kind == Kind::start && e.process == process) e.workers = 1;
     }
     return look(from, to, process);
   }
 
-  HistoryBuilder& no_majority(int from, int at) {
+  Self no_majority(int from, int at) {
     return add(at, {.kind = Kind::no_majority, .from_ns = from * kMs});
   }
 
   /// A world in which nothing is ever late, and the TTL monitor comes every second.
-  HistoryBuilder& exact() {
+  Self exact() {
     history_.front().ttl_period_ms = 1'000;
     return *this;
   }
 
-  HistoryBuilder& ask(int at, const std::string& process, int session, int until = -1,
-                      bool healed = false) {
+  Self ask(int at, Text process, int session, int until = -1, bool healed = false) {
     return add(at, {.kind = Kind::ask,
                     .process = process,
                     .session = session,
@@ -93,21 +84,19 @@ class HistoryBuilder {
   }
 
   /// An attempt from `at` to `back`, which wins with the write at `order`.
-  HistoryBuilder& win(int at, int back, const std::string& process, int session,
-                      std::int64_t order) {
+  Self win(int at, int back, Text process, int session, std::int64_t order) {
     const auto id = attempt_wins(at, back, process, session, order);
     return granted(at, back, process, session, id, order);
   }
 
   /// An attempt wins, but its session makes nothing of it.
-  HistoryBuilder& win_too_late(int at, int back, const std::string& process, int session,
-                               std::int64_t order) {
+  Self win_too_late(int at, int back, Text process, int session, std::int64_t order) {
     attempt_wins(at, back, process, session, order);
     return *this;
   }
 
   /// Renews the entry of this owner if the queue has one.
-  HistoryBuilder& refused(int at, int back, const std::string& process, int session) {
+  Self refused(int at, int back, Text process, int session) {
     const auto id = send(at, process, session, "acquire");
     std::int64_t order = 0;
     for (Entry& entry : queue_) {
@@ -120,21 +109,21 @@ class HistoryBuilder {
 
   /// The event before is otherwise.
   template <typename Change>
-  HistoryBuilder& with(const Change& change) {
+  Self with(const Change& change) {
     change(history_.back());
     return *this;
   }
-  HistoryBuilder& also(const Event& e) {
+  Self also(const Event& e) {
     history_.push_back(e);
     return *this;
   }
   /// The event `back` places before the end.
   Event& before(std::size_t back) { return history_[history_.size() - back]; }
-  [[nodiscard]] std::string last_lock_id(const std::string& process, int session) const {
+  [[nodiscard]] std::string last_lock_id(Text process, int session) const {
     return attempts_.at(owner(process, session)).first;
   }
   /// The reply before never came.
-  HistoryBuilder& unanswered() {
+  Self unanswered() {
     return with([](Event& e) {
       e.outcome = "unknown";
       e.matched = e.order = 0;
@@ -142,39 +131,38 @@ class HistoryBuilder {
   }
 
   /// The reply before showed what this session wrote last: it holds the lock.
-  HistoryBuilder& seeing(const std::string& process, int session) {
+  Self seeing(Text process, int session) {
     history_.back().seen_lock_id = attempts_.at(owner(process, session)).first;
     return *this;
   }
   /// The next command presumes this session's last write dead.
-  HistoryBuilder& presuming(const std::string& process, int session) {
+  Self presuming(Text process, int session) {
     observed_ = attempts_.at(owner(process, session)).first;
     return *this;
   }
 
-  HistoryBuilder& look(int at, int back, const std::string& process) {
+  Self look(int at, int back, Text process) {
     sends(at, process, "look");
     return reply(back, process, 0, 0);
   }
 
   /// A step of the change stream is sent.
-  HistoryBuilder& reads(int at, const std::string& process) {
+  Self reads(int at, Text process) {
     sends(at, process, "stream");
     steps_[process] = command_;
     return *this;
   }
   /// It is answered, with all up to `order`, and the next one is sent; of a process that reads.
-  HistoryBuilder& hears(int at, const std::string& process, std::int64_t order = 0) {
+  Self hears(int at, Text process, std::int64_t order = 0) {
     if (!steps_.contains(process)) return *this;
     return stops_reading(at, process, order).reads(at, process);
   }
   /// The same, and the next one is not sent.
-  HistoryBuilder& stops_reading(int at, const std::string& process, std::int64_t order = 0) {
+  Self stops_reading(int at, Text process, std::int64_t order = 0) {
     return reply(at, process, order, 0).with([&](Event& e) { e.command = steps_.at(process); });
   }
 
-  HistoryBuilder& extend(int at, int back, const std::string& process, int session,
-                         std::int64_t order) {
+  Self extend(int at, int back, Text process, int session, std::int64_t order) {
     const auto id = send(at, process, session, "extend");
     put(at, id, order);
     reply(back, process, order, 1);
@@ -187,48 +175,43 @@ class HistoryBuilder {
   }
 
   /// It does not find its document, as far as a member knew at `order`.
-  HistoryBuilder& extend_in_vain(int at, int back, const std::string& process, int session,
-                                 std::int64_t order) {
+  Self extend_in_vain(int at, int back, Text process, int session, std::int64_t order) {
     send(at, process, session, "extend");
     return reply(back, process, order, 0);
   }
 
-  HistoryBuilder& lose(int at, const std::string& process, int session,
-                       const std::string& why = "deadline") {
+  Self lose(int at, Text process, int session, Text why = "deadline") {
     return says(at, Kind::lost, process, session, why);
   }
 
   /// `held()` said yes from `first` to `last`.
-  HistoryBuilder& yes(int first, int last, const std::string& process, int session) {
+  Self yes(int first, int last, Text process, int session) {
     return answer(std::max(first, last), {first, last}, process, session, "yes");
   }
   /// It said no to a question from `at` to `back`.
-  HistoryBuilder& no(int at, int back, const std::string& process, int session) {
+  Self no(int at, int back, Text process, int session) {
     return answer(back, {at, back}, process, session, "no");
   }
-  HistoryBuilder& notified(int at, const std::string& process, int session) {
+  Self notified(int at, Text process, int session) {
     return says(at, Kind::notified, process, session);
   }
 
   /// A release from `at` to `back`; its delete takes the document at `order`, or nothing if 0.
-  HistoryBuilder& release(int at, int back, const std::string& process, int session,
-                          std::int64_t order) {
+  Self release(int at, int back, Text process, int session, std::int64_t order) {
     says(at, Kind::release, process, session);
     clean_up(at, back, process, session, order);
     return says(back, Kind::released, process, session, order != 0 ? "released" : "not_owner");
   }
 
   /// The same delete, without a call that asks for it.
-  HistoryBuilder& clean_up(int at, int back, const std::string& process, int session,
-                           std::int64_t order) {
+  Self clean_up(int at, int back, Text process, int session, std::int64_t order) {
     return removes(at, back, process, session, "delete", order, [&] {
       if (order != 0) gone(at, order);
     });
   }
 
   /// A release from `at` to `back` that gives the lock to another session of the process.
-  HistoryBuilder& hand_over(int at, int back, const std::string& process, int from, int to,
-                            std::int64_t order) {
+  Self hand_over(int at, int back, Text process, int from, int to, std::int64_t order) {
     says(at, Kind::release, process, from);
     const auto id = send(at, process, to, "hand-over", owner(process, from));
     put(at, id, order);
@@ -240,8 +223,8 @@ class HistoryBuilder {
   /// A release from `at` to `back` that gives the lock to the first entry of its queue: another
   /// process, by its latest attempt, which was refused. `heard` is when that process is notified;
   /// never, if it is below 0.
-  HistoryBuilder& pass_on(int at, int back, const std::string& process, int session, int heard,
-                          const std::string& to, int receiver, std::int64_t order) {
+  Self pass_on(int at, int back, Text process, int session, int heard, Text to, int receiver,
+               std::int64_t order) {
     leaves(at, back, process, session, order,
            [&] { put(at, attempts_.at(owner(to, receiver)).first, order); });
     return heard < 0 ? *this : granted_by_news(heard, to, receiver, order);
@@ -249,15 +232,13 @@ class HistoryBuilder {
 
   /// A release from `at` to `back` that leaves the lock free, and its queue unchanged. The lock is
   /// offered to the first entry or, without a queue, to any call.
-  HistoryBuilder& offer(int at, int back, const std::string& process, int session,
-                        std::int64_t order) {
+  Self offer(int at, int back, Text process, int session, std::int64_t order) {
     return leaves(at, back, process, session, order, [&] { gone(at, order); });
   }
 
   /// The change stream showed this session that the write at `order` made it the holder, by its
   /// latest attempt.
-  HistoryBuilder& granted_by_news(int heard, const std::string& process, int session,
-                                  std::int64_t order) {
+  Self granted_by_news(int heard, Text process, int session, std::int64_t order) {
     const auto [id, sent] = attempts_.at(owner(process, session));
     return granted(sent, heard, process, session, id, order).with([](Event& e) {
       e.verb = "pass-on";
@@ -265,8 +246,7 @@ class HistoryBuilder {
   }
 
   /// It was refused, and joins the lock's queue by that; its entry is good until then.
-  HistoryBuilder& joins_queue(int at, const std::string& process, int session, std::int64_t order,
-                              int good_until) {
+  Self joins_queue(int at, Text process, int session, std::int64_t order, int good_until) {
     const auto caller = owner(process, session);
     queue_.push_back({caller, attempts_.at(caller).first, good_until});
     Event& answer = history_.back();
@@ -274,28 +254,26 @@ class HistoryBuilder {
     return place(at, queue_.back(), order, queue_.size());
   }
   /// Removes its entry. A grant removes the entry of its owner by itself.
-  HistoryBuilder& leaves_queue(int at, const std::string& process, int session,
-                               std::int64_t order) {
+  Self leaves_queue(int at, Text process, int session, std::int64_t order) {
     return leaves_queue(at, owner(process, session), order);
   }
 
-  HistoryBuilder& gone(int at, std::int64_t order) {
+  Self gone(int at, std::int64_t order) {
     document_ = {};
     return add(at, {.kind = Kind::gone, .order = order});
   }
 
-  HistoryBuilder& ended(int at, const std::string& process, int session, const std::string& why) {
+  Self ended(int at, Text process, int session, Text why) {
     return says(at, Kind::ended, process, session, why);
   }
 
   /// The lock of all that follows.
-  HistoryBuilder& named(const std::string& name) {
+  Self named(Text name) {
     name_ = name;
     return *this;
   }
   /// A user calls this, and waits until `until`; of a handle that of `session`.
-  HistoryBuilder& calls(int at, const std::string& process, const std::string& verb, int until,
-                        int session = 0) {
+  Self calls(int at, Text process, Text verb, int until, int session = 0) {
     return add(at, {.kind = Kind::call,
                     .process = process,
                     .session = session,
@@ -306,8 +284,8 @@ class HistoryBuilder {
   }
   /// The last call returns: with the handle of `session` and this token, or with a promise until
   /// `until`.
-  HistoryBuilder& returns(int at, const std::string& process, const std::string& outcome,
-                          int session = 0, std::int64_t token = 0, int until = 0) {
+  Self returns(int at, Text process, Text outcome, int session = 0, std::int64_t token = 0,
+               int until = 0) {
     return add(at, {.kind = Kind::returned,
                     .process = process,
                     .session = session,
@@ -317,13 +295,13 @@ class HistoryBuilder {
                     .outcome = outcome});
   }
   /// The answers before came with one of `remaining()`: that it is held until then.
-  HistoryBuilder& until(int deadline) {
+  Self until(int deadline) {
     history_.back().deadline_ns = deadline * kMs;
     return *this;
   }
   /// A call for one of `permits` of the semaphore `name`, until `until` (0: it does not wait).
-  HistoryBuilder& asks_permit(int at, const std::string& process, int call, int permits,
-                              int until, const std::string& name = "s", bool healed = false) {
+  Self asks_permit(int at, Text process, int call, int permits, int until, Text name = "s",
+                   bool healed = false) {
     return add(at, {.kind = Kind::permit,
                     .process = process,
                     .call = call,
@@ -337,19 +315,16 @@ class HistoryBuilder {
                     .operation_timeout_ms = 300});
   }
   /// Its answer: a slot's lock, or the reason.
-  HistoryBuilder& gets_permit(int at, const std::string& process, int call,
-                              const std::string& slot) {
+  Self gets_permit(int at, Text process, int call, Text slot) {
     return ends_call(at, Kind::permit_end, process, call, slot, "granted");
   }
-  HistoryBuilder& gets_no_permit(int at, const std::string& process, int call,
-                                 const std::string& reason, const std::string& name = "s") {
+  Self gets_no_permit(int at, Text process, int call, Text reason, Text name = "s") {
     return ends_call(at, Kind::permit_end, process, call, name, reason);
   }
 
   /// A call for these locks at once, until `until` (0: it does not wait).
-  HistoryBuilder& asks_all(int at, const std::string& process, int call,
-                           const std::vector<std::string>& names, int until,
-                           bool healed = false) {
+  Self asks_all(int at, Text process, int call, const std::vector<std::string>& names, int until,
+                bool healed = false) {
     for (const auto& name : names) {
       asks_permit(at, process, call, static_cast<int>(names.size()), until, name, healed);
       history_.back().kind = Kind::all;
@@ -357,23 +332,21 @@ class HistoryBuilder {
     return *this;
   }
   /// Its answer: tokens of all, or the reason.
-  HistoryBuilder& gets_all(int at, const std::string& process, int call,
-                           const std::vector<std::string>& names,
-                           const std::vector<std::int64_t>& tokens) {
+  Self gets_all(int at, Text process, int call, const std::vector<std::string>& names,
+                const std::vector<std::int64_t>& tokens) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       ends_call(at, Kind::all_end, process, call, names[i], "granted");
       history_.back().token = tokens[i];
     }
     return *this;
   }
-  HistoryBuilder& gets_not_all(int at, const std::string& process, int call,
-                               const std::vector<std::string>& names, const std::string& reason) {
+  Self gets_not_all(int at, Text process, int call, const std::vector<std::string>& names,
+                    Text reason) {
     for (const auto& name : names) ends_call(at, Kind::all_end, process, call, name, reason);
     return *this;
   }
 
-  HistoryBuilder& write(int at, int back, const std::string& process, int session,
-                        const std::string& outcome, std::int64_t order = 0) {
+  Self write(int at, int back, Text process, int session, Text outcome, std::int64_t order = 0) {
     wrote(at, back, process, session, ++write_, 0, outcome);
     if (outcome != "accepted") return *this;
     return stored(back, process, write_, order).with([&](Event& e) {
@@ -383,59 +356,56 @@ class HistoryBuilder {
 
   // What is known of a lock of other people: what its workers say, and its documents.
 
-  HistoryBuilder& asks(int at, const std::string& process, int session, int timeout = 10'000) {
+  Self asks(int at, Text process, int session, int timeout = 10'000) {
     ask(at, process, session, timeout == 0 ? 0 : at + timeout);
     return with([](Event& e) { e.clock_margin_ms = 0; });
   }
-  HistoryBuilder& granted(int at, const std::string& process, int session, int token,
-                          int relies_until = 0) {
+  Self granted(int at, Text process, int session, int token, int relies_until = 0) {
     return says(at, Kind::granted, process, session).with([&](Event& e) {
       e.token = token;
       e.deadline_ns = relies_until * kMs;
     });
   }
-  HistoryBuilder& got(int asked, int at, const std::string& process, int session, int token) {
+  Self got(int asked, int at, Text process, int session, int token) {
     return asks(asked, process, session).granted(at, process, session, token);
   }
   /// Reported at `said` at the earliest.
-  HistoryBuilder& lost(int said, int heard, const std::string& process, int session) {
+  Self lost(int said, int heard, Text process, int session) {
     return notified(heard, process, session).with([&](Event& e) { e.sent_ns = said * kMs; });
   }
-  HistoryBuilder& released(int asked, int answered, const std::string& process, int session,
-                           const std::string& outcome = "released") {
+  Self released(int asked, int answered, Text process, int session, Text outcome = "released") {
     says(asked, Kind::release, process, session);
     return says(answered, Kind::released, process, session, outcome);
   }
-  HistoryBuilder& wrote(int sent, int answered, const std::string& process, int session,
-                        std::int64_t number, std::int64_t token, const std::string& outcome) {
+  Self wrote(int sent, int answered, Text process, int session, std::int64_t number,
+             std::int64_t token, Text outcome) {
     return says(answered, Kind::write, process, session, outcome).with([&](Event& e) {
       e.write_number = number;
       e.token = token;
       e.sent_ns = sent * kMs;
     });
   }
-  HistoryBuilder& stored(int at, const std::string& process, std::int64_t number,
-                         std::int64_t order) {
+  Self stored(int at, Text process, std::int64_t number, std::int64_t order) {
     return add(at, {.kind = Kind::stored,
                     .process = process,
                     .write_number = number,
                     .order = order});
   }
   /// A document's write, made from `from` to `at`, on a date in ms: `at`, or `date`.
-  HistoryBuilder& put(int from, int at, const std::string& owner, int expires = 0, int date = 0) {
+  Self put(int from, int at, Text owner, int expires = 0, int date = 0) {
     freed(from, at, owner, date);
     history_.back().kind = Kind::put;
     history_.back().expires_at_ms = expires;
     return *this;
   }
-  HistoryBuilder& freed(int from, int at, const std::string& owner = "", int date = 0) {
+  Self freed(int from, int at, Text owner = "", int date = 0) {
     return add(at, {.kind = Kind::gone,
                     .owner = owner,
                     .order = ++order_,
                     .from_ns = from * kMs,
                     .wall_ms = date == 0 ? at : date});
   }
-  HistoryBuilder& unread(int at) { return add(at, {.kind = Kind::reread, .outcome = "unread"}); }
+  Self unread(int at) { return add(at, {.kind = Kind::reread, .outcome = "unread"}); }
 
   /// The finished history; no event may follow `at`.
   [[nodiscard]] History end(int at) const {
@@ -445,7 +415,7 @@ class HistoryBuilder {
     return std::move(all.history_);
   }
 
-  static std::string owner(const std::string& process, int session) {
+  static std::string owner(Text process, int session) {
     return "owner-" + process + "-" + std::to_string(session);
   }
 
@@ -453,18 +423,16 @@ class HistoryBuilder {
   static constexpr std::int64_t kEpoch_ms = 1'700'000'000'000;  ///< what servers' clocks show at 0
 
   /// It has the lock's name if its kind has a name, and it has none of its own.
-  HistoryBuilder& add(int at, Event e) {
+  Self add(int at, Event e) {
     e.at_ns = at * kMs;
     if (e.name.empty() && about(e.kind).fields.contains(Field::name)) e.name = name_;
     return also(e);
   }
   /// About a session.
-  HistoryBuilder& says(int at, Kind kind, const std::string& process, int session,
-                       const std::string& outcome = "") {
+  Self says(int at, Kind kind, Text process, int session, Text outcome = "") {
     return add(at, {.kind = kind, .process = process, .session = session, .outcome = outcome});
   }
-  HistoryBuilder& ends_call(int at, Kind kind, const std::string& process, int call,
-                            const std::string& name, const std::string& outcome) {
+  Self ends_call(int at, Kind kind, Text process, int call, Text name, Text outcome) {
     return add(at, {.kind = kind,
                     .process = process,
                     .call = call,
@@ -472,7 +440,7 @@ class HistoryBuilder {
                     .outcome = outcome});
   }
   /// A command for no lock.
-  HistoryBuilder& sends(int at, const std::string& process, const std::string& verb) {
+  Self sends(int at, Text process, Text verb) {
     add(at, {.kind = Kind::send, .process = process, .command = ++command_, .verb = verb});
     history_.back().name.clear();
     return *this;
@@ -480,8 +448,8 @@ class HistoryBuilder {
 
   /// A command by which an owner leaves, and what it does to the document.
   template <typename Change>
-  HistoryBuilder& removes(int at, int back, const std::string& process, int session,
-                          const std::string& verb, std::int64_t order, const Change& change) {
+  Self removes(int at, int back, Text process, int session, Text verb, std::int64_t order,
+               const Change& change) {
     const auto leaver = owner(process, session);
     add(at, {.kind = Kind::send,
              .process = process,
@@ -497,15 +465,13 @@ class HistoryBuilder {
 
   /// A release by a pass-on, which writes that.
   template <typename Write>
-  HistoryBuilder& leaves(int at, int back, const std::string& process, int session,
-                         std::int64_t order, const Write& write) {
+  Self leaves(int at, int back, Text process, int session, std::int64_t order, const Write& write) {
     says(at, Kind::release, process, session);
     removes(at, back, process, session, "pass-on", order, write);
     return says(back, Kind::released, process, session, "released");
   }
 
-  HistoryBuilder& answer(int at, std::pair<int, int> span, const std::string& process, int session,
-                         const std::string& said) {
+  Self answer(int at, std::pair<int, int> span, Text process, int session, Text said) {
     Event e{.kind = Kind::held, .process = process, .session = session};
     e.outcome = said;
     e.count = 5;
@@ -515,8 +481,7 @@ class HistoryBuilder {
     return add(at, e);
   }
 
-  HistoryBuilder& granted(int at, int back, const std::string& process, int session,
-                          const std::string& id, std::int64_t order) {
+  Self granted(int at, int back, Text process, int session, Text id, std::int64_t order) {
     return add(back, {.kind = Kind::granted,
                       .process = process,
                       .session = session,
@@ -527,16 +492,14 @@ class HistoryBuilder {
                       .deadline_ns = (at + 1'000) * kMs});
   }
 
-  std::string attempt_wins(int at, int back, const std::string& process, int session,
-                           std::int64_t order) {
+  std::string attempt_wins(int at, int back, Text process, int session, std::int64_t order) {
     const auto id = send(at, process, session, "acquire");
     put(at, id, order);
     reply(back, process, order, 1);
     return id;
   }
 
-  std::string send(int at, const std::string& process, int session, const std::string& what,
-                   const std::string& giver = "") {
+  std::string send(int at, Text process, int session, Text what, Text giver = "") {
     const auto sender = owner(process, session);
     const auto id = sender + ".1000." + std::to_string(++command_);
     attempts_[sender] = {id, at};
@@ -552,7 +515,7 @@ class HistoryBuilder {
     return id;
   }
 
-  void put(int at, const std::string& lock_id, std::int64_t order) {
+  void put(int at, Text lock_id, std::int64_t order) {
     constexpr std::int64_t kLeaseAndMargin_ms = 1'500;
     const bool own = owner_of(document_.lock_id) == owner_of(lock_id);
     add(at, {.kind = Kind::put,
@@ -570,7 +533,7 @@ class HistoryBuilder {
     int good_until = 0;
   };
 
-  HistoryBuilder& place(int at, const Entry& entry, std::int64_t order, std::size_t count) {
+  Self place(int at, const Entry& entry, std::int64_t order, std::size_t count) {
     order_ = order;
     return add(at, {.kind = Kind::place,
                     .lock_id = entry.lock_id,
@@ -580,7 +543,7 @@ class HistoryBuilder {
                     .count = static_cast<std::int64_t>(count)});
   }
 
-  HistoryBuilder& leaves_queue(int at, const std::string& owner, std::int64_t order) {
+  Self leaves_queue(int at, Text owner, std::int64_t order) {
     const auto found = std::find_if(queue_.begin(), queue_.end(),
                                     [&](const Entry& one) { return one.owner == owner; });
     if (found == queue_.end()) return *this;
@@ -589,8 +552,7 @@ class HistoryBuilder {
     return place(at, entry, order, 0);
   }
 
-  HistoryBuilder& reply(int at, const std::string& process, std::int64_t order,
-                        std::int64_t matched) {
+  Self reply(int at, Text process, std::int64_t order, std::int64_t matched) {
     return add(at, {.kind = Kind::reply,
                     .process = process,
                     .command = command_,

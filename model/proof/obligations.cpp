@@ -1,4 +1,4 @@
-#include "model/proof/obligations.hpp"
+#include "model/proof/prove.hpp"
 
 #include <cctype>
 #include <stdexcept>
@@ -35,27 +35,23 @@ std::string with_rules(std::string text, const Rules& rules) {
   return text;
 }
 
-/// The values of each sort for few clients; empty: any number.
-using Values = std::map<std::string, std::vector<std::string>>;
-const Values& few_values() {
-  static const Values values{{"Owner", {"o1", "o2"}},
-                             {"Id", {"l1", "l2", "l3", "l4"}},
-                             {"Observer", {"x1", "x2"}},
-                             {"Int", {"0", "1", "2", "3", "4"}}};
-  return values;
-}
+/// The values of each sort for few clients.
+const std::map<std::string, std::vector<std::string>> kFew{{"Owner", {"o1", "o2"}},
+                                                           {"Id", {"l1", "l2", "l3", "l4"}},
+                                                           {"Observer", {"x1", "x2"}},
+                                                           {"Int", {"0", "1", "2", "3", "4"}}};
 
 /// A script that is being written: the state before or after some steps.
 class Script {
  public:
-  Script(const Rules& rules, const Values& values) : rules_(rules), values_(values) {
+  Script(const Rules& rules, bool few) : rules_(rules), few_(few) {
     for (const char* sort : {"Owner", "Id", "Observer"}) {
-      if (values.empty()) {
+      if (!few) {
         text_ += std::string("(declare-sort ") + sort + " 0)\n";
         continue;
       }
       text_ += std::string("(declare-datatypes ((") + sort + " 0)) ((";
-      for (const auto& value : values.at(sort)) text_ += "(" + value + ")";
+      for (const auto& value : kFew.at(sort)) text_ += "(" + value + ")";
       text_ += ")))\n";
     }
     text_ += constants();
@@ -63,22 +59,14 @@ class Script {
 
   /// Any state.
   void declare_state() {
-    for (const Part& part : parts()) {
-      text_ += "(declare-fun " + name(part.name, 0) + " (" + joined(part.arguments) + ") " +
-               part.result + ")\n";
-    }
-    if (!values_.empty()) assume("(< @last 4)");
+    for (const Part& part : parts()) declare(part);
+    if (few_) assume("(< @last 4)");
   }
 
   /// The state in which nothing has happened.
   void define_start() {
     for (const Part& part : parts()) {
-      if (part.at_first.empty()) {
-        text_ += "(declare-fun " + name(part.name, 0) + " (" + joined(part.arguments) + ") " +
-                 part.result + ")\n";
-      } else {
-        define(part, 0, part.at_first);
-      }
+      part.at_first.empty() ? declare(part) : define(part, 0, part.at_first);
     }
     assume_for_all({"lease", "", {{"o", "Owner"}}, "(< 0 (lease o))"});
   }
@@ -116,10 +104,10 @@ class Script {
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
-  static std::string joined(const std::vector<std::string>& sorts) {
-    std::string text;
-    for (const auto& sort : sorts) text += (text.empty() ? "" : " ") + sort;
-    return text;
+  void declare(const Part& part) {
+    text_ += "(declare-fun " + name(part.name, 0) + " (";
+    for (const auto& sort : part.arguments) text_ += ' ' + sort;
+    text_ += ") " + part.result + ")\n";
   }
 
   std::string name(const std::string& part, int state) {
@@ -145,7 +133,7 @@ class Script {
   [[nodiscard]] std::string for_all(const Claim& claim) const {
     const std::string text = in_state(claim.text);
     if (claim.over.empty()) return text;
-    if (!values_.empty() && claim.over.front().second != "Real") return expanded(text, claim, 0);
+    if (few_ && claim.over.front().second != "Real") return expanded(text, claim, 0);
     std::string variables;
     for (const auto& [variable, sort] : claim.over) {
       variables += "(" + variable + " " + sort + ")";
@@ -159,14 +147,14 @@ class Script {
     if (from == claim.over.size()) return text;
     const auto& [variable, sort] = claim.over[from];
     std::string all = "(and";
-    for (const auto& value : values_.at(sort)) {
+    for (const auto& value : kFew.at(sort)) {
       all += " " + expanded(replaced(text, {{variable, value}}), claim, from + 1);
     }
     return all + ")";
   }
 
   const Rules& rules_;
-  const Values& values_;
+  const bool few_;
   Words symbols_, choices_;
   int taken_ = 0;
   std::string text_;
@@ -176,19 +164,28 @@ void assume_invariants(Script& script) {
   for (const Claim& claim : invariants()) script.assume_for_all(claim);
 }
 
-std::vector<Obligation> all_obligations(const Rules& rules, const Values& values) {
-  std::vector<Obligation> all;
+const Step& step_named(const std::string& name) {
+  for (const Step& step : steps()) {
+    if (step.name == name) return step;
+  }
+  throw std::logic_error("no step '" + name + "'");
+}
+
+}  // namespace
+
+std::vector<Question> obligations(const Rules& rules, bool few) {
+  std::vector<Question> all;
   const auto add = [&](const std::string& name, const Claim& claim, const Script& script) {
     all.push_back({name, claim.words, script.text()});
   };
   for (const Claim& claim : invariants()) {
-    Script script(rules, values);
+    Script script(rules, few);
     script.define_start();
     script.deny(claim);
     add(claim.name + " / at first", claim, script);
   }
   for (const Step& step : steps()) {
-    Script before(rules, values);
+    Script before(rules, few);
     before.declare_state();
     assume_invariants(before);
     before.choose(step);
@@ -205,38 +202,23 @@ std::vector<Obligation> all_obligations(const Rules& rules, const Values& values
     }
   }
   for (const Claim& claim : guarantees()) {
-    Script script(rules, values);
+    Script script(rules, few);
     script.declare_state();
     assume_invariants(script);
     script.deny(claim);
     add(claim.name, claim, script);
   }
   for (const Claim& lemma : drift_lemmas()) {
-    Script script(rules, values);
+    Script script(rules, few);
     script.deny(lemma);
     add(lemma.name, lemma, script);
   }
   return all;
 }
 
-const Step& step_named(const std::string& name) {
-  for (const Step& step : steps()) {
-    if (step.name == name) return step;
-  }
-  throw std::logic_error("no step '" + name + "'");
-}
-
-}  // namespace
-
-std::vector<Obligation> obligations(const Rules& rules) { return all_obligations(rules, {}); }
-
-std::vector<Obligation> small_obligations(const Rules& rules) {
-  return all_obligations(rules, few_values());
-}
-
 std::string leads(const Rules& rules, const std::string& step, const std::string& before,
                   const std::string& after) {
-  Script script(rules, few_values());
+  Script script(rules, true);
   script.declare_state();
   script.choose(step_named(step));
   script.assume(before);
@@ -245,11 +227,11 @@ std::string leads(const Rules& rules, const std::string& step, const std::string
   return script.text();
 }
 
-std::vector<Reachable> reachable(const Rules& rules) {
-  std::vector<Reachable> all;
+std::vector<Question> reachable(const Rules& rules) {
+  std::vector<Question> all;
   const auto add = [&](const std::string& name, const std::vector<std::string>& path,
                        const Claim& goal) {
-    Script script(rules, few_values());
+    Script script(rules, true);
     script.define_start();
     for (const auto& taken : path) {
       script.choose(step_named(taken));
@@ -258,7 +240,7 @@ std::vector<Reachable> reachable(const Rules& rules) {
     Claim never = goal;
     never.text = "(not " + goal.text + ")";
     script.deny(never);
-    all.push_back({name, script.text()});
+    all.push_back({name, "it can be reached", script.text()});
   };
   for (const Step& step : steps()) {
     auto path = step.after;

@@ -64,8 +64,49 @@ const Claim kForeign{"foreign",
                      {},
                      "(=> (not (@ours @last)) (>= r (@expires @last)))"};
 
-std::vector<Step> by_commands() {
-  return {
+}  // namespace
+
+const std::vector<Step>& steps() {
+  static const std::vector<Step> all{
+      // Clients take these.
+      {"send",
+       {{"l", "Id"}},
+       "(and {new_lock_id} (=> (hand_over l) {giver_has_ended})"
+       "     (=> (observes l) (and (@seen (observer l) (observed l)) {seen_long_enough})))",
+       {{"sent", "(or (= a l) (@sent a))"},
+        {"sent_at", "(ite (= a l) @now (@sent_at a))"},
+        {"leaving", "(or (@leaving a) (and (hand_over l) (= a (giver l))))"},
+        {"ended", "{ended_when_used_on}"}},
+       {},
+       {}},
+      // The reply, or the event of a grant. It may know another command of its own, m, and a time q
+      // at which it read the change stream; neither matters.
+      {"acknowledge",
+       {{"l", "Id"}, {"k", "Int"}, {"m", "Id"}, {"q", "Real"}},
+       "(and (<= 0 k) (<= k @last) (@ours k) (= (@holds k) l) {acknowledged} (not (@granted l))"
+       "     (@sent m) (= (owner m) (owner l)) (<= q @now))",
+       {{"granted", "(or (= a l) (@granted a))"},
+        {"granted_by", "(ite (= a l) k (@granted_by a))"},
+        {"token", "(ite (= a l) {reply_time} (@token a))"},
+        {"until", "(ite (= a l) {deadline} (@until a))"},
+        {"ended", "{ended_when_granted}"}},
+       {},
+       {"send", "insert", "majority"}},
+      {"end", {{"o", "Owner"}}, "true", {{"ended", "(or (= a o) (@ended a))"}}, {}, {}},
+      {"release",
+       {{"o", "Owner"}},
+       "{leaver_has_ended}",
+       {{"leaving", "(or (= a o) (@leaving a))"}},
+       {},
+       {"end"}},
+      {"sight",
+       {{"x", "Observer"}, {"l", "Id"}, {"q", "Real"}},
+       "(and (@executed l) (not (@seen x l)) (<= q @now))",
+       {{"seen", "(or (and (= a x) (= b l)) (@seen a b))"},
+        {"seen_at", "(ite (and (= a x) (= b l)) {sight} (@seen_at a b))"}},
+       {},
+       {"send", "insert"}},
+      // A primary executes these for commands.
       {"insert",
        kExecution,
        executes("(not (@there @last)) {inserts}"),
@@ -131,11 +172,7 @@ std::vector<Step> by_commands() {
        {{"executed", "(or (= a l) (@executed a))"}, {"granted", "{old_primary_grants}"}},
        {},
        {"send"}},
-  };
-}
-
-std::vector<Step> by_others() {
-  return {
+      // Others take these.
       {"foreign take",
        {{"s", "Real"}, {"r", "Real"}, {"t", "Int"}, {"e", "Real"}},
        "(and (<= s @now) {foreign_clock} {next_place}"
@@ -172,60 +209,6 @@ std::vector<Step> by_others() {
       {"move", {{"h", "Int"}}, "{time_moves_along}", {{"time", "h"}}, {}, {}},
       {"time", {{"q", "Real"}}, "(< @now q)", {{"now", "q"}}, {}, {}},
   };
-}
-
-std::vector<Step> by_clients() {
-  return {
-      {"send",
-       {{"l", "Id"}},
-       "(and {new_lock_id} (=> (hand_over l) {giver_has_ended})"
-       "     (=> (observes l) (and (@seen (observer l) (observed l)) {seen_long_enough})))",
-       {{"sent", "(or (= a l) (@sent a))"},
-        {"sent_at", "(ite (= a l) @now (@sent_at a))"},
-        {"leaving", "(or (@leaving a) (and (hand_over l) (= a (giver l))))"},
-        {"ended", "{ended_when_used_on}"}},
-       {},
-       {}},
-      // The reply, or the event of a grant. It may know another command of its own, m, and a time q
-      // at which it read the change stream; neither matters.
-      {"acknowledge",
-       {{"l", "Id"}, {"k", "Int"}, {"m", "Id"}, {"q", "Real"}},
-       "(and (<= 0 k) (<= k @last) (@ours k) (= (@holds k) l) {acknowledged} (not (@granted l))"
-       "     (@sent m) (= (owner m) (owner l)) (<= q @now))",
-       {{"granted", "(or (= a l) (@granted a))"},
-        {"granted_by", "(ite (= a l) k (@granted_by a))"},
-        {"token", "(ite (= a l) {reply_time} (@token a))"},
-        {"until", "(ite (= a l) {deadline} (@until a))"},
-        {"ended", "{ended_when_granted}"}},
-       {},
-       {"send", "insert", "majority"}},
-      {"end", {{"o", "Owner"}}, "true", {{"ended", "(or (= a o) (@ended a))"}}, {}, {}},
-      {"release",
-       {{"o", "Owner"}},
-       "{leaver_has_ended}",
-       {{"leaving", "(or (= a o) (@leaving a))"}},
-       {},
-       {"end"}},
-      {"sight",
-       {{"x", "Observer"}, {"l", "Id"}, {"q", "Real"}},
-       "(and (@executed l) (not (@seen x l)) (<= q @now))",
-       {{"seen", "(or (and (= a x) (= b l)) (@seen a b))"},
-        {"seen_at", "(ite (and (= a x) (= b l)) {sight} (@seen_at a b))"}},
-       {},
-       {"send", "insert"}},
-  };
-}
-
-}  // namespace
-
-const std::vector<Step>& steps() {
-  static const std::vector<Step> all = [] {
-    std::vector<Step> found;
-    for (auto* part : {by_clients, by_commands, by_others}) {
-      for (auto& step : part()) found.push_back(std::move(step));
-    }
-    return found;
-  }();
   return all;
 }
 

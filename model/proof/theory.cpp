@@ -73,6 +73,15 @@ Term operator<=(const Term& a, const Term& b) { return term("<=", a, b); }
 
 const Term kSpan{"span"}, kDrift{"(* span drift)"}, kNow{"@now"};
 
+/// Lease of the version at u may still be counted on.
+constexpr const char* kLive =
+    "(and (not (@ended (owner (@holds u))))"
+    "     (< @now (+ (@sent_at (@holds u)) (lease (owner (@holds u))))))";
+
+std::string held(const std::string& l) {
+  return "(and (@granted " + l + ") (not (@ended (owner " + l + "))) (< @now (@until " + l + ")))";
+}
+
 }  // namespace
 
 const Rules& rules() {
@@ -123,19 +132,6 @@ const Rules& rules() {
   };
   return all;
 }
-
-namespace {
-
-/// Lease of the version at u may still be counted on.
-constexpr const char* kLive =
-    "(and (not (@ended (owner (@holds u))))"
-    "     (< @now (+ (@sent_at (@holds u)) (lease (owner (@holds u))))))";
-
-std::string held(const std::string& l) {
-  return "(and (@granted " + l + ") (not (@ended (owner " + l + "))) (< @now (@until " + l + ")))";
-}
-
-}  // namespace
 
 const std::vector<Claim>& invariants() {
   static const std::vector<Claim> all{

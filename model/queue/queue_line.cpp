@@ -1,4 +1,4 @@
-#include "model/queue/queue_line.hpp"
+#include "model/queue/queue.hpp"
 
 #include <algorithm>
 #include <unordered_map>
@@ -160,7 +160,7 @@ class Line {
     const SendDigest& entry = d_.writer(put);
     if (d_.claim(put) == kNone || entry.send == kNone || d_.unanswered(entry)) return false;
     const Id giver = d_.fact(d_.claim(put)).owner;
-    for (const SendDigest& one : d_.deletes.of(giver)) {
+    for (const SendDigest& one : d_.deletes[giver]) {
       if (one.reply != d_.claim(put)) continue;
       return d_.fact(entry.reply).at_ns <= d_.fact(one.send).at_ns &&
              same_clock({d_.fact(entry.send).at_ns, d_.fact(one.reply).at_ns});
@@ -233,7 +233,7 @@ class Line {
   }
 
   [[nodiscard]] bool asked_to_leave(Index left) const {
-    const auto own = d_.deletes.of(d_.fact(left).owner);
+    const auto& own = d_.deletes[d_.fact(left).owner];
     return std::any_of(own.begin(), own.end(), [&](const SendDigest& one) {
       return d_.fact(one.send).at_ns <= d_.fact(left).at_ns;
     });
@@ -266,16 +266,14 @@ class Line {
     if (shown == shown_.end() || w.before == kNone || reply.other_owner != kNoText) return false;
     auto decided = kNever;
     std::int64_t sent = 0;
-    for (const SendDigest& one : d_.deletes.of(reply.owner)) {
+    for (const SendDigest& one : d_.deletes[reply.owner]) {
       decided = std::min(decided, d_.fact(one.send).at_ns);
       if (one.reply == d_.claim(w.gone)) sent = d_.fact(one.send).at_ns;
     }
     const auto holder = writer_of(d_, w.before);
     if (!holder || d_.fact(w.before).owner != reply.owner) return false;
-    for (const Index over : {holder->session->release, holder->session->ended,
-                             holder->session->lost}) {
-      if (over != kNone) decided = std::min(decided, d_.fact(over).at_ns);
-    }
+    const SessionDigest& s = *holder->session;
+    decided = std::min({decided, d_.time_of(s.release), d_.time_of(s.ended), d_.time_of(s.lost)});
     const auto after = std::upper_bound(shown->second.begin(), shown->second.end(), decided);
     return after != shown->second.begin() && *std::prev(after) >= sent - kKnown_ns;
   }

@@ -1,12 +1,10 @@
-#include "model/queue/queue_news.hpp"
+#include "model/queue/queue.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
-
-#include "model/verdict/waiters.hpp"
 
 namespace leasehold::model {
 namespace {
@@ -20,11 +18,8 @@ struct Reader {
 };
 
 std::int64_t over_at(const Digest& d, const SessionDigest& s) {
-  auto over = std::min(d.finished_ns, d.process_of[s.process]->last_ns);
-  for (const Index end : {s.granted, s.ended}) {
-    if (end != kNone) over = std::min(over, d.fact(end).at_ns);
-  }
-  return over;
+  return std::min({d.finished_ns, d.process_of[s.process]->last_ns, d.time_of(s.granted),
+                   d.time_of(s.ended)});
 }
 
 /// When the first of these commands was sent at or after `from`; kNever: none.
@@ -42,8 +37,8 @@ std::int64_t first_sent(const Digest& d, std::span<const SendDigest> all, std::i
 std::int64_t told_of_win(const Digest& d, Index left) {
   const SendDigest& entry = d.writer(left);
   if (entry.send == kNone) return kNever;
-  for (const Index attempt : d.attempts.of(d.fact(entry.send).session)) {
-    const Index reply = d.replies[d.fact(attempt).command];
+  for (const Index attempt : d.attempts[d.fact(entry.send).session]) {
+    const Index reply = d.reply_to(attempt);
     const bool won = reply != kNone && d.at(reply).matched > 0;
     if (won && d.at(reply).order == d.at(left).order) return d.fact(reply).at_ns;
   }
@@ -79,7 +74,7 @@ void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Re
     if (told == kNever) continue;
     const SessionDigest& s = d.session_of(d.fact(d.writer(i).send));
     auto& waits = all[s.process].waits;
-    const auto leaves = first_sent(d, d.deletes.of(place.owner), 0);
+    const auto leaves = first_sent(d, d.deletes[place.owner], 0);
     waits.push_back({told, std::min(over_at(d, s), leaves)});
     open[place.owner] = &waits.back();
   }
@@ -89,16 +84,15 @@ void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Re
 std::vector<Reader> readers(const Digest& d) {
   std::vector<Reader> all(d.facts.processes.size());
   for (const auto& places : d.places) add_waits(d, places, all);
-  Id last = kNoText;
   for (const Index i : d.all_sends) {
     const Fact& send = d.fact(i);
     Reader& reader = all[send.process];
-    const Index reply = d.replies[send.command];
+    const Index reply = d.commands[send.command].reply;
     if (send.verb == Verb::stream) {
       reader.steps.push_back({i, reply});
       continue;
     }
-    if (std::exchange(last, send.command) == send.command || reply == kNone) continue;
+    if (d.commands[send.command].send != i || reply == kNone) continue;
     const Span way{send.at_ns, d.fact(reply).at_ns};
     if (d.fact(reply).outcome != Outcome::done || d.disturbed(send.process, way)) continue;
     reader.round_trip_ns = std::max(reader.round_trip_ns, way.to - way.from);
@@ -118,10 +112,6 @@ bool listens(const Reader& reader, std::int64_t at, bool before = false) {
   return span != all.end() && (before ? span->from < at : span->from <= at);
 }
 
-bool answered(const Digest& d, const SendDigest& step) {
-  return step.reply != kNone && d.fact(step.reply).outcome == Outcome::done;
-}
-
 /// How many steps were sent by then.
 std::size_t steps_by(const Digest& d, const Reader& reader, std::int64_t at) {
   const auto later =
@@ -133,7 +123,7 @@ std::size_t steps_by(const Digest& d, const Reader& reader, std::int64_t at) {
 /// Whether this step certainly waits for events. It opens no stream, because it follows an answer
 /// at once. Neither it nor the step before closes one, because a call listened.
 bool waits_for_news(const Digest& d, const Reader& reader, std::size_t step) {
-  if (step == 0 || !answered(d, reader.steps[step - 1])) return false;
+  if (step == 0 || !d.done(reader.steps[step - 1].reply)) return false;
   const SendDigest& before = reader.steps[step - 1];
   const auto sent = d.fact(reader.steps[step].send).at_ns;
   return d.fact(before.reply).at_ns == sent && listens(reader, d.fact(before.send).at_ns) &&
@@ -146,13 +136,13 @@ bool reads(const Digest& d, const Reader& reader, std::int64_t at) {
   if (sent == 0 || !waits_for_news(d, reader, sent - 1)) return false;
   const SendDigest& step = reader.steps[sent - 1];
   if (step.reply == kNone) return true;
-  return answered(d, step) && d.fact(step.reply).at_ns >= at;
+  return d.done(step.reply) && d.fact(step.reply).at_ns >= at;
 }
 
 /// A process reads on at once when its stream was answered.
 void check_read_on(const Digest& d, Finding& f, const Reader& reader) {
   for (std::size_t i = 0; i < reader.steps.size(); ++i) {
-    if (!answered(d, reader.steps[i])) continue;
+    if (!d.done(reader.steps[i].reply)) continue;
     const auto heard = d.fact(reader.steps[i].reply).at_ns;
     if (!listens(reader, heard, true)) continue;
     ++f.counts["streams_read_on"];
@@ -179,7 +169,7 @@ struct Passed {
 std::int64_t news_at(const Digest& d, const Passed& p) {
   const auto& steps = p.reader.steps;
   for (std::size_t i = std::max<std::size_t>(steps_by(d, p.reader, p.from), 1) - 1;
-       i < steps.size() && answered(d, steps[i]); ++i) {
+       i < steps.size() && d.done(steps[i].reply); ++i) {
     if (d.at(steps[i].reply).order < d.at(p.put).order) continue;
     return waits_for_news(d, p.reader, i) ? d.fact(steps[i].reply).at_ns : kNever;
   }
@@ -191,13 +181,13 @@ std::int64_t news_at(const Digest& d, const Passed& p) {
 std::optional<std::int64_t> acted(const Digest& d, const Passed& p) {
   const SessionDigest& s = p.receiver;
   const Id owner = d.fact(p.put).owner;
-  auto happened = first_sent(d, d.deletes.of(owner), p.from);
+  auto happened = first_sent(d, d.deletes[owner], p.from);
   if (s.granted != kNone && d.fact(s.granted).owner == owner) {
     happened = std::min(happened, d.fact(s.granted).at_ns);
   }
-  for (const Index attempt : d.attempts.of(s.id)) {
+  for (const Index attempt : d.attempts[s.id]) {
     const auto sent = d.fact(attempt).at_ns;
-    const Index reply = d.replies[d.fact(attempt).command];
+    const Index reply = d.reply_to(attempt);
     if (sent < p.from && (reply == kNone || d.fact(reply).at_ns >= p.from)) return std::nullopt;
     if (sent >= p.from) happened = std::min(happened, sent);
   }
@@ -215,8 +205,7 @@ void check_acted_on(const Digest& d, Finding& f, const Passed& p) {
   const MergedSpans delays(std::move(all));
   const auto happened = acted(d, p);
   if (!happened) return;
-  const auto ended = s.ended == kNone ? kNever : d.fact(s.ended).at_ns;
-  const auto until = std::min(ended, d.process_of[s.process]->alive_until);
+  const auto until = std::min(d.time_of(s.ended), d.process_of[s.process]->alive_until);
   ++f.counts["queue_news"];
   check_bound(d, f, {p.from, latest, *happened, until, delays},
               [&] {
@@ -228,9 +217,9 @@ void check_acted_on(const Digest& d, Finding& f, const Passed& p) {
 
 /// Whether a command of this session that asks for the lock is under way then.
 bool asks(const Digest& d, const SessionDigest& s, std::int64_t at) {
-  const auto attempts = d.attempts.of(s.id);
+  const auto& attempts = d.attempts[s.id];
   return std::any_of(attempts.begin(), attempts.end(), [&](Index attempt) {
-    const Index reply = d.replies[d.fact(attempt).command];
+    const Index reply = d.reply_to(attempt);
     return d.fact(attempt).at_ns <= at && (reply == kNone || d.fact(reply).at_ns >= at);
   });
 }
@@ -238,7 +227,7 @@ bool asks(const Digest& d, const SessionDigest& s, std::int64_t at) {
 /// `at`, if a delete sent by then is under way or found this write of its owner. Else when the next
 /// one was sent; kNever: none.
 std::int64_t seen_to(const Digest& d, Index put, std::int64_t at) {
-  const auto deletes = d.deletes.of(d.fact(put).owner);
+  const auto& deletes = d.deletes[d.fact(put).owner];
   const bool is_seen_to =
       std::any_of(deletes.begin(), deletes.end(), [&](const SendDigest& one) {
         return d.fact(one.send).at_ns <= at &&
@@ -258,7 +247,7 @@ void check_given_back(const Digest& d, Finding& f, const Passed& p, std::int64_t
   if (latest >= d.finished_ns) return;
   ++f.counts["given_back"];
   const auto happened = asks(d, p.receiver, news) ? news : seen_to(d, p.put, news);
-  const bool waits = first_sent(d, d.deletes.of(d.fact(p.put).owner), 0) >= news;
+  const bool waits = first_sent(d, d.deletes[d.fact(p.put).owner], 0) >= news;
   const auto due = waits ? d.fact(p.receiver.ended).at_ns : news;
   check_bound(d, f,
               {news, latest, happened, sends_until(d, p.receiver.asked, due),
@@ -280,7 +269,7 @@ void check_passed(const Digest& d, Finding& f, Index put, const std::vector<Read
   const SessionDigest& s = d.session_of(d.fact(entry.send));
   if (s.ask == kNone) return;
   const Passed p{put, s, all[s.process], executed_from(d, put), d.fact(by).at_ns};
-  if (s.ended == kNone || d.fact(s.ended).at_ns > p.told) check_acted_on(d, f, p);
+  if (d.time_of(s.ended) > p.told) check_acted_on(d, f, p);
   if (s.ended == kNone || again) return;
   const auto news = news_at(d, p);
   if (news != kNever && d.fact(s.ended).at_ns < news) check_given_back(d, f, p, news);
@@ -288,10 +277,10 @@ void check_passed(const Digest& d, Finding& f, Index put, const std::vector<Read
 
 /// Whether the answer to its last attempt showed its place. An attempt under way comes first.
 bool knows_its_place(const Digest& d, const SessionDigest& s, const Stand& stand) {
-  const auto attempts = d.attempts.of(s.id);
+  const auto& attempts = d.attempts[s.id];
   if (attempts.empty() || d.fact(attempts.back()).verb != Verb::acquire) return false;
   const Fact& send = d.fact(attempts.back());
-  const Index reply = d.replies[send.command];
+  const Index reply = d.commands[send.command].reply;
   if (send.owner != d.fact(stand.joined).owner || reply == kNone) return false;
   const Fact& answer = d.fact(reply);
   return answer.at_ns <= d.fact(s.ended).at_ns && answer.outcome == Outcome::done &&

@@ -1,30 +1,23 @@
-#include "model/queue/queue_turns.hpp"
+#include "model/queue/queue.hpp"
 
 #include <algorithm>
-
-#include "model/queue/queue_line.hpp"
-#include "model/queue/queue_news.hpp"
 
 namespace leasehold::model {
 namespace {
 
 /// The put of this write; kNone: it gave the lock to no call.
 Index put_at(const Digest& d, Id name, std::int64_t order) {
-  const auto& changes = d.truth[name];
-  const auto found = std::partition_point(changes.begin(), changes.end(), [&](const Change& c) {
-    return d.at(c.event).order < order;
-  });
-  const bool there = found != changes.end() && d.at(found->event).order == order;
-  return there && !found->gone ? found->event : kNone;
+  const auto changes = d.changes_by(name, order);
+  const bool there = !changes.empty() && d.at(changes.back().event).order == order;
+  return there && !changes.back().gone ? changes.back().event : kNone;
 }
 
 /// The first release of this tenure that was executed after its last write, and said so.
 Index released_by(const Digest& d, const Tenure& t) {
   Index first = kNone;
   for (const auto* by_owner : {&d.deletes, &d.hand_overs}) {
-    for (const SendDigest& one : by_owner->of(t.owner)) {
-      if (d.unanswered(one) || d.fact(one.reply).outcome != Outcome::done) continue;
-      if (d.at(one.reply).order < d.at(t.last_put).order) continue;
+    for (const SendDigest& one : (*by_owner)[t.owner]) {
+      if (!d.done(one.reply) || d.at(one.reply).order < d.at(t.last_put).order) continue;
       if (first == kNone || d.fact(one.send).at_ns < d.fact(first).at_ns) first = one.send;
     }
   }

@@ -10,6 +10,29 @@ namespace {
 constexpr auto kDocument = Source::document;
 constexpr auto kReality = Source::reality;
 
+constexpr std::array kFlowchartTexts{
+    std::pair{"A", "Client Requests Lock"},
+    std::pair{"B", "Call FindOneAndUpdateAsync"},
+    std::pair{"C", "Lock Document Exists?"},
+    std::pair{"D", "Document Expired?"},
+    std::pair{"E", "Create New Lock"},
+    std::pair{"F", "Replace Old Lock"},
+    std::pair{"G", "Lock Held by Other Process"},
+    std::pair{"H", "Set LockId = GUID"},
+    std::pair{"I", "Set expiresAt = Now + Expiry"},
+    std::pair{"J", "Set acquiredAt = Now"},
+    std::pair{"K", "Increment fencingToken"},
+    std::pair{"L", "Verify Our LockId"},
+    std::pair{"M", "LockId Matches?"},
+    std::pair{"N", "Lock Acquired"},
+    std::pair{"O", "Another Process Won Race"},
+    std::pair{"P", "Sleep Random Time"},
+    std::pair{"Q", "Retry Acquire"},
+    std::pair{"R", "Start Background Extension Task"},
+    std::pair{"S", "Return LockHandle"},
+    std::pair{"[*]", "the call ends without the lock"},
+};
+
 /// How a Mermaid dialect draws an arrow with a label. State diagrams have no colours for arrows.
 std::string draw(const Arrow& arrow, bool state_diagram) {
   const std::string from(arrow.from), to(arrow.to), input(arrow.input);
@@ -150,29 +173,7 @@ const TransitionTable& flowchart() {
 }
 
 std::string_view flowchart_text(std::string_view id) {
-  constexpr std::array kTexts{
-      std::pair{"A", "Client Requests Lock"},
-      std::pair{"B", "Call FindOneAndUpdateAsync"},
-      std::pair{"C", "Lock Document Exists?"},
-      std::pair{"D", "Document Expired?"},
-      std::pair{"E", "Create New Lock"},
-      std::pair{"F", "Replace Old Lock"},
-      std::pair{"G", "Lock Held by Other Process"},
-      std::pair{"H", "Set LockId = GUID"},
-      std::pair{"I", "Set expiresAt = Now + Expiry"},
-      std::pair{"J", "Set acquiredAt = Now"},
-      std::pair{"K", "Increment fencingToken"},
-      std::pair{"L", "Verify Our LockId"},
-      std::pair{"M", "LockId Matches?"},
-      std::pair{"N", "Lock Acquired"},
-      std::pair{"O", "Another Process Won Race"},
-      std::pair{"P", "Sleep Random Time"},
-      std::pair{"Q", "Retry Acquire"},
-      std::pair{"R", "Start Background Extension Task"},
-      std::pair{"S", "Return LockHandle"},
-      std::pair{"[*]", "the call ends without the lock"},
-  };
-  for (const auto& [key, text] : kTexts) {
+  for (const auto& [key, text] : kFlowchartTexts) {
     if (id == key) return text;
   }
   return "";
@@ -186,16 +187,6 @@ std::optional<std::size_t> TransitionTable::find(std::string_view state,
   return std::nullopt;
 }
 
-std::vector<std::string_view> TransitionTable::states() const {
-  std::vector<std::string_view> all;
-  for (const Arrow& arrow : arrows_) {
-    for (const auto state : {arrow.from, arrow.to}) {
-      if (std::ranges::count(all, state) == 0) all.push_back(state);
-    }
-  }
-  return all;
-}
-
 const std::vector<const TransitionTable*>& all_tables() {
   static const std::vector<const TransitionTable*> tables{&lifecycle(), &document_states(),
                                                           &flowchart()};
@@ -207,10 +198,10 @@ std::string to_mermaid(const TransitionTable& table) {
   std::string out(table.header());
   out += '\n';
   if (&table == &flowchart()) {
-    for (const auto state : table.states()) {
-      const bool question = flowchart_text(state).ends_with('?');
-      out += "    " + std::string(state) + (question ? "{\"" : "[\"") +
-             std::string(flowchart_text(state)) + (question ? "\"}" : "\"]") + '\n';
+    for (const std::pair<std::string, std::string> node : kFlowchartTexts) {
+      const bool question = node.second.ends_with('?');
+      out += "    " + node.first + (question ? "{\"" + node.second + "\"}\n"
+                                             : "[\"" + node.second + "\"]\n");
     }
   }
   std::size_t drawn = 0;

@@ -47,9 +47,6 @@ class TransitionTable {
   [[nodiscard]] std::optional<std::size_t> find(std::string_view state,
                                                 std::string_view input) const;
 
-  /// States in the order of their first arrow.
-  [[nodiscard]] std::vector<std::string_view> states() const;
-
  private:
   std::string_view name_;
   std::string_view header_;

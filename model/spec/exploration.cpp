@@ -20,10 +20,7 @@ using Bytes = std::array<Byte, sizeof(World)>;
 HalfBytes stored(const World& world) {
   const auto bytes = std::bit_cast<Bytes>(world);
   HalfBytes state{};
-  for (std::size_t n = 0; n < bytes.size() / 2; ++n) {
-    state[n] = byte(bytes[2 * n] | bytes[2 * n + 1] << 4);
-  }
-  if (bytes.size() % 2 != 0) state.back() = bytes.back();
+  for (std::size_t n = 0; n < bytes.size(); ++n) state[n / 2] |= byte(bytes[n] << n % 2 * 4);
   return state;
 }
 
@@ -287,9 +284,8 @@ const std::vector<NamedScope>& partial_scopes() {
 
 const NamedScope* scope_named(std::string_view name) {
   for (const auto* scopes : {&standard_scopes(), &partial_scopes()}) {
-    for (const NamedScope& s : *scopes) {
-      if (s.name == name) return &s;
-    }
+    const auto found = std::ranges::find(*scopes, name, &NamedScope::name);
+    if (found != scopes->end()) return &*found;
   }
   return nullptr;
 }

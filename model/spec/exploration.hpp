@@ -1,15 +1,139 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "model/spec/explorer.hpp"
 #include "model/spec/lock.hpp"
 
-/// What of the abstract lock is explored, and what was found.
+/// An explorer, and what of the abstract lock is explored by it, and was found.
 namespace leasehold::model {
+
+/// The judgement of a model on one state.
+struct Judgement {
+  const char* broken = nullptr;  ///< the `always` that fails here
+  std::uint64_t reached = 0;     ///< the `sometimes` true here, as bits
+};
+
+/// How far an exploration has come, and what it found.
+struct Exploration {
+  Verdict verdict = Verdict::unknown;
+  std::string why = "not finished";  ///< of violated: the property; of unknown: the reason
+  std::uint64_t states = 0;
+  std::uint64_t transitions = 0;
+  std::uint64_t depth = 0;    ///< levels, the initial one included
+  std::uint64_t reached = 0;  ///< `sometimes` bits of all states
+};
+
+struct ExploreOptions {
+  std::uint64_t max_states = 30'000'000;
+  std::function<bool(const Exploration&)> goes_on;  ///< asked every 2^16 states; may be empty
+};
+
+/// Visits every state of a small system, breadth-first, so that a counterexample is a shortest one.
+///
+/// A model is a type with
+///
+///     using State = ...;  // with == by its bytes
+///     State initial() const;
+///     void successors(const State&, std::vector<State>& out) const;  // self-loops count
+///     Judgement judge(const State&) const;                           // of one state
+///
+/// Exact: whole states are compared, never hashes alone. Not thread-safe.
+template <typename Model>
+class Explorer {
+ public:
+  using State = typename Model::State;
+  using Index = std::uint32_t;
+
+  explicit Explorer(const Model& model, ExploreOptions options = {})
+      : model_(model), options_(std::move(options)) {}
+
+  Exploration run() {
+    take(model_.initial(), 0);
+    std::vector<State> next;
+    for (Index at = 0; at < size() && !broken_;) {
+      ++out_.depth;
+      for (const std::size_t level_end = size(); at < level_end && !broken_; ++at) {
+        if (at % kPulse == 0 && !go_on()) return out_;
+        next.clear();
+        model_.successors(state(at), next);
+        for (const State& to : next) {
+          ++out_.transitions;
+          if (!broken_) take(to, at);
+        }
+      }
+    }
+    out_.states = size();
+    out_.verdict = broken_ == nullptr ? Verdict::holds : Verdict::violated;
+    out_.why = broken_ == nullptr ? "" : broken_;
+    return out_;
+  }
+
+  /// After a run: the states, in the order of their discovery.
+  [[nodiscard]] std::size_t size() const { return found_.size(); }
+  [[nodiscard]] const State& state(std::size_t i) const { return found_[i]->first; }
+  /// The index of a state that was reached.
+  [[nodiscard]] Index find(const State& state) const { return visited_.find(state)->second.index; }
+  /// A shortest way from the initial state to this one.
+  [[nodiscard]] std::vector<State> path_to(std::size_t last) const {
+    std::vector<State> path{state(last)};
+    for (; last != 0; path.push_back(state(last))) last = found_[last]->second.parent;
+    std::reverse(path.begin(), path.end());
+    return path;
+  }
+
+ private:
+  static constexpr Index kPulse = 1u << 16;
+  static_assert(std::has_unique_object_representations_v<State>);
+
+  struct Hash {
+    std::size_t operator()(const State& state) const {
+      const std::string_view bytes(reinterpret_cast<const char*>(&state), sizeof state);
+      return std::hash<std::string_view>()(bytes);
+    }
+  };
+  struct Visit {
+    Index index, parent;
+  };
+
+  void take(const State& state, Index parent) {
+    const auto [place, is_new] =
+        visited_.try_emplace(state, Visit{static_cast<Index>(size()), parent});
+    if (!is_new) return;
+    found_.push_back(&*place);
+    const Judgement judged = model_.judge(state);
+    out_.reached |= judged.reached;
+    broken_ = judged.broken;
+  }
+
+  bool go_on() {
+    out_.states = size();
+    if (options_.goes_on && !options_.goes_on(out_)) {
+      out_.why = "interrupted";
+      return false;
+    }
+    if (out_.states <= options_.max_states) return true;
+    out_.why = "more than " + std::to_string(options_.max_states) +
+               " states; broken in no behaviour of up to " + std::to_string(out_.depth - 1) +
+               " steps";
+    return false;
+  }
+
+  const Model& model_;
+  const ExploreOptions options_;
+  std::unordered_map<State, Visit, Hash> visited_;
+  std::vector<const std::pair<const State, Visit>*> found_;  ///< in the order of their discovery
+  const char* broken_ = nullptr;                             ///< by the last of the states
+  Exploration out_;
+};
 
 /// One step of a path, so many ticks after its begin.
 struct Taken {

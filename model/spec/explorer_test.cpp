@@ -1,4 +1,4 @@
-#include "model/spec/explorer.hpp"
+#include "model/spec/exploration.hpp"
 
 #include <gtest/gtest.h>
 

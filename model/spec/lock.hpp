@@ -257,8 +257,7 @@ struct LockAction {
   LockAct act;
   lock_world::Byte client = 0;
   lock_world::Byte slot = 0;
-  lock_world::Byte waited =
-      0;  ///< ticks inside the server before it was executed; hand-over: receiver
+  lock_world::Byte waited = 0;  ///< ticks in the server before its execution; hand-over: receiver
   /// An execution says here whether the sender's wall clock is off; one by the old primary, which
   /// of its answers comes.
   lock_world::Byte choice = 0;

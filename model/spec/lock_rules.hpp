@@ -89,7 +89,6 @@ struct Rules {
   bool cleans_up = true;  ///< after a call that gave up, and after a win that came too late
 };
 
-
 /// The correct lock, or the one that its author describes.
 [[nodiscard]] Rules rules_of(Lock lock);
 

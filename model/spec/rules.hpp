@@ -37,11 +37,6 @@ constexpr Time deadline(Time sent, Span span) {
   return sent + span;
 }
 
-template <typename Time>
-constexpr auto is_held(Time now, Time deadline) {
-  return now < deadline;
-}
-
 /// Whether the holder with the lockId that an observer first saw at `seen`, and ever since, is
 /// presumed dead.
 template <typename Time, typename Span>

@@ -70,47 +70,6 @@ std::string of_an_execution(const Scope& scope, const World& from, LockAction ac
   return waited + " is executed" + outcome + queue;
 }
 
-}  // namespace
-
-std::string tell(const Scope& scope, const World& from, LockAction action, const World& to) {
-  const Client& client = from.client[action.client];
-  const std::string caller =
-      is_package(scope, action.client) ? "the .NET client" : letter(action.client);
-  const std::string slot = kSlots[client.message[action.slot].slot];
-  const std::string message = caller + "'s " + slot;
-  switch (action.act) {
-    case LockAct::tick: return "time passes";
-    case LockAct::commit: return "a majority has the last write";
-    case LockAct::failover: return of_a_failover(scope, from, to);
-    case LockAct::step_down: return "the old primary steps down";
-    case LockAct::ttl_pass: return "the TTL monitor deletes the document";
-    case LockAct::start: return message + " starts inside the server, and reads the cluster time";
-    case LockAct::execute: return message + of_an_execution(scope, from, action, to);
-    case LockAct::execute_stale: return message + " is executed by the old primary";
-    case LockAct::lose: return message + " is lost";
-    case LockAct::deliver: return caller + " receives " + slot;
-    case LockAct::attempt:
-      if (client.giver != 0) return caller + " sends the hand-over again";
-      return caller + (client.phase == kIdle ? " asks, and" : "") + " sends an acquire";
-    case LockAct::time_out: return caller + " times out waiting for a reply";
-    case LockAct::give_up: return caller + " gives up";
-    case LockAct::extend: return caller + " sends an extension";
-    case LockAct::release: return caller + " releases: sends a delete";
-    case LockAct::clean_up: return caller + " cleans up: sends a delete";
-    case LockAct::crash: return caller + " crashes and restarts";
-    case LockAct::hand_over:
-      return caller + " releases: sends a hand-over to " + letter(action.waited);
-    case LockAct::hear:
-      return caller + " is notified of its grant" +
-             (to.client[action.client].phase == kHeld ? ", and holds" : ", and gives it back");
-    case LockAct::lose_notice: return "the notice of " + caller + "'s grant is lost";
-    case LockAct::read_stream: return caller + " reads its change stream: nothing new";
-  }
-  return "";
-}
-
-namespace {
-
 /// The arrows that a step with this label takes, each by its state, which is one word, and its own
 /// label: of a handle's life, of the flowchart, and of the document.
 struct About {
@@ -166,6 +125,43 @@ const std::vector<About>& all_labels() {
 }
 
 }  // namespace
+
+std::string tell(const Scope& scope, const World& from, LockAction action, const World& to) {
+  const Client& client = from.client[action.client];
+  const std::string caller =
+      is_package(scope, action.client) ? "the .NET client" : letter(action.client);
+  const std::string slot = kSlots[client.message[action.slot].slot];
+  const std::string message = caller + "'s " + slot;
+  switch (action.act) {
+    case LockAct::tick: return "time passes";
+    case LockAct::commit: return "a majority has the last write";
+    case LockAct::failover: return of_a_failover(scope, from, to);
+    case LockAct::step_down: return "the old primary steps down";
+    case LockAct::ttl_pass: return "the TTL monitor deletes the document";
+    case LockAct::start: return message + " starts inside the server, and reads the cluster time";
+    case LockAct::execute: return message + of_an_execution(scope, from, action, to);
+    case LockAct::execute_stale: return message + " is executed by the old primary";
+    case LockAct::lose: return message + " is lost";
+    case LockAct::deliver: return caller + " receives " + slot;
+    case LockAct::attempt:
+      if (client.giver != 0) return caller + " sends the hand-over again";
+      return caller + (client.phase == kIdle ? " asks, and" : "") + " sends an acquire";
+    case LockAct::time_out: return caller + " times out waiting for a reply";
+    case LockAct::give_up: return caller + " gives up";
+    case LockAct::extend: return caller + " sends an extension";
+    case LockAct::release: return caller + " releases: sends a delete";
+    case LockAct::clean_up: return caller + " cleans up: sends a delete";
+    case LockAct::crash: return caller + " crashes and restarts";
+    case LockAct::hand_over:
+      return caller + " releases: sends a hand-over to " + letter(action.waited);
+    case LockAct::hear:
+      return caller + " is notified of its grant" +
+             (to.client[action.client].phase == kHeld ? ", and holds" : ", and gives it back");
+    case LockAct::lose_notice: return "the notice of " + caller + "'s grant is lost";
+    case LockAct::read_stream: return caller + " reads its change stream: nothing new";
+  }
+  return "";
+}
 
 std::set<std::string> arrows_of(const Labels& labels) {
   std::set<std::string> names;

@@ -7,6 +7,7 @@
 
 #include "model/history/digest.hpp"
 #include "model/spec/check.hpp"
+#include "model/spec/diagrams.hpp"
 
 /// The guarantees, each a pure function of a history. *Violated* means certain under the bounds of
 /// the harness's clock; a case without a bound does not count as checked.
@@ -89,6 +90,24 @@ struct Finding {
 /// `remaining()` and `ensure()` say is covered by a lease.
 [[nodiscard]] Finding check_calls(const Digest& d);
 
+/// What the acceptor of `model/acceptor` says of a run, which it follows once.
+struct Acceptance {
+  /// Whether the history is whole, every event where its neighbours say it must be, no more and no
+  /// fewer. If not, that is unknown, for then little can be checked.
+  Finding form;
+  Finding grounded;  ///< whether what the lock did has its ground
+  /// One finding for each rule, in the order of their enumerators: what clients do
+  /// (`unique_lock_id` to `ended_owner`), then what stands in documents (`compare_and_set` to
+  /// `stored_token`). Empty for the published locks, which have other rules. If a history lacks the
+  /// documents' dates (older releases wrote none), the rules of documents are unknown.
+  std::vector<Finding> rules;
+  /// Whether each step is an arrow, and, but for the published locks, one that the document's
+  /// versions allow (`refinement`). They mean nothing if the history is not whole.
+  std::vector<Finding> steps;
+  ArrowCounts taken;
+};
+[[nodiscard]] Acceptance accept(const Digest& d, const Diagrams& diagrams = {});
+
 /// The least number of checks per guarantee that makes "holds" mean something.
 using Floors = std::map<Check, std::int64_t>;
 
@@ -96,6 +115,8 @@ using Floors = std::map<Check, std::int64_t>;
 /// unknown; so does every "holds" of a history that is not well-formed.
 [[nodiscard]] std::vector<Finding> judge(const History& history, const Floors& floors);
 [[nodiscard]] std::vector<Finding> judge(const Digest& digest, const Floors& floors);
+/// The same; the steps and arrows of the run are wanted as well.
+[[nodiscard]] std::vector<Finding> judge(const Digest& d, const Floors& floors, Acceptance& beside);
 
 /// The verdict of all findings: violated before unknown before holds.
 [[nodiscard]] Verdict overall(const std::vector<Finding>& findings);

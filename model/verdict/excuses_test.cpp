@@ -1,5 +1,4 @@
 #include "model/guarantees/checker_stories.hpp"
-#include "model/verdict/walk.hpp"
 
 /// Hostile histories: each has an error, and beside it what an excuse may rest on. Where the excuse
 /// does not reach the error, it is violated; where it does, it is excused and counted.

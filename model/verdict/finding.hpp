@@ -113,8 +113,8 @@ inline std::int64_t by_our_clock(const Digest& d, const Fact& ask, std::int64_t 
 
 /// Whether this attempt was answered, and refused.
 inline bool refused(const Digest& d, const SendDigest& attempt) {
-  return attempt.reply != kNone && asks_for_lock(d.fact(attempt.send)) &&
-         d.fact(attempt.reply).outcome == Outcome::done && d.at(attempt.reply).matched == 0;
+  return asks_for_lock(d.fact(attempt.send)) && d.done(attempt.reply) &&
+         d.at(attempt.reply).matched == 0;
 }
 
 /// Whether a release or clean-up of the holder gave this lock to the first entry of its queue. One
@@ -123,7 +123,7 @@ inline bool passed_on(const Digest& d, const Tenure& t) {
   if (t.next_put == kNone || t.next_gone) return false;
   const Index by = d.claim(t.next_put);
   if (by != kNone) return d.fact(by).owner == t.owner || d.fact(by).other_owner == t.owner;
-  const auto sent = d.deletes.of(t.owner);
+  const auto& sent = d.deletes[t.owner];
   const SendDigest& next = d.writer(t.next_put);
   if (sent.empty() || next.send == kNone) return false;
   const bool itself = next.reply != kNone && d.at(next.reply).matched > 0;
@@ -148,8 +148,7 @@ inline std::int64_t executed_by(const Digest& d, const Writer& holder, Index put
   // The refused attempt left an entry in the queue; a release has written it since.
   const Index by = d.claim(put);
   const Index reply = by != kNone ? by : holder.command.reply;
-  const bool acknowledged = reply != kNone && d.fact(reply).outcome == Outcome::done &&
-                            (by != kNone || !refused(d, holder.command));
+  const bool acknowledged = d.done(reply) && (by != kNone || !refused(d, holder.command));
   return acknowledged ? std::min(d.fact(reply).at_ns, d.fact(put).at_ns) : d.fact(put).at_ns;
 }
 
@@ -177,7 +176,7 @@ inline std::int64_t earliest_end(const Digest& d, const Writer& holder, const Te
 inline bool may_have_deleted(const Digest& d, const Tenure& t) {
   if (d.promises != nullptr) return !t.decided || t.given_up;
   if (!t.next_gone) return false;
-  const auto sent = d.deletes.of(t.owner);
+  const auto& sent = d.deletes[t.owner];
   return std::any_of(sent.begin(), sent.end(), [&](const SendDigest& one) {
     if (d.fact(one.send).at_ns > d.fact(t.next).at_ns) return false;
     if (d.unanswered(one)) return true;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "model/verdict/checkers.hpp"
-#include "model/verdict/walk.hpp"
 
 namespace leasehold::model {
 
@@ -32,26 +31,14 @@ std::vector<Finding> judge(const History& history, const Floors& floors) {
   return judge(digest(history), floors);
 }
 
-void walk(const Digest& d, const Watchers& all) {
-  constexpr Index kAtATime = 512;  // 420 KB
-  const auto end = static_cast<Index>(d.facts.all.size());
-  for (Index from = 0; from < end; from += std::min(kAtATime, end - from)) {
-    for (Watcher* one : all) one->watch(from, from + std::min(kAtATime, end - from));
-  }
-}
-
 std::vector<Finding> judge(const Digest& d, const Floors& floors) {
   Acceptance beside;
   return judge(d, floors, beside);
 }
 
 std::vector<Finding> judge(const Digest& d, const Floors& floors, Acceptance& beside) {
-  const auto form = form_inquiry(d);
-  const auto accepting = acceptor(d);
-  walk(d, {form.get(), accepting.get()});
-  beside = accepting->result();
-  auto of_form = form->result();
-  std::vector<Finding> findings{std::move(of_form.front()),
+  beside = accept(d);
+  std::vector<Finding> findings{std::move(beside.form),
                                 check_leases(d),
                                 check_exclusion(d),
                                 check_fence(d),
@@ -63,7 +50,7 @@ std::vector<Finding> judge(const Digest& d, const Floors& floors, Acceptance& be
                                 check_cost(d),
                                 check_release(d),
                                 check_needless_loss(d),
-                                std::move(of_form.back()),
+                                std::move(beside.grounded),
                                 check_alive(d),
                                 check_calls(d)};
   std::ranges::copy(beside.rules, std::back_inserter(findings));

@@ -7,11 +7,7 @@ namespace {
 
 /// From when until when an acquire call waited, as far as it is known.
 Span waiting(const Digest& d, const SessionDigest& s) {
-  Span span{s.asked.at_ns, d.finished_ns};
-  for (const Index end : {s.granted, s.ended}) {
-    if (end != kNone) span.to = std::min(span.to, d.fact(end).at_ns);
-  }
-  return span;
+  return {s.asked.at_ns, std::min({d.finished_ns, d.time_of(s.granted), d.time_of(s.ended)})};
 }
 
 /// How long a free lock may be left by a call that waits for it.
@@ -24,8 +20,8 @@ void add_vain_attempts(const Digest& d, const SessionDigest& s, std::vector<Span
   const ProcessDigest& process = *d.process_of[s.process];
   const auto longest = at_most(d, s.asked, s.asked->operation_timeout_ms);
   const auto pause = at_most(d, s.asked, s.asked->longest_pause_ms);
-  for (const Index attempt : d.attempts.of(s.id)) {
-    const Index reply = d.replies[d.fact(attempt).command];
+  for (const Index attempt : d.attempts[s.id]) {
+    const Index reply = d.reply_to(attempt);
     const auto outcome = reply == kNone ? Outcome::unknown : d.fact(reply).outcome;
     if (outcome == Outcome::done || outcome == Outcome::duplicate_key) continue;
     const auto sent = d.fact(attempt).at_ns;
@@ -63,9 +59,7 @@ void note_patient(Waiters& name) {
     if (patient && !call.session->asked->single_attempt) name.patient.push_back(&call);
   }
   name.by_begin = name.patient;
-  std::stable_sort(name.by_begin.begin(), name.by_begin.end(), [](const auto* a, const auto* b) {
-    return a->waited.from < b->waited.from;
-  });
+  std::ranges::stable_sort(name.by_begin, {}, [](const Waiter* one) { return one->waited.from; });
   std::int64_t reach = 0;
   for (const Waiter* call : name.by_begin) {
     name.reach.push_back(reach = std::max(reach, call->lives_until));
@@ -96,7 +90,7 @@ std::int64_t executed_from(const Digest& d, Index put) {
   const auto from = d.fact(sent.send != kNone ? sent.send : put).at_ns;
   const Index by = d.claim(put);
   if (by == kNone) return from;
-  for (const SendDigest& release : d.deletes.of(d.fact(by).owner)) {
+  for (const SendDigest& release : d.deletes[d.fact(by).owner]) {
     if (release.reply == by) return std::max(from, d.fact(release.send).at_ns);
   }
   return from;

@@ -13,12 +13,11 @@ using Calls = WorkerCalls::value_type;
 /// When its user may have ceased to rely on it at the earliest: it released, was notified of its
 /// loss, was answered no, or was dead. A loss without a stamp may have been reported at once.
 std::int64_t relied_until(const Digest& d, const SessionDigest& s) {
-  auto end = d.at(s.granted).deadline_ns;
-  if (s.release != kNone) end = std::min(end, d.at(s.release).at_ns);
+  auto end = std::min({d.at(s.granted).deadline_ns, d.time_of(s.release),
+                       d.time_of(d.process_of[s.process]->crash)});
   if (s.notified != kNone) end = std::min(end, d.at(s.notified).sent_ns);
   if (s.answers.denied != kNone) end = std::min(end, d.at(s.answers.denied).first_asked_ns);
-  const Index crash = d.process_of[s.process]->crash;
-  return crash == kNone ? end : std::min(end, d.at(crash).at_ns);
+  return end;
 }
 
 /// Adds what a grant says to the answers of `held()`.
@@ -176,19 +175,16 @@ WorkerCalls worker_calls(const Digest& d) {
     if (s.ask != kNone) calls[s.asked.name].push_back(&s);
   }
   for (auto& all : calls) {
-    std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) {
-      return a->asked.at_ns < b->asked.at_ns;
-    });
+    std::ranges::stable_sort(all, {}, [](const SessionDigest* one) { return one->asked.at_ns; });
   }
   return calls;
 }
 
 LaterGrants::LaterGrants(const Digest& d, const Calls& calls)
     : calls_(calls), first_(calls.size() + 1, kNone) {
-  const auto at = [&](Index i) { return i == kNone ? kNever : d.fact(i).at_ns; };
   for (std::size_t i = calls.size(); i-- > 0;) {
     const Index granted = calls[i]->granted;
-    first_[i] = at(granted) < at(first_[i + 1]) ? granted : first_[i + 1];
+    first_[i] = d.time_of(granted) < d.time_of(first_[i + 1]) ? granted : first_[i + 1];
   }
 }
 

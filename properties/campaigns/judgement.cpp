@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "model/verdict/walk.hpp"
+#include "model/verdict/checkers.hpp"
 #include "model/workers/worker_judge.hpp"
 
 namespace leasehold::properties {

@@ -3,8 +3,7 @@
 #include <map>
 
 #include "core/time.hpp"
-#include "model/proof/obligations.hpp"
-#include "model/proof/solver.hpp"
+#include "model/proof/prove.hpp"
 #include "mongo/commands.hpp"
 #include "sim/plan/random.hpp"
 #include "sim/virtual/commands/collection.hpp"

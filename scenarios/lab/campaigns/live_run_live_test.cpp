@@ -9,7 +9,6 @@
 #include <iostream>
 
 #include "model/verdict/checkers.hpp"
-#include "model/verdict/walk.hpp"
 #include "properties/campaigns/judgement.hpp"
 #include "properties/generation/plans.hpp"
 #include "scenarios/lab/run_program.hpp"

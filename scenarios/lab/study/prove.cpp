@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "model/proof/solver.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report/report.hpp"

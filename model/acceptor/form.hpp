@@ -1,57 +1,283 @@
+#pragma once
+
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 #include <tuple>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
-#include "model/verdict/session_form.hpp"
-#include "model/verdict/walk.hpp"
+#include "model/acceptor/known.hpp"
 
+/// The form of a history: what an event may follow, and what must follow it.
+///
+/// An event that does not fit is the fault of the recorder or of the lock. If it is the recorder's,
+/// the verdict is unknown. It is the lock's for certain if event and cause belong in one record: a
+/// process records each step of its core at once, and each input before what the core did about it.
+/// A record that ends early lacks only its end.
 namespace leasehold::model {
-namespace {
 
-constexpr std::int64_t kStreamTimeoutMs = 3'000;  ///< at most, of a step of a change stream
-constexpr std::int64_t kIndexTimeoutMs = 10'000;  ///< at most, of creating the TTL index
+inline constexpr std::int64_t kSlackMs = 500;            ///< scheduling, on a busy machine
+inline constexpr std::int64_t kStreamTimeoutMs = 3'000;  ///< at most, of a step of a change stream
+inline constexpr std::int64_t kIndexTimeoutMs = 10'000;  ///< at most, of creating the TTL index
 
-/// Walks the history once, then checks for missing events. `SessionForm` checks the sessions.
-class FormChecker final : public Inquiry<std::vector<Finding>> {
+struct FormFindings {
+  Finding form = finding(Check::form);          ///< whether the record is whole
+  Finding grounded = finding(Check::grounded);  ///< whether what the lock did has a cause
+};
+
+/// The record is malformed: the verdict is unknown, not violated.
+inline void malformed(Finding& finding, const std::string& why, std::vector<Index> events) {
+  violate(finding, why, std::move(events));
+  finding.verdict = Verdict::unknown;
+}
+
+/// Whether what must follow the event within `span` ns is overdue: its process goes on after that,
+/// and what delayed it (counted in `f`) does not explain it. It is not needed any more at `until`.
+inline bool overdue(const Digest& d, Finding& f, const Fact& e, std::int64_t span,
+                    Needs needs = Needs::process, std::int64_t until = kNever) {
+  const auto& process = d.process_of[e.process];
+  const auto due = e.at_ns, latest = due + span;
+  if (process == nullptr) return false;
+  until = std::min(until, process->lock_ran_until_ns);
+  if (until <= latest) return false;
+  const auto put_off = d.delays(e.process, needs).put_off(due, latest);
+  if (put_off < until) return true;
+  excuse(f, d.delays(e.process, needs).first_in({due, put_off})->why);
+  return false;
+}
+
+/// Checks the sessions of a history: each is asked for, granted, lost, released and ended in a
+/// possible order, and each event of it has a cause. It reads the events of sessions; commands it
+/// knows only by the digest.
+///
+/// INVARIANT: `lives_` reflects the events visited so far, in the history's order.
+class SessionForm {
  public:
-  explicit FormChecker(const Digest& d)
-      : d_(d),
-        commands_(d.facts.commands.size()),
-        processes_(d.process_of.size()),
-        written_to_(d.facts.writes, kNone) {}
+  /// REQUIRES: both outlive it.
+  SessionForm(const Digest& digest, FormFindings& findings)
+      : d_(digest),
+        f_(findings),
+        lives_(digest.sessions.size()),
+        released_(digest.facts.owners) {}
 
-  void watch(Index from, Index to) override {
-    for (Index i = from; i < to; ++i) visit(i, d_.fact(i));
+  /// REQUIRES: events come in their order. Events without a session are ignored.
+  void visit(Index i, const Fact& e) {
+    if (!about(e.kind).fields.contains(Field::session)) return;
+    if (is_users_call(e.kind)) return;
+    if (e.kind == Kind::send && d_.facts.sessions[e.session].number == 0) return;
+    Life& s = lives_[e.session];
+    require((e.kind == Kind::ask) != s.asked, "an acquire call is asked for once, and first", i);
+    switch (e.kind) {
+      case Kind::ask: s.asked = true; break;
+      case Kind::send: visit_send(s, i, e); break;
+      case Kind::granted: visit_grant(s, i, e); break;
+      case Kind::extended:
+      case Kind::lost:
+      case Kind::held:
+      case Kind::notified:
+      case Kind::write: visit_holding(s, i, e); break;
+      default: visit_end(s, i, e);
+    }
   }
 
-  std::vector<Finding> result() override {
-    f_.form.checked = static_cast<std::int64_t>(d_.facts.all.size());
-    if (runs_ != 1 || finishes_ != 1 || heals_ != 1) {
-      broken("there is not exactly one run, one heal and one finish", {});
+  /// The session of this command may send another attempt.
+  void answered(const Fact& send) { lives_[send.session].attempting = false; }
+
+  /// Checks that calls and releases with enough time have ended. The bounds are the core's own
+  /// timers, with slack. A missing end counts only if the process recorded steps after the bound
+  /// and the time that stalls took.
+  void check_ends() {
+    const auto answered_within = [this](const Fact& ask) {
+      return (ask->operation_timeout_ms + kSlackMs) * kMs + d_.allowed.lateness_ns;
+    };
+    for (const SessionDigest& s : d_.sessions) {
+      if (s.ask == kNone) continue;  // said already
+      const Fact& ask = s.asked;
+      const auto longest = !ask->single_attempt && ask->give_up_ns == 0
+                               ? kNever
+                               : std::max<std::int64_t>(ask->give_up_ns - ask.at_ns, 0) +
+                                     answered_within(ask);
+      const bool silent = s.granted == kNone && s.ended == kNone && longest != kNever &&
+                          overdue(d_, f_.grounded, d_.fact(s.ask), longest);
+      demand(!silent, "an acquire call that never ended", s.ask);
+      if (s.release == kNone) continue;
+      const bool unheard =
+          s.released == kNone &&
+          overdue(d_, f_.grounded, d_.fact(s.release), answered_within(ask));
+      demand(!unheard, "a release that was never answered", s.release);
     }
-    sessions_.check_ends();
-    check_commands();
-    check_truth();
-    check_places();
-    check_writes();
-    return {std::move(f_.form), std::move(f_.grounded)};
   }
 
  private:
-  void broken(const std::string& why, std::vector<Index> events) {
-    malformed(f_.form, why, std::move(events));
-  }
-
-  struct Command {
-    Index send = kNone, reply = kNone;
-    Index last = kNone;  ///< the last of its statements, which are few and side by side
-    std::int64_t statements = 0;
+  struct Life {
+    bool asked = false, attempting = false, granted = false, lost = false, notified = false,
+         release = false, released = false, ended = false;
+    Index first_answers = kNone, newest_answers = kNone;  ///< the newest by their times
   };
 
-  void visit(Index i, const Fact& e) {
+  /// A rule of the record.
+  void require(bool rule, const char* what, Index i) {
+    if (!rule) malformed(f_.form, what, {i});
+  }
+  /// A rule of the lock.
+  void demand(bool rule, const char* what, Index i) {
+    ++f_.grounded.checked;
+    if (!rule) violate(f_.grounded, d_.process_name(d_.fact(i).process) + ": " + what, {i});
+  }
+
+  /// The win is in the record of the process itself, except a pass-on, which is in the oplog.
+  void visit_grant(Life& s, Index i, const Fact& e) {
+    constexpr const char* kWhat = "a grant that nothing won";
+    const bool grounded = !s.granted && !s.ended && won(e);
+    const bool certain = e.verb != Verb::pass_on || d_.oplog_read;
+    certain ? demand(grounded, kWhat, i) : require(grounded, kWhat, i);
+    s.granted = true;
+  }
+
+  /// The steps of one core, in their order.
+  void visit_send(Life& s, Index i, const Fact& e) {
+    demand(asks_for_lock(e) ? !s.granted && !s.ended : s.granted && !s.released,
+           "a command that its session could not send", i);
+    demand(!s.attempting, "an attempt before the one before was answered", i);
+    if (e.verb == Verb::hand_over) {
+      demand(released_[e.other_owner], "a hand-over by a handle that still holds", i);
+    }
+    s.attempting = asks_for_lock(e);
+  }
+
+  /// From the grant until the answer to the release. Extensions and losses are steps of the core
+  /// that granted; what the harness's own threads saw is in another record.
+  void visit_holding(Life& s, Index i, const Fact& e) {
+    switch (e.kind) {
+      case Kind::extended:
+        demand(s.granted && !s.lost && !s.release && sent_extension(e), "a stray extension", i);
+        break;
+      case Kind::lost:
+        demand(s.granted && !s.lost && !s.released, "a stray loss", i);
+        s.lost = true;
+        break;
+      case Kind::held:
+        require(s.granted && may_answer(e), "an answer that held() cannot have given", i);
+        require(is_new(s, i), "answers appear twice", i);
+        break;
+      case Kind::notified:
+        require(s.granted && !s.notified, "a stray signal of a loss", i);
+        s.notified = true;
+        break;
+      default: require(s.granted, "a write of no holder", i);
+    }
+  }
+
+  void visit_end(Life& s, Index i, const Fact& e) {
+    switch (e.kind) {
+      case Kind::release:
+        require(s.granted && !s.release, "a stray release", i);
+        s.release = true;
+        released_[owner_of(d_, e)] = true;
+        break;
+      case Kind::released:
+        // A second release of a handle is not recorded, but its answer would be.
+        require(s.release && !s.released, "a release answered but not asked for", i);
+        // The reply and what the core made of it are one step.
+        if (s.granted) {
+          demand(e.outcome == Outcome::unknown || deleted(e), "a release without an answer", i);
+        }
+        s.released = true;
+        break;
+      case Kind::ended:
+        demand(!s.granted && !s.ended, "a stray end", i);
+        s.ended = true;
+        break;
+      default: break;
+    }
+  }
+
+  /// Whether the handle existed, and was asked often enough for answers at these times.
+  bool may_answer(const Fact& held) const {
+    const auto count = held->count;
+    const auto granted = d_.fact(d_.session_of(held).granted).at_ns;
+    const bool yes = held.outcome == Outcome::yes;
+    const auto asked = yes ? held->last_asked_ns : held->first_asked_ns;
+    const auto answered = held->first_answered_ns;
+    if ((!yes && held.outcome != Outcome::no) || count < 1 || asked < granted) return false;
+    if (asked > held.at_ns || answered > held.at_ns) return false;
+    if (!yes) return asked <= answered;
+    return asked <= answered || count > 1;  // one question cannot span time
+  }
+
+  /// Whether no answers of these times were reported before. Most come in the order of their times.
+  bool is_new(Life& s, Index i) const {
+    const auto times = [this](Index held) {
+      const Fact& e = d_.fact(held);
+      return std::tie(e->first_asked_ns, e->first_answered_ns, e->last_asked_ns);
+    };
+    if (s.first_answers == kNone) s.first_answers = s.newest_answers = i;
+    if (s.newest_answers == i) return true;
+    if (times(s.newest_answers) < times(i)) {
+      s.newest_answers = i;
+      return true;
+    }
+    for (Index before = s.first_answers; before < i; ++before) {
+      const Fact& e = d_.fact(before);
+      const bool same = e.kind == Kind::held && e.session == d_.fact(i).session;
+      if (same && times(before) == times(i)) return false;
+    }
+    return true;
+  }
+
+  /// Whether a release of another process gave it the lock, after an attempt that was refused or
+  /// not answered: only the oplog shows that.
+  bool passed_on(const Fact& granted, const SendDigest& attempt) const {
+    if (d_.fact(attempt.send).at_ns != granted->sent_ns) return false;
+    const auto changes = d_.changes_by(granted.name, granted->token);
+    return !changes.empty() && d_.at(changes.back().event).order == granted->token &&
+           !changes.back().gone && changes.back().lock_id == granted.lock_id;
+  }
+
+  bool won(const Fact& granted) const {
+    const SendDigest& sent = d_.writers[granted.lock_id];
+    if (sent.send == kNone) return false;
+    if (granted.verb == Verb::pass_on) return passed_on(granted, sent);
+    if (sent.reply == kNone) return false;
+    const Fact& reply = d_.fact(sent.reply);
+    return d_.fact(sent.send).at_ns == granted->sent_ns && reply.outcome == Outcome::done &&
+           reply->matched == 1 && reply.at_ns <= granted.at_ns &&
+           (d_.of_a_document || reply->order == granted->token);
+  }
+
+  bool sent_extension(const Fact& extended) const {
+    const SendDigest& sent = d_.writers[extended.lock_id];
+    return sent.send != kNone && sent.reply != kNone &&
+           d_.fact(sent.send).at_ns == extended->sent_ns;
+  }
+
+  /// Whether a delete or a hand-over for this session's owner was acknowledged.
+  bool deleted(const Fact& released) const {
+    const Id owner = owner_of(d_, released);
+    for (const auto* by_owner : {&d_.deletes, &d_.hand_overs}) {
+      for (const SendDigest& s : (*by_owner)[owner]) {
+        if (d_.done(s.reply)) return true;
+      }
+    }
+    return false;
+  }
+
+  const Digest& d_;
+  FormFindings& f_;
+  std::vector<Life> lives_;
+  std::vector<bool> released_;  ///< by owner: its handle was asked to release
+};
+
+/// Walks the history once, then checks for missing events. `SessionForm` checks the sessions.
+class Form {
+ public:
+  explicit Form(const Digest& d)
+      : d_(d), processes_(d.process_of.size()), written_to_(d.facts.writes, kNone) {}
+
+  void see(Index i, const Fact& e) {
     for (const Field stray : fields_set(*e.event).without(about(e.kind).fields)) {
       broken(std::string(to_string(e.kind)) + " has no field '" + to_string(stray) + "'", {i});
     }
@@ -91,6 +317,24 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     sessions_.visit(i, e);
   }
 
+  [[nodiscard]] FormFindings result() {
+    f_.form.checked = static_cast<std::int64_t>(d_.facts.all.size());
+    if (runs_ != 1 || finishes_ != 1 || heals_ != 1) {
+      broken("there is not exactly one run, one heal and one finish", {});
+    }
+    sessions_.check_ends();
+    check_commands();
+    check_truth();
+    check_places();
+    check_writes();
+    return std::move(f_);
+  }
+
+ private:
+  void broken(const std::string& why, std::vector<Index> events) {
+    malformed(f_.form, why, std::move(events));
+  }
+
   /// Each call has a number of its own, and one answer.
   void visit_call(Index i, const Fact& e) {
     const std::pair call{e.process, d_.at(i).call};
@@ -125,29 +369,23 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   }
 
   void visit_send(Index i, const Fact& e) {
-    Command& c = commands_[e.command];
-    if (c.send != kNone && (e.verb != Verb::extend || d_.fact(c.send).at_ns != e.at_ns)) {
-      broken("a command was sent twice", {c.send, i});
+    const Index first = d_.commands[e.command].send;
+    if (first == i) return count_under_way(e, 1);
+    if (e.verb != Verb::extend || d_.fact(first).at_ns != e.at_ns) {
+      broken("a command was sent twice", {first, i});
     }
-    for (Index s = c.send; c.statements > 0 && s <= c.last; ++s) {
+    for (Index s = first; s < i; ++s) {
       const Fact& other = d_.fact(s);
       const bool same = other.kind == Kind::send && other.command == e.command;
       if (same && other.session == e.session) broken("a statement appears twice", {s, i});
     }
-    if (c.send == kNone) {
-      c.send = i;
-      count_under_way(e, 1);
-    }
-    c.last = i;
-    ++c.statements;
   }
 
   void visit_reply(Index i, const Fact& e) {
-    Command& c = commands_[e.command];
-    if (c.send == kNone) broken("a reply without a command", {i});
-    if (c.reply != kNone) broken("a second reply to a command", {c.reply, i});
-    c.reply = i;
-    if (c.send == kNone) return;
+    const CommandDigest& c = d_.commands[e.command];
+    if (c.send >= i) broken("a reply without a command", {i});
+    if (c.reply != i) broken("a second reply to a command", {i, c.reply});
+    if (c.send >= i) return;
     count_under_way(d_.fact(c.send), -1);
     sessions_.answered(d_.fact(c.send));
   }
@@ -199,16 +437,10 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   }
 
   void check_commands() {
-    std::vector<bool> written(d_.facts.lock_ids.size());
-    for (const auto& changes : d_.truth) {
-      for (const Change& c : changes) {
-        if (!c.gone) written[c.lock_id] = true;
-      }
-    }
     // The order of process and number is made only when it is needed, because most histories are
     // whole.
     std::vector<Broken> all;
-    for (const Command& c : commands_) check_command(c, written, all);
+    for (const CommandDigest& c : d_.commands) check_command(c, all);
     std::stable_sort(all.begin(), all.end(), [this](const Broken& a, const Broken& b) {
       const auto key = [this](const Broken& one) {
         const Numbered& command = d_.facts.commands[d_.fact(one.events.front()).command];
@@ -250,8 +482,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     return false;
   }
 
-  void check_command(const Command& c, const std::vector<bool>& written,
-                     std::vector<Broken>& all) {
+  void check_command(const CommandDigest& c, std::vector<Broken>& all) {
     if (c.send == kNone) return;
     const Fact& send = d_.fact(c.send);
     if (c.reply == kNone) {
@@ -276,7 +507,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     for (Index s = c.send; s <= c.last; ++s) {
       const Fact& statement = d_.fact(s);
       if (statement.kind != Kind::send || statement.command != send.command) continue;
-      if (!written[statement.lock_id]) {
+      if (d_.written[statement.lock_id].version == 0) {
         all.push_back({"an acknowledged write that the server does not know",
                        {s, c.reply},
                        oplog_decides()});
@@ -306,7 +537,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
       const Id owner = d_.owner_of_lock_id(send);
       const bool granted =
           s.granted != kNone && d_.owner_of_lock_id(d_.fact(s.granted)) == owner;
-      const bool given_back = !d_.deletes.of(owner).empty();
+      const bool given_back = !d_.deletes[owner].empty();
       if (granted || given_back) return;
       // Two leases after the call's end nothing is deleted any more: the lease has run.
       const auto two_leases = s.ask == kNone ? kNever : 2 * shortest_lease(s.asked);
@@ -319,12 +550,11 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
       }
       return;
     }
-    for (const Index e : d_.extended.of(s.id)) {
+    for (const Index e : d_.extended[s.id]) {
       if (d_.at(e).sent_ns == send.at_ns) return;
     }
-    for (const Index end : {s.lost, s.release}) {
-      if (end != kNone && d_.fact(end).at_ns <= reply.at_ns + d_.allowed.lateness_ns) return;
-    }
+    const auto over = std::min(d_.time_of(s.lost), d_.time_of(s.release));
+    if (over <= reply.at_ns + d_.allowed.lateness_ns) return;
     if (overdue(d_, f_.grounded, reply, 1'000 * kMs)) {
       all.push_back({"an extension that came to nothing", {statement}});
     }
@@ -372,7 +602,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     }
     for (const Index i : d_.stored) {
       const Fact& s = d_.fact(i);
-      const ProcessDigest* process = d_.process_of[s.process];
+      const auto& process = d_.process_of[s.process];
       const bool alive = process != nullptr && process->crash == kNone;
       if (alive && written_to_[s.command] == kNone) {
         broken("a stored write that its process does not know", {i});
@@ -391,7 +621,6 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   FormFindings f_;
   SessionForm sessions_{d_, f_};
   int runs_ = 0, finishes_ = 0, heals_ = 0;
-  std::vector<Command> commands_;
   std::vector<ProcessLife> processes_;
   std::unordered_set<std::int64_t> orders_;  ///< the times of all writes
   std::int64_t batch_order_ = 0;  ///< the time of the last deletion ...
@@ -400,11 +629,5 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   std::map<std::tuple<Id, std::int64_t, Id>, bool> all_calls_;  ///< the same, by call and lock
   std::vector<Index> written_to_;  ///< by number of a write to the resource
 };
-
-}  // namespace
-
-std::unique_ptr<Inquiry<std::vector<Finding>>> form_inquiry(const Digest& d) {
-  return std::make_unique<FormChecker>(d);
-}
 
 }  // namespace leasehold::model
