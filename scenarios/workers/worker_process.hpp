@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/wait.h>
-#include <time.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <stdexcept>
@@ -44,22 +43,22 @@ class WorkerProcess {
     EXPECT_EQ(answer(0), Answer::Is::ready);
   }
 
+  /// Its signals, and its end.
+  ChildProcess& child() { return child_; }
+
   void ask_for(std::int64_t id, std::int64_t timeout_ms) {
-    dialogue_.asked(Question::acquire, id, now_ns());
-    child_.say(acquire_line(id, "lock-0", timeout_ms));
+    say(Dialogue::Question::acquire, id, acquire_line(id, "lock-0", timeout_ms));
   }
   Is acquire(std::int64_t id, std::int64_t timeout_ms) {
     ask_for(id, timeout_ms);
     return answer(id);
   }
   Is ask(std::int64_t id) {
-    dialogue_.asked(Question::ask, id, now_ns());
-    child_.say(ask_line(id));
+    say(Dialogue::Question::ask, id, ask_line(id));
     return answer(id);
   }
   Is release(std::int64_t id) {
-    dialogue_.asked(Question::release, id, now_ns());
-    child_.say(release_line(id));
+    say(Dialogue::Question::release, id, release_line(id));
     return answer(id);
   }
   /// Others may come before, and a loss at any time. Throws what is wrong with one.
@@ -72,24 +71,14 @@ class WorkerProcess {
     }
     return answers_.extract(id).mapped();
   }
-  void send_signal(int signal) { child_.send_signal(signal); }
-  int exit_code_after(const std::string& line) {
-    child_.say(line);
-    EXPECT_TRUE(child_.wait_ms(10'000));
-    return WIFEXITED(child_.exit_status()) ? WEXITSTATUS(child_.exit_status()) : -1;
-  }
-  bool ends_with_its_input() {
-    child_.close_input();
-    return child_.wait_ms(10'000);
-  }
 
  private:
-  using Question = Dialogue::Question;
-
-  static std::int64_t now_ns() {
-    timespec now{};
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+  static std::int64_t now_ns() {  // CLOCK_MONOTONIC, as the workers under test
+    return std::chrono::steady_clock::now().time_since_epoch().count();
+  }
+  void say(Dialogue::Question question, std::int64_t id, const std::string& line) {
+    dialogue_.asked(question, id, now_ns());
+    child_.say(line);
   }
   std::string line() {
     for (int turn = 0; turn < 3'000; ++turn) {

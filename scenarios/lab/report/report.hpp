@@ -79,7 +79,7 @@ struct PageHead {
 /// text, so none is rounded.
 [[nodiscard]] std::string run_page(const model::History& history, const PageHead& head = {});
 
-/// Files that the build embeds (scenarios/embed.cmake): for that page, and for a new story.
+/// Files that the build embeds (scenarios/CMakeLists.txt): for that page, and for a new story.
 namespace pages {
 extern const std::string_view new_story_scn_in, run_page_css, run_page_html, run_page_js;
 }  // namespace pages
