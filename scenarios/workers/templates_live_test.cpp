@@ -40,7 +40,9 @@ TEST_P(Templates, AnswersEachQuestion) {
     p.ask_for(5, 10'000);
     EXPECT_EQ(p.release(4), Is::released);
     EXPECT_EQ(p.answer(5), Is::granted);
-    EXPECT_EQ(p.exit_code_after(stop_line()), 0);
+    p.child().say(stop_line());
+    EXPECT_TRUE(p.child().wait_ms(10'000));
+    EXPECT_EQ(p.child().exit_status(), 0);
   });
 }
 
@@ -50,19 +52,20 @@ TEST_P(Templates, PassesOnTheLockOfAProcessThatStops) {
     auto stopped = start("p0.1", database, kShort_ms);
     auto other = start("p1.1", database, kShort_ms);
     EXPECT_EQ(stopped.acquire(1, 0), Is::granted);
-    stopped.send_signal(SIGSTOP);
+    stopped.child().send_signal(SIGSTOP);
     EXPECT_EQ(other.acquire(1, 20 * kShort_ms), Is::granted);
-    stopped.send_signal(SIGCONT);
+    stopped.child().send_signal(SIGCONT);
     EXPECT_EQ(stopped.ask(1), Is::not_held);
     EXPECT_EQ(stopped.release(1), Is::not_owner);
     EXPECT_EQ(other.release(1), Is::released) << "the late release freed it";
-    EXPECT_TRUE(other.ends_with_its_input());
+    other.child().close_input();
+    EXPECT_TRUE(other.child().wait_ms(10'000));
   });
 }
 
 const Template kTemplates[] = {
     {"Cpp", LEASEHOLD_WORKER_TEMPLATE},
-    {"Python", "/usr/bin/python3 " LEASEHOLD_TEMPLATES "/python/worker.py"}};
+    {"Python", "/usr/bin/python3 " LEASEHOLD_WORKERS "/templates/python/worker.py"}};
 
 INSTANTIATE_TEST_SUITE_P(Languages, Templates, testing::ValuesIn(kTemplates),
                          [](const auto& one) { return one.param.language; });

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #include <functional>
 #include <stdexcept>
@@ -65,22 +63,12 @@ class WorkerProcess final : private Conversation {
     if (is == Is::failed || is == Is::unknown) throw NoAnswerOfAServer();
     return is;
   }
-  void send_signal(int signal) { child_.send_signal(signal); }
-  int exit_code_after(const std::string& line) {
-    child_.say(line);
-    EXPECT_TRUE(child_.wait_ms(10'000));
-    return WIFEXITED(child_.exit_status()) ? WEXITSTATUS(child_.exit_status()) : -1;
-  }
-  bool ends_with_its_input() {
-    child_.close_input();
-    return child_.wait_ms(10'000);
-  }
+  /// Its signals, and its end.
+  ChildProcess& child() { return child_; }
 
  private:
-  static std::int64_t now_ns() {
-    timespec now{};
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+  static std::int64_t now_ns() {  // CLOCK_MONOTONIC, as the workers under test
+    return std::chrono::steady_clock::now().time_since_epoch().count();
   }
   void on_broken(const std::string&, const std::string& why) override { why_ = why; }
 

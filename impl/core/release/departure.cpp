@@ -7,7 +7,7 @@ namespace leasehold::core {
 namespace {
 
 /// Doubling goes no further: a server that is back is asked again within this.
-constexpr std::chrono::seconds kLongestPause{5};
+constexpr std::chrono::seconds kLongestRepeat{5};
 
 }  // namespace
 
@@ -51,7 +51,7 @@ bool Departure::has_left(const Reply& reply) const {
 Duration Departure::pause_after_failure(LocalInstant now) const {
   const auto first =
       std::clamp<Duration>(timeout / 4, std::chrono::milliseconds(10), std::chrono::seconds(1));
-  const auto pause = std::min<Duration>(first * (1 << failures), kLongestPause);
+  const auto pause = std::min<Duration>(first * (1 << failures), kLongestRepeat);
   return std::min(pause, give_up_at - now);
 }
 
