@@ -212,8 +212,9 @@ class Wire {
     }
     if (broken_) return {Answer::Kind::broken};
     bson_t body;
-    const auto document = sim::live::document_at(read_, kBeforeBody);
-    if (!document || !sim::live::read_in_place(*document, body)) {
+    const auto bytes = std::string_view(read_).substr(std::min(kBeforeBody, read_.size()));
+    if (!bson_init_static(&body, reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                          bytes.size())) {
       throw std::runtime_error("a reply that is no BSON");
     }
     return {Answer::Kind::reply, known_part(body)};
