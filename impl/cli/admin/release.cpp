@@ -68,9 +68,10 @@ constexpr mongo::BsonTexts::Text kRemovals[] = {
     {"@seen", R"({
       "_id": "@name", "lockId": {"$type": "string"},
       "$expr": {"$eq": ["@holder", {"$literal": "@lockId"}]}})"},
-    // One without a sound lockId or date no process can have changed.
+    // One without a sound lockId or date no process can have changed. A hole, because the driver
+    // reads {"$type": "date"} as the beginning of something binary.
     {"@corrupt", R"({"_id": "@name", "$or": [
-      {"lockId": {"$not": {"$type": "string"}}}, {"expiresAt": {"$not": {"$type": "date"}}}]})"},
+      {"lockId": {"$not": {"$type": "string"}}}, {"expiresAt": {"$not": {"$type": "@date"}}}]})"},
     {"@remove", R"({
       "delete": "@collection", "deletes": [{"q": "@which", "limit": 1}],
       "writeConcern": {"w": "majority", "wtimeout": "@timeout"}})"}};
@@ -81,6 +82,7 @@ int remove_now(Admin& admin, const SeenLock& lock) {
   const auto which =
       texts.filled(lock.is_corrupt() ? "@corrupt" : "@seen", {{"@name", lock.document.name},
                                                               {"@lockId", lock.document.lock_id},
+                                                              {"@date", "date"},
                                                               {"@holder", &holder}});
   const Json reply =
       admin.must_bytes(texts.filled("@remove", {{"@collection", admin.collection()},

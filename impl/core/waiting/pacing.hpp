@@ -51,6 +51,7 @@ class HolderObservations {
 ///
 /// INVARIANT: no attempt is put off beyond a time at which the holder seen last will be presumed
 /// dead: a crashed holder costs one lease and not one pause more.
+/// INVARIANT: at most kMaxPaces names have a pace; the one not used for longest makes room.
 ///
 ///     pacing.see_holder("report", reply.documents.front().lock_id, now);
 ///     const LocalInstant at = pacing.next_attempt_at(call, true, false, step);
