@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <fstream>
 #include <leasehold/lock_provider.hpp>
+#include <leasehold/run_while_held.hpp>
 #include <numeric>
 
 #include "api/access.hpp"
 #include "api/begin_acquire.hpp"
-#include "api/cancellation.hpp"
-#include "api/mailbox.hpp"
-#include "api/pause.hpp"
+#include "api/waiting_calls.hpp"
 #include "core/document/lock_queue.hpp"
 #include "core/document/utf8.hpp"
 #include "core/limits.hpp"
@@ -152,6 +151,24 @@ Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
   return std::move(handles);
 }
 
+Result<HeldRun> run_while_held(const Lock& lock,
+                               const std::function<void(std::stop_token, FencingToken)>& work,
+                               const RunOptions& options) {
+  auto handle = options.timeout ? lock.try_acquire(*options.timeout, options.stop)
+                                : lock.acquire(options.stop);
+  if (!handle) return handle.error();
+  HeldRun run{.token = handle->fencing_token()};
+  {
+    std::stop_source stop;
+    const auto ask = [&stop] { stop.request_stop(); };
+    const std::stop_callback on_lost(handle->lost(), ask), on_stop(options.stop, ask);
+    work(stop.get_token(), run.token);
+  }
+  run.held_to_the_end = handle->held();
+  run.release = handle->release();
+  return run;
+}
+
 void Lock::acquire_async(std::chrono::milliseconds timeout,
                          std::function<void(Result<LockHandle>)> done, std::stop_token stop) const {
   const auto driver = Access::driver(*this);
@@ -211,7 +228,7 @@ Result<std::optional<core::LockDocument>> held_document(runtime::Driver& driver,
                                                         std::chrono::milliseconds timeout) {
   if (auto error = check_name(name)) return std::move(*error);
   if (driver.forked()) return runtime::Driver::forked_error(name);
-  const auto reply = driver.reads().inspect(name, std::min(timeout, kLongestDuration));
+  const auto reply = driver.errands().inspect(name, std::min(timeout, kLongestDuration));
   if (reply.outcome != core::Outcome::done) return failure_to_read(name, reply);
   if (reply.documents.empty()) return std::optional<core::LockDocument>();
   const auto& document = reply.documents.front();
@@ -249,7 +266,7 @@ Result<std::optional<SeenHolder>> LockProvider::force_release(const std::string&
                      "have noticed is not known"};
   }
   const auto send = [&driver](decltype(core::Command::body) body) {
-    return driver.reads().ask(std::move(body), ForceSteps::kTimeout);
+    return driver.errands().ask(std::move(body), ForceSteps::kTimeout);
   };
   const auto wait = [&driver, &stop](std::chrono::milliseconds time) {
     return runtime::pause(driver, time, stop);

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "api/cancellation.hpp"
+#include "api/waiting_calls.hpp"
 #include "core/check.hpp"
 #include "runtime/testing/fake_server.hpp"
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "api/access.hpp"
-#include "api/pause.hpp"
+#include "api/waiting_calls.hpp"
 
 namespace leasehold::inline v0_1 {
 namespace {

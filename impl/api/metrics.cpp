@@ -30,14 +30,9 @@ std::string seconds(std::chrono::nanoseconds time) {
   return {text, end.ptr};
 }
 
-constexpr std::array<std::chrono::milliseconds, 13> kUpTo{
-    std::chrono::milliseconds(1),        std::chrono::milliseconds(5),
-    std::chrono::milliseconds(10),       std::chrono::milliseconds(50),
-    std::chrono::milliseconds(100),      std::chrono::milliseconds(500),
-    std::chrono::milliseconds(1'000),    std::chrono::milliseconds(5'000),
-    std::chrono::milliseconds(10'000),   std::chrono::milliseconds(30'000),
-    std::chrono::milliseconds(60'000),   std::chrono::milliseconds(300'000),
-    std::chrono::milliseconds(1'800'000)};
+using std::chrono_literals::operator""ms;
+constexpr std::array kUpTo{1ms,     5ms,      10ms,     50ms,     100ms,     500ms,      1'000ms,
+                           5'000ms, 10'000ms, 30'000ms, 60'000ms, 300'000ms, 1'800'000ms};
 
 /// With a point, as OpenMetrics wants it: series of both formats have the same labels.
 std::string bound(std::chrono::nanoseconds time) {

@@ -90,7 +90,7 @@ PermitCall::PermitCall(std::shared_ptr<Driver> driver, Order order, Done done)
 
 void PermitCall::begin() {
   if (give_up_at_ && !single()) {
-    end_ = driver_->later_calls().add(*give_up_at_,
+    end_ = driver_->errands().call_at(*give_up_at_,
                                       [self = shared_from_this()] { self->time_out(); });
   }
   attempt(static_cast<int>(any(order_.slots.size())));
@@ -127,7 +127,7 @@ void PermitCall::attempted(int slot, Result<Handle> result) {
 }
 
 void PermitCall::look() {
-  driver_->reads().look_at(
+  driver_->errands().look_at(
       order_.slots, order_.options.effective_operation_timeout(),
       [self = shared_from_this()](const core::Reply& reply) { self->looked(reply); });
 }
@@ -202,7 +202,7 @@ void PermitCall::look_later() {
   const milliseconds more(static_cast<std::int64_t>(
       driver_->draw() % static_cast<std::uint64_t>(later.count())));
   const auto at = driver_->now() + kSoonestLook + more;
-  next_look_ = driver_->later_calls().add(at, [self = shared_from_this()] {
+  next_look_ = driver_->errands().call_at(at, [self = shared_from_this()] {
     if (!self->over_ && !self->failure_) self->look();
   });
 }
@@ -235,7 +235,7 @@ void PermitCall::fail(const Error& error) {
 void PermitCall::finish(Result<Got> result) {
   over_ = true;
   for (const auto call : {next_look_, end_}) {
-    if (call != 0) driver_->later_calls().forget(call);
+    if (call != 0) driver_->errands().forget(call);
   }
   for (const auto& place : places_) {
     if (place.session != 0) driver_->cancel(place.session);

@@ -2,9 +2,8 @@
 
 #include "api/access.hpp"
 #include "api/begin_acquire.hpp"
-#include "api/cancellation.hpp"
-#include "api/mailbox.hpp"
 #include "api/permit_call.hpp"
+#include "api/waiting_calls.hpp"
 
 namespace leasehold::inline v0_1 {
 namespace {
@@ -61,7 +60,7 @@ Result<Semaphore> Semaphore::create(const LockProvider& provider, const std::str
     if (!slot) return slot.error();
     slots.push_back(std::move(*slot));
   }
-  if (!Access::driver(slots.front())->reads().available()) {
+  if (!Access::driver(slots.front())->errands().reads()) {
     return detail::bad_option("semaphore '" + name +
                               "' is of a published lock: it must be of the production one");
   }

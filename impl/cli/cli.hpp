@@ -57,6 +57,11 @@ struct Server {
 /// because every user of the machine can read that.
 [[nodiscard]] Server server_of(const po::variables_map& values);
 
+/// Parses the words of a subcommand that is about one lock, whose name needs no --name.
+[[nodiscard]] po::variables_map parse_with_name(const std::string& usage,
+                                                const po::options_description& options,
+                                                const std::vector<std::string>& words);
+
 /// The name of a lock that a person typed. Throws UsageError.
 [[nodiscard]] std::string lock_name_in(const po::variables_map& values);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -28,6 +29,11 @@ void put_off_failed_output();
 /// The words of an exception that ends a program. A std::thread that cannot start says no more than
 /// "Resource temporarily unavailable".
 [[nodiscard]] std::string words_of(const std::exception& error);
+
+/// "2 min 5 s": for people.
+[[nodiscard]] std::string span(std::int64_t ms);
+/// "2026-11-22 01:02:03Z".
+[[nodiscard]] std::string date(std::int64_t since_1970_ms);
 
 /// What a terminal shows unchanged: control characters, marks that change the direction of
 /// writing, and bytes that are no UTF-8 become \xNN. Names, notes and servers' words come from

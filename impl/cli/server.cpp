@@ -67,6 +67,13 @@ Server server_of(const po::variables_map& values) {
           values["collection"].as<std::string>()};
 }
 
+po::variables_map parse_with_name(const std::string& usage, const po::options_description& options,
+                                  const std::vector<std::string>& words) {
+  po::positional_options_description name;
+  name.add("name", 1);
+  return parse(usage, options, words, name);
+}
+
 std::string lock_name_in(const po::variables_map& values) {
   const auto name = values["name"].as<std::string>();
   if (const auto error = check_name(name)) throw UsageError(error->message);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <leasehold/fencing_token.hpp>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -58,23 +57,8 @@ class Bson {
     bson_append_date_time(raw(), key.data(), size(key), since_1970_ms);
     return *this;
   }
-  Bson& timestamp(std::string_view key, FencingToken at) {
-    constexpr std::int64_t kWord = 4'294'967'296;
-    bson_append_timestamp(raw(), key.data(), size(key),
-                          static_cast<std::uint32_t>(at.value() / kWord + at.kEpochSeconds),
-                          static_cast<std::uint32_t>(at.value() % kWord));
-    return *this;
-  }
   Bson& null(std::string_view key) {
     bson_append_null(raw(), key.data(), size(key));
-    return *this;
-  }
-  Bson& uuid(std::string_view key, const std::uint8_t (&bytes)[16]) {
-    bson_append_binary(raw(), key.data(), size(key), BSON_SUBTYPE_UUID, bytes, 16);
-    return *this;
-  }
-  Bson& regex(std::string_view key, const char* pattern) {
-    bson_append_regex(raw(), key.data(), size(key), pattern, "");
     return *this;
   }
   Bson& copy(std::string_view key, const Bson& value) {

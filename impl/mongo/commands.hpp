@@ -1,9 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "core/protocol.hpp"
 #include "mongo/bson.hpp"
@@ -16,14 +16,34 @@ namespace leasehold::mongo {
 struct Limits {
   std::int64_t wtimeout_ms = 1, max_time_ms = 1;
 };
-[[nodiscard]] Limits limits_of(std::chrono::milliseconds timeout);
-
-/// What a query by owner asks of `lockId`. `rest`: a pattern for what follows the owner.
-[[nodiscard]] std::string pattern_of(core::Owner owner, std::string_view rest = "");
-[[nodiscard]] std::string pattern_of(core::Owner one, core::Owner other,
-                                     std::string_view rest = "");
+[[nodiscard]] inline Limits limits_of(std::chrono::milliseconds timeout) {
+  return {std::max<std::int64_t>(timeout.count() * 8 / 10, 1),
+          std::max<std::int64_t>(timeout.count() * 9 / 10, 1)};
+}
 
 /// `timeout` is how long the caller waits for the reply; the server's own limits stay below it.
 [[nodiscard]] Bson build(const core::Command& command, const std::string& collection);
+
+// The stage of each command's update pipeline: the rules of the lock, as the server computes them.
+// The queue is in the document (`core/document/lock_queue.hpp`), and each write drops the entries
+// that are over.
+
+/// Takes the lock if it is free for the owner. Else the document is not changed; but a call that
+/// queues has an entry then, in place of an earlier one of the same owner, or at the end unless the
+/// queue is full. A document of another form is not changed: its holder would not know its own
+/// lockId any more.
+[[nodiscard]] Bson stage_of(const core::AcquireCommand& command);
+
+/// Takes the lock, whoever holds it.
+[[nodiscard]] Bson stage_of(const core::HandOverCommand& command);
+
+/// Extends the lock, and does not change its queue.
+[[nodiscard]] Bson stage_of(const core::ExtendStatement& statement);
+
+/// Leaves the document without the command's owners.
+[[nodiscard]] Bson stage_of(const core::PassOnCommand& command);
+
+/// The lockId of the document's holder alone.
+[[nodiscard]] Bson holders_lock_id();
 
 }  // namespace leasehold::mongo

@@ -1,4 +1,4 @@
-#include "mongo/errors.hpp"
+#include "mongo/replies.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,6 @@
 #include "mongo/replies.hpp"
 
 #include "core/document/lock_queue.hpp"
-#include "mongo/errors.hpp"
 
 namespace leasehold::mongo {
 namespace {
@@ -281,17 +280,13 @@ std::string duplicate_index(const bson_t& reply) {
 }
 
 std::optional<core::Reply> refusal_of_chosen(const bson_t& hello) {
-  Reply reply;
   if (bson_empty(&hello)) {
-    reply.outcome = Outcome::not_executed;
-    reply.message = "the member that was chosen could not be reached any more";
-    return reply;
+    return Reply{.outcome = Outcome::not_executed,
+                 .message = "the member that was chosen could not be reached any more"};
   }
   auto reason = refusal_of_hello(hello);
   if (!reason) return std::nullopt;
-  reply.outcome = Outcome::configuration;
-  reply.message = std::move(*reason);
-  return reply;
+  return Reply{.outcome = Outcome::configuration, .message = std::move(*reason)};
 }
 
 bool is_mongos(const bson_t& hello) { return Field(hello, "msg").text() == "isdbgrid"; }
@@ -308,26 +303,24 @@ bool says_unsharded(const bson_t& stats) {
 }
 
 std::optional<core::Reply> refusal_of_sharding(const bson_t& entries) {
-  Reply reply;
-  reply.outcome = Outcome::not_executed;
   if (!Field(entries, "ok").truth()) {
     constexpr int kUnauthorized = 13;
-    reply.code = static_cast<int>(Field(entries, "code").number());
-    if (reply.code == kUnauthorized) reply.outcome = Outcome::configuration;
-    reply.message = "whether the collection is sharded by _id is not known: config.collections: " +
-                    without_command(Field(entries, "errmsg").text());
-    return reply;
+    const auto code = static_cast<int>(Field(entries, "code").number());
+    return Reply{
+        .outcome = code == kUnauthorized ? Outcome::configuration : Outcome::not_executed,
+        .code = code,
+        .message = "whether the collection is sharded by _id is not known: config.collections: " +
+                   without_command(Field(entries, "errmsg").text())};
   }
   std::string keys = "_id";  // of a collection without an entry, which one shard has
   Field(entries, "cursor.firstBatch").each_document([&keys](const bson_t& entry) {
     Field(entry, "key").as_document([&keys](const bson_t& key) { keys = keys_of(key); });
   });
   if (keys == "_id") return std::nullopt;
-  reply.outcome = Outcome::configuration;
-  reply.message = "the collection is sharded by {" + keys +
-                  "}, so each shard may have a lock of one name: it must be sharded by _id alone, "
-                  "or not at all";
-  return reply;
+  return Reply{.outcome = Outcome::configuration,
+               .message = "the collection is sharded by {" + keys +
+                          "}, so each shard may have a lock of one name: it must be sharded by "
+                          "_id alone, or not at all"};
 }
 
 std::optional<std::string> refusal_of_hello(const bson_t& hello) {

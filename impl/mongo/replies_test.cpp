@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "mongo/errors.hpp"
 
 namespace leasehold::mongo {
 namespace {

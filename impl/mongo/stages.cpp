@@ -1,8 +1,7 @@
-#include "mongo/stages.hpp"
-
 #include "core/document/lock_queue.hpp"
 #include "core/limits.hpp"
-#include "mongo/expression_texts.hpp"
+#include "mongo/bson_texts.hpp"
+#include "mongo/commands.hpp"
 
 namespace leasehold::mongo {
 namespace {
@@ -11,7 +10,7 @@ using std::chrono::milliseconds;
 
 static_assert(core::kQueueMark == '~' && core::kTicketsMark == "+.");
 
-constexpr ExpressionTexts::Text kTexts[] = {
+constexpr BsonTexts::Text kStages[] = {
     {"@owner's", R"({"$eq": [{"$indexOfBytes": ["$lockId", {"$literal": "@owner."}]}, 0]})"},
     {"@other's", R"({"$eq": [{"$indexOfBytes": ["$lockId", {"$literal": "@other."}]}, 0]})"},
 
@@ -240,20 +239,20 @@ constexpr ExpressionTexts::Text kTexts[] = {
       "$$ROOT"]}})"},
 };
 
-const ExpressionTexts& texts() {
+const BsonTexts& stages() {
   constexpr std::int64_t kOwnerDigits = 32;
-  static const ExpressionTexts all({{"@epoch", FencingToken::kEpochSeconds},
-                                    {"@owner digits", kOwnerDigits},
-                                    {"@longest entry", milliseconds(core::kLongestEntry).count()},
-                                    {"@most in queue", std::int64_t{core::kMostInQueue}},
-                                    {"@until digits", core::kUntilDigits},
-                                    {"@second", core::kUntilDigits - 3},
-                                    {"@span digits", core::kSpanDigits},
-                                    {"@stands at", core::kStandsAt},
-                                    {"@lasts at", core::kLastsAt},
-                                    {"@lockId at", core::kEntryLockIdAt},
-                                    {"@end of owner", core::kEntryLockIdAt + kOwnerDigits - 1}},
-                                   kTexts);
+  static const BsonTexts all(kStages, BsonTexts::Numbers::of_64_bits,
+                             {{"@epoch", FencingToken::kEpochSeconds},
+                              {"@owner digits", kOwnerDigits},
+                              {"@longest entry", milliseconds(core::kLongestEntry).count()},
+                              {"@most in queue", std::int64_t{core::kMostInQueue}},
+                              {"@until digits", core::kUntilDigits},
+                              {"@second", core::kUntilDigits - 3},
+                              {"@span digits", core::kSpanDigits},
+                              {"@stands at", core::kStandsAt},
+                              {"@lasts at", core::kLastsAt},
+                              {"@lockId at", core::kEntryLockIdAt},
+                              {"@end of owner", core::kEntryLockIdAt + kOwnerDigits - 1}});
   return all;
 }
 
@@ -261,8 +260,8 @@ const ExpressionTexts& texts() {
 std::int64_t in_force(milliseconds lease, milliseconds margin) { return (lease + margin).count(); }
 
 Bson queued(const core::AcquireCommand& command) {
-  static const Bson same = texts().filled("@same tickets");
-  static const Bson one_more = texts().filled("@one more taken");
+  static const Bson same = stages().filled("@same tickets");
+  static const Bson one_more = stages().filled("@one more taken");
   const auto room = static_cast<std::int64_t>(command.queue_room);
   const auto parsed = core::parse_lock_id(command.lock_id);
   const std::string own = to_hex(command.owner) + '.', own_part = '.' + own;
@@ -270,9 +269,9 @@ Bson queued(const core::AcquireCommand& command) {
                                                command.lock_id);
   std::optional<Bson> early;
   if (command.ticket) {
-    early = texts().filled("@early", {{"@ticket", *command.ticket}, {"@room", room}});
+    early = stages().filled("@early", {{"@ticket", *command.ticket}, {"@room", room}});
   }
-  return texts().filled("@queued", {{"@owner.", own},
+  return stages().filled("@queued", {{"@owner.", own},
                                     {"@.owner.", own_part},
                                     {"@queues for", command.queues_for->count()},
                                     {"@behind until", entry},
@@ -288,10 +287,10 @@ Bson queued(const core::AcquireCommand& command) {
 Bson stage_of(const core::AcquireCommand& command) {
   std::optional<Bson> observed, refused;
   if (command.observed) {
-    observed = texts().filled("@observed", {{"@observed lockId", *command.observed}});
+    observed = stages().filled("@observed", {{"@observed lockId", *command.observed}});
   }
   if (command.queues_for) refused = queued(command);
-  return texts().filled("@acquire",
+  return stages().filled("@acquire",
                         {{"@owner.", to_hex(command.owner) + '.'},
                          {"@lockId", command.lock_id},
                          {"@in force", in_force(command.lease, command.margin)},
@@ -300,26 +299,26 @@ Bson stage_of(const core::AcquireCommand& command) {
 }
 
 Bson stage_of(const core::HandOverCommand& command) {
-  return texts().filled("@receive", {{"@owner.", to_hex(command.owner) + '.'},
+  return stages().filled("@receive", {{"@owner.", to_hex(command.owner) + '.'},
                                      {"@lockId", command.lock_id},
                                      {"@in force", in_force(command.lease, command.margin)}});
 }
 
 Bson stage_of(const core::ExtendStatement& statement) {
-  return texts().filled("@extend", {{"@lockId", statement.lock_id},
+  return stages().filled("@extend", {{"@lockId", statement.lock_id},
                                     {"@in force", in_force(statement.lease, statement.margin)},
                                     {"@own token", statement.token.value()}});
 }
 
 Bson stage_of(const core::PassOnCommand& command) {
-  static const Bson given = texts().filled("@given to head");
-  static const Bson offered = texts().filled("@offered to head");
+  static const Bson given = stages().filled("@given to head");
+  static const Bson offered = stages().filled("@offered to head");
   const core::Owner other = command.or_owner.value_or(command.owner);
-  return texts().filled("@pass on", {{"@owner.", to_hex(command.owner) + '.'},
+  return stages().filled("@pass on", {{"@owner.", to_hex(command.owner) + '.'},
                                      {"@other.", to_hex(other) + '.'},
                                      {"@to head", command.offers ? &offered : &given}});
 }
 
-Bson holders_lock_id() { return texts().filled("@holder"); }
+Bson holders_lock_id() { return stages().filled("@holder"); }
 
 }  // namespace leasehold::mongo

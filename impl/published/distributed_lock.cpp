@@ -1,102 +1,39 @@
-#include <algorithm>
-
-#include "published/commands.hpp"
+#include "published/recipe.hpp"
 
 namespace leasehold::published {
 namespace {
 
-using mongo::Bson;
-
-constexpr std::string_view kCollection = "distributed.locks";
-
-/// {$lt: [{$ifNull: ["$expiresAt", epoch]}, "$$NOW"]}: missing counts as expired.
-Bson expired() {
-  Bson e;
-  e.array("$lt", [](Bson& args) {
-    args.doc("0", [](Bson& or_epoch) {
-      or_epoch.array("$ifNull", [](Bson& both) { both.text("0", "$expiresAt").date("1", 0); });
-    });
-    args.text("1", "$$NOW");
-  });
-  return e;
-}
-
-Bson from_now(const Call& call) {
-  Bson e;
-  e.array("$add",
-          [&](Bson& sum) { sum.text("0", "$$NOW").int64("1", call.options.expiry.count()); });
-  return e;
-}
-
-/// Each field says the condition again, as the package does.
-template <typename Then>
-void set_if_expired(Bson& set, std::string_view field, const Bson& condition, Then then) {
-  set.doc(field, [&](Bson& value) {
-    value.array("$cond", [&](Bson& c) {
-      c.copy("0", condition);
-      then(c, "1");
-      c.text("2", '$' + std::string(field));
-    });
-  });
-}
-
-/// One more than the stored one, which is 0 where there is none.
-Bson next_token() {
-  Bson e;
-  e.array("$add", [](Bson& sum) {
-    sum.doc("0", [](Bson& or_zero) {
-      or_zero.array("$ifNull", [](Bson& both) { both.text("0", "$fencingToken").int64("1", 0); });
-    });
-    sum.int64("1", 1);
-  });
-  return e;
-}
-
-std::string acquire(const Call& call, core::WallInstant, const Hardening&) {
-  const Bson condition = expired();
-  const Bson token = next_token();
-  const Bson until = from_now(call);
-  Bson d;
-  d.text("findAndModify", kCollection);
-  d.doc("query", [&](Bson& q) { q.text("_id", call.name); });
-  d.array("update", [&](Bson& pipeline) {
-    pipeline.doc("0", [&](Bson& stage) {
-      stage.doc("$set", [&](Bson& set) {
-        const auto text = [&](std::string_view value) {
-          return [value = std::string(value)](Bson& c, std::string_view k) { c.text(k, value); };
-        };
-        set_if_expired(set, "lockId", condition, text(to_hex(call.owner)));
-        set_if_expired(set, "expiresAt", condition,
-                       [&](Bson& c, std::string_view k) { c.copy(k, until); });
-        set_if_expired(set, "acquiredAt", condition, text("$$NOW"));
-        set_if_expired(set, "fencingToken", condition,
-                       [&](Bson& c, std::string_view k) { c.copy(k, token); });
-      });
-    });
-  });
-  d.flag("upsert", true).flag("new", true);
-  append_limits(d, call.options);
-  return std::string(d.bytes());
-}
-
-std::string extend(const Call& call) {
-  const Bson until = from_now(call);
-  return update_one(
-      kCollection, call.options,
-      [&](Bson& q) { q.text("_id", call.name).text("lockId", to_hex(call.owner)); },
-      [&](Bson& one) {
-        one.array("u", [&](Bson& pipeline) {
-          pipeline.doc("0", [&](Bson& stage) {
-            stage.doc("$set", [&](Bson& set) { set.copy("expiresAt", until); });
-          });
-        });
-      });
-}
-
-std::string release(const Call& call, const Hardening&) {
-  return delete_one(kCollection, call.options,
-                    [&](Bson& q) { q.text("_id", call.name).text("lockId", to_hex(call.owner)); });
-}
+constexpr mongo::BsonTexts::Text kDistributedLock[] = {
+    {"@concern", R"({"w": "majority", "wtimeout": "@wtimeout"})"},
+    // Missing counts as expired. Each field says the condition again, as the package does.
+    {"@expired", R"({"$lt": [
+      {"$ifNull": ["$expiresAt", {"$date": {"$numberLong": "0"}}]}, "$$NOW"]})"},
+    {"@until", R"({"$add": ["$$NOW", "@expiry"]})"},
+    {"@acquire", R"({
+      "findAndModify": "distributed.locks", "query": {"_id": "@name"},
+      "update": [{"$set": {
+        "lockId": {"$cond": ["@expired", "@owner", "$lockId"]},
+        "expiresAt": {"$cond": ["@expired", "@until", "$expiresAt"]},
+        "acquiredAt": {"$cond": ["@expired", "$$NOW", "$acquiredAt"]},
+        "fencingToken": {"$cond": [
+          "@expired",
+          {"$add": [{"$ifNull": ["$fencingToken", {"$numberLong": "0"}]}, {"$numberLong": "1"}]},
+          "$fencingToken"]}}}],
+      "upsert": true, "new": true, "writeConcern": "@concern", "maxTimeMS": "@limit"})"},
+    {"@extend", R"({
+      "update": "distributed.locks",
+      "updates": [{"q": {"_id": "@name", "lockId": "@owner"},
+                   "u": [{"$set": {"expiresAt": "@until"}}]}],
+      "ordered": false, "writeConcern": "@concern", "maxTimeMS": "@limit"})"},
+    {"@release", R"({
+      "delete": "distributed.locks",
+      "deletes": [{"q": {"_id": "@name", "lockId": "@owner"}, "limit": 1}],
+      "writeConcern": "@concern", "maxTimeMS": "@limit"})"},
+    {"@index", R"({
+      "createIndexes": "distributed.locks",
+      "indexes": [{"key": {"expiresAt": 1}, "name": "expiresAt_ttl", "expireAfterSeconds": 0}],
+      "writeConcern": {"w": "majority", "wtimeout": 8000}, "maxTimeMS": 9000})"},
+};
 
 }  // namespace
 
@@ -106,7 +43,7 @@ std::string release(const Call& call, const Hardening&) {
 const Recipe& distributed_lock() {
   static const Recipe recipe{
       .name = "distributed-lock",
-      .collection = kCollection,
+      .collection = "distributed.locks",
       .fresh_owner_each_try = true,
       .tries = 0,
       .awaits_indexes = false,
@@ -123,15 +60,10 @@ const Recipe& distributed_lock() {
                    {"G9", "an acquisition is one operation"}},
       .usual_expiry = {},
       .usual_pause = {},
-      .prepare = nullptr,
-      .acquire = acquire,
+      .in_transaction = false,
       .won = core::RawCommand::Won::by_owner_in_value,
-      .acquire_on_admin = false,
-      .extend = extend,
-      .release = release,
-      .indexes = [](const Call&) -> std::vector<std::string> {
-        return {index_on(kCollection, "expiresAt", "expiresAt_ttl", 0, false)};
-      }};
+      .indexes = {"@index"},
+      .texts = {kDistributedLock, mongo::BsonTexts::Numbers::as_written}};
   return recipe;
 }
 

@@ -1,52 +1,24 @@
-#include <algorithm>
-
-#include "published/commands.hpp"
+#include "published/recipe.hpp"
 
 namespace leasehold::published {
 namespace {
 
-using mongo::Bson;
-
-constexpr std::string_view kCollection = "dummies";
-
-/// Not the server's clock: DateTime.UtcNow.
-std::string acquire(const Call& call, core::WallInstant wall, const Hardening&) {
-  Bson d;
-  d.text("findAndModify", kCollection);
-  d.doc("query", [&](Bson& q) {
-    q.text("_id", call.name);
-    q.array("$or", [&](Bson& either) {
-      either.doc("0", [](Bson& free) { free.null("LockId"); });
-      either.doc("1", [&](Bson& old) {
-        old.doc("LockTime", [&](Bson& than) {
-          than.date("$lt", wall.since_1970_ms - call.options.expiry.count());
-        });
-      });
-    });
-  });
-  d.doc("update", [&](Bson& u) {
-    u.doc("$set", [&](Bson& set) {
-      set.text("LockId", to_hex(call.owner)).date("LockTime", wall.since_1970_ms);
-    });
-    u.doc("$setOnInsert", [&](Bson& set) { set.text("Value", call.value); });
-  });
-  d.flag("upsert", true).flag("new", true);
-  append_limits(d, call.options);
-  return std::string(d.bytes());
-}
-
-/// Writes the new value and frees it in one update.
-std::string release(const Call& call, const Hardening&) {
-  return update_one(
-      kCollection, call.options,
-      [&](Bson& q) { q.text("_id", call.name).text("LockId", to_hex(call.owner)); },
-      [&](Bson& one) {
-        one.doc("u", [&](Bson& u) {
-          u.doc("$set",
-                [&](Bson& set) { set.text("Value", call.value).null("LockId").null("LockTime"); });
-        });
-      });
-}
+constexpr mongo::BsonTexts::Text kDocumentLevel[] = {
+    {"@concern", R"({"w": "majority", "wtimeout": "@wtimeout"})"},
+    // Not the server's clock: DateTime.UtcNow.
+    {"@acquire", R"({
+      "findAndModify": "dummies",
+      "query": {"_id": "@name", "$or": [{"LockId": null}, {"LockTime": {"$lt": "@expiry ago"}}]},
+      "update": {"$set": {"LockId": "@owner", "LockTime": "@now"},
+                 "$setOnInsert": {"Value": "@value"}},
+      "upsert": true, "new": true, "writeConcern": "@concern", "maxTimeMS": "@limit"})"},
+    // Writes the new value and frees it in one update.
+    {"@release", R"({
+      "update": "dummies",
+      "updates": [{"q": {"_id": "@name", "LockId": "@owner"},
+                   "u": {"$set": {"Value": "@value", "LockId": null, "LockTime": null}}}],
+      "ordered": false, "writeConcern": "@concern", "maxTimeMS": "@limit"})"},
+};
 
 }  // namespace
 
@@ -56,7 +28,7 @@ std::string release(const Call& call, const Hardening&) {
 const Recipe& document_level() {
   static const Recipe recipe{
       .name = "document-level",
-      .collection = kCollection,
+      .collection = "dummies",
       .fresh_owner_each_try = true,
       .tries = 0,
       .awaits_indexes = false,
@@ -69,13 +41,10 @@ const Recipe& document_level() {
                    {"G9", "one atomic operation locks, one releases"}},
       .usual_expiry = {},
       .usual_pause = std::chrono::milliseconds(100),
-      .prepare = nullptr,
-      .acquire = acquire,
+      .in_transaction = false,
       .won = core::RawCommand::Won::by_success,
-      .acquire_on_admin = false,
-      .extend = nullptr,
-      .release = release,
-      .indexes = [](const Call&) { return std::vector<std::string>(); }};
+      .indexes = {},
+      .texts = {kDocumentLevel, mongo::BsonTexts::Numbers::as_written}};
   return recipe;
 }
 

@@ -76,7 +76,8 @@ Result<Entity> Entities::lock(const std::string& id, const Entity& missing) cons
   core::RawCommand plain{.role = core::RawCommand::Role::acquire,
                          .name = id,
                          .owner = call.owner,
-                         .bson = document_level().acquire(call, inside_->clock->wall(), {})};
+                         .bson = command_of(document_level(), "@acquire", call,
+                                            inside_->clock->wall())};
   const auto reply = inside_->execute(std::move(plain));
   if (reply.outcome == core::Outcome::duplicate_key) {
     return Error{ErrorKind::refused, reply.code, "item '" + id + "' is already locked"};
@@ -93,7 +94,8 @@ std::optional<Error> Entities::release(const Entity& entity) const {
   core::RawCommand plain{.role = core::RawCommand::Role::release,
                          .name = entity.id,
                          .owner = *owner,
-                         .bson = document_level().release(call, {})};
+                         .bson = command_of(document_level(), "@release", call,
+                                            inside_->clock->wall())};
   const auto reply = inside_->execute(std::move(plain));
   if (reply.outcome != core::Outcome::done) return failure(reply);
   return reply.matched == 1 ? std::nullopt : std::optional(refused);

@@ -9,6 +9,7 @@
 
 #include "core/protocol.hpp"
 #include "core/time.hpp"
+#include "mongo/bson_texts.hpp"
 
 /// The commands of the published locks, as their authors write them, faults included. Pure.
 namespace leasehold::published {
@@ -28,8 +29,7 @@ struct Promise {
   std::string_view sentence;   ///< in our words
 };
 
-/// How a published lock works. The functions build BSON; `wall` is the caller's clock, for those
-/// that use it.
+/// How a published lock works.
 struct Recipe {
   std::string_view name;
   std::string_view collection;  ///< its default
@@ -42,15 +42,15 @@ struct Recipe {
   // As published; a lease or a pause that it does not name is the production lock's.
   std::optional<std::chrono::milliseconds> usual_expiry, usual_pause;
 
-  /// Runs before the attempt, in its transaction; may be null.
-  std::string (*prepare)(const Call&, core::WallInstant wall, const Hardening&);
-  std::string (*acquire)(const Call&, core::WallInstant wall, const Hardening&);
+  bool in_transaction;  ///< "@prepare" runs before "@acquire", which commits
   core::RawCommand::Won won;
-  bool acquire_on_admin;
-  std::string (*extend)(const Call&);
-  std::string (*release)(const Call&, const Hardening&);
-  std::vector<std::string> (*indexes)(const Call&);
+  std::vector<std::string_view> indexes;  ///< which of the texts make them
+  mongo::BsonTexts texts;                 ///< "@acquire", "@release", and "@extend" if it extends
 };
+
+/// The bytes of the text of this name. `wall` is the caller's clock, for those that use it.
+[[nodiscard]] std::string command_of(const Recipe& recipe, std::string_view text, const Call& call,
+                                     core::WallInstant wall, const Hardening& hardening = {});
 
 /// Each has a source of its own, named after it, with all that there is to say of it.
 [[nodiscard]] const std::vector<const Recipe*>& recipes();
@@ -58,8 +58,5 @@ struct Recipe {
 [[nodiscard]] const Recipe& document_level();
 /// Null for a name that none has.
 [[nodiscard]] const Recipe* recipe_named(std::string_view name);
-
-/// The options as published: expiry, pause between attempts.
-[[nodiscard]] LockOptions default_options(const Recipe& recipe);
 
 }  // namespace leasehold::published

@@ -1,5 +1,6 @@
 #include "published/recipe_provider.hpp"
 
+#include "api/connect.hpp"
 #include "core/document/lock_id.hpp"
 #include "core/provider_core.hpp"
 
@@ -45,9 +46,9 @@ void RecipeProvider::on(const core::AcquireAsked& event, Step step) {
 void RecipeProvider::ensure_indexes(const Call& call, Step step) {
   if (indexes_asked_) return;
   indexes_asked_ = true;
-  for (auto& bson : recipe_->indexes(call)) {
+  for (const auto text : recipe_->indexes) {
     ++indexes_under_way_;
-    send(0, Role::index, std::move(bson), step);
+    send(0, Role::index, text, call, step);
   }
 }
 
@@ -57,13 +58,9 @@ void RecipeProvider::attempt(SessionId id, Step step) {
   if (s.attempts++ > 0 && recipe_->fresh_owner_each_try) {
     s.call.owner = {step.entropy.draw(), step.entropy.draw()};
   }
-  if (recipe_->prepare == nullptr) return send_acquire(id, step);
-  send(id, Role::prepare, recipe_->prepare(s.call, step.now.wall, hardening_), step);
-}
-
-void RecipeProvider::send_acquire(SessionId id, Step step) {
-  const Session& s = sessions_.at(id);
-  send(id, Role::acquire, recipe_->acquire(s.call, step.now.wall, hardening_), step);
+  const bool prepares = recipe_->in_transaction;
+  send(id, prepares ? Role::prepare : Role::acquire, prepares ? "@prepare" : "@acquire", s.call,
+       step);
 }
 
 void RecipeProvider::on(const core::ReplyArrived& event, Step step) {
@@ -96,8 +93,8 @@ void RecipeProvider::answer_index(Step step) {
 }
 
 void RecipeProvider::answer_prepare(SessionId id, const Reply& reply, Step step) {
-  if (reply.outcome == Outcome::done) return send_acquire(id, step);
-  refused(id, reply, step);
+  if (reply.outcome != Outcome::done) return refused(id, reply, step);
+  send(id, Role::acquire, "@acquire", sessions_.at(id).call, step);
 }
 
 void RecipeProvider::answer_acquire(SessionId id, const PendingCommand& pending, const Reply& reply,
@@ -146,7 +143,7 @@ void RecipeProvider::refused(SessionId id, const Reply& reply, Step step) {
 void RecipeProvider::extend(SessionId id, Step step) {
   const Session& s = sessions_.at(id);
   // An extension is awaited for as long as it takes; only then the loop goes on.
-  if (s.command == 0) send(id, Role::extend, recipe_->extend(s.call), step);
+  if (s.command == 0) send(id, Role::extend, "@extend", s.call, step);
 }
 
 void RecipeProvider::answer_extension(SessionId id, const PendingCommand& pending,
@@ -190,7 +187,7 @@ void RecipeProvider::on(const core::ReleaseAsked& event, Step step) {
   if (s.phase != Session::Phase::held && s.phase != Session::Phase::lost) return;
   s.phase = Session::Phase::releasing;
   clear_timers(event.session, {Timer::Kind::lease_end, Timer::Kind::extension_round}, step);
-  send(event.session, Role::release, recipe_->release(s.call, hardening_), step);
+  send(event.session, Role::release, "@release", s.call, step);
 }
 
 void RecipeProvider::answer_release(SessionId id, const Reply& reply, Step step) {
@@ -268,9 +265,11 @@ void RecipeProvider::on(const core::TimerFired& event, Step step) {
   }
 }
 
-void RecipeProvider::send(SessionId id, Role role, std::string bson, Step step) {
+void RecipeProvider::send(SessionId id, Role role, std::string_view text, const Call& call,
+                          Step step) {
   const auto command = ++last_command_;
-  core::RawCommand plain{.role = role, .session = id, .bson = std::move(bson)};
+  core::RawCommand plain{.role = role, .session = id};
+  plain.bson = command_of(*recipe_, text, call, step.now.wall, hardening_);
   std::chrono::milliseconds timeout{10'000};
   const auto found = sessions_.find(id);
   if (found != sessions_.end()) {
@@ -284,7 +283,7 @@ void RecipeProvider::send(SessionId id, Role role, std::string bson, Step step) 
   }
   if (role == Role::acquire) {
     plain.won = recipe_->won;
-    plain.on_admin = recipe_->acquire_on_admin;
+    plain.on_admin = recipe_->in_transaction;
   }
   pending_.emplace(command, PendingCommand{command, role, id, step.now.local, plain.lock_id});
   step.out.push_back(core::Send{{command, timeout, std::move(plain)}});
@@ -295,6 +294,28 @@ void RecipeProvider::send(SessionId id, Role role, std::string bson, Step step) 
 void RecipeProvider::clear_timers(SessionId id, std::initializer_list<Timer::Kind> kinds,
                                   Step step) {
   for (const auto kind : kinds) step.out.push_back(core::ClearTimer{{kind, id}});
+}
+
+const std::vector<std::string>& names() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> list;
+    for (const auto* recipe : recipes()) list.emplace_back(recipe->name);
+    return list;
+  }();
+  return all;
+}
+
+Result<LockProvider> connect(const std::string& lock, const std::string& uri,
+                             const Hardening& hardening, ProviderOptions options) {
+  const Recipe* recipe = recipe_named(lock);
+  if (recipe == nullptr) {
+    return Error{ErrorKind::invalid_option, 0,
+                 "lock is '" + lock +
+                     "': it must be distributed-lock, document-level, insert-unique or "
+                     "set-on-insert"};
+  }
+  return runtime::connect_with(std::make_unique<RecipeProvider>(*recipe, hardening), {.uri = uri},
+                               std::move(options));
 }
 
 std::unique_ptr<core::Provider> provider_named(std::string_view lock, std::string holder,

@@ -58,7 +58,6 @@ class RecipeProvider final : public core::Provider {
 
   void ensure_indexes(const Call& call, Step step);
   void attempt(core::SessionId id, Step step);
-  void send_acquire(core::SessionId id, Step step);
   void answer_index(Step step);
   void answer_prepare(core::SessionId id, const core::Reply& reply, Step step);
   void answer_acquire(core::SessionId id, const PendingCommand& pending, const core::Reply& reply,
@@ -70,7 +69,8 @@ class RecipeProvider final : public core::Provider {
   void extend(core::SessionId id, Step step);
   void lose(core::SessionId id, LostReason reason, Step step);
   void end(core::SessionId id, ErrorKind kind, const std::string& why, int code, Step step);
-  void send(core::SessionId id, core::RawCommand::Role role, std::string bson, Step step);
+  void send(core::SessionId id, core::RawCommand::Role role, std::string_view text,
+            const Call& call, Step step);
   static void clear_timers(core::SessionId id, std::initializer_list<core::Timer::Kind> kinds,
                            Step step);
   [[nodiscard]] core::LocalInstant held_until(const Session& s, core::LocalInstant sent) const;

@@ -1,36 +1,25 @@
-#include <algorithm>
-
-#include "published/commands.hpp"
+#include "published/recipe.hpp"
 
 namespace leasehold::published {
 namespace {
 
-using mongo::Bson;
-
-constexpr std::string_view kCollection = "locks";
-
-/// ExpireAt is the client's clock plus a minute.
-std::string acquire(const Call& call, core::WallInstant wall, const Hardening& hardening) {
-  Bson d;
-  d.text("findAndModify", kCollection);
-  d.doc("query", [&](Bson& q) { q.text("_id", call.name); });
-  d.doc("update", [&](Bson& u) {
-    u.doc("$setOnInsert", [&](Bson& set) {
-      set.date("ExpireAt", wall.since_1970_ms + call.options.expiry.count());
-      if (hardening.owner_check) set.text("Owner", to_hex(call.owner));
-    });
-  });
-  d.flag("upsert", true).flag("new", false);
-  append_limits(d, call.options);
-  return std::string(d.bytes());
-}
-
-std::string release(const Call& call, const Hardening& hardening) {
-  return delete_one(kCollection, call.options, [&](Bson& q) {
-    q.text("_id", call.name);
-    if (hardening.owner_check) q.text("Owner", to_hex(call.owner));
-  });
-}
+constexpr mongo::BsonTexts::Text kSetOnInsert[] = {
+    {"@concern", R"({"w": "majority", "wtimeout": "@wtimeout"})"},
+    // ExpireAt is the client's clock plus a minute.
+    {"@acquire", R"({
+      "findAndModify": "locks", "query": {"_id": "@name"},
+      "update": {
+        "$setOnInsert": {"ExpireAt": "@expiry from now", "Owner": "@owner if checked"}},
+      "upsert": true, "new": false, "writeConcern": "@concern", "maxTimeMS": "@limit"})"},
+    {"@release", R"({
+      "delete": "locks",
+      "deletes": [{"q": {"_id": "@name", "Owner": "@owner if checked"}, "limit": 1}],
+      "writeConcern": "@concern", "maxTimeMS": "@limit"})"},
+    {"@index", R"({
+      "createIndexes": "locks",
+      "indexes": [{"key": {"ExpireAt": 1}, "name": "ExpireAt_1", "expireAfterSeconds": 0}],
+      "writeConcern": {"w": "majority", "wtimeout": 8000}, "maxTimeMS": 9000})"},
+};
 
 }  // namespace
 
@@ -39,7 +28,7 @@ std::string release(const Call& call, const Hardening& hardening) {
 const Recipe& set_on_insert() {
   static const Recipe recipe{
       .name = "set-on-insert",
-      .collection = kCollection,
+      .collection = "locks",
       .fresh_owner_each_try = true,
       .tries = 0,
       .awaits_indexes = true,
@@ -53,15 +42,10 @@ const Recipe& set_on_insert() {
                    {"G9", "one FindOneAndUpdate acquires"}},
       .usual_expiry = std::chrono::minutes(1),
       .usual_pause = std::chrono::milliseconds(100),
-      .prepare = nullptr,
-      .acquire = acquire,
+      .in_transaction = false,
       .won = core::RawCommand::Won::by_null_before,
-      .acquire_on_admin = false,
-      .extend = nullptr,
-      .release = release,
-      .indexes = [](const Call&) -> std::vector<std::string> {
-        return {index_on(kCollection, "ExpireAt", "ExpireAt_1", 0, false)};
-      }};
+      .indexes = {"@index"},
+      .texts = {kSetOnInsert, mongo::BsonTexts::Numbers::as_written}};
   return recipe;
 }
 

@@ -56,8 +56,7 @@ Driver::Driver(DriverParts parts)
                [this](core::CommandId command, core::Reply reply) {
                  replied(command, std::move(reply));
                }),
-      reads_(parts.inspects, clock_, executor_, workers_, timers_, own_steps_),
-      later_calls_(timers_, own_steps_),
+      errands_(parts.inspects, clock_, executor_, workers_, timers_, own_steps_),
       runner_({workers_, timers_, callbacks_, losses_}, std::move(parts.on_warning),
               std::move(parts.on_event)) {}
 
@@ -154,14 +153,13 @@ bool Driver::extend(const HandleState& handle, core::LocalInstant until) {
 /// A command of the core, or one of ours.
 void Driver::replied(core::CommandId command, core::Reply reply) {
   if (command < kOwnIds) return step(core::ReplyArrived{command, std::move(reply)});
-  reads_.replied(command, std::move(reply));
+  errands_.replied(command, std::move(reply));
 }
 
 /// A timer of the core, or one of ours.
 void Driver::due(core::Timer timer) {
   if (timer.id < kOwnIds) return step(core::TimerFired{timer});
-  if (timer.kind == core::Timer::Kind::command_timeout) return reads_.timed_out(timer.id);
-  later_calls_.due(timer.id);
+  errands_.due(timer.id);
 }
 
 std::uint64_t Driver::draw() {

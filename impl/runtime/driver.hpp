@@ -11,9 +11,8 @@
 
 #include "core/provider.hpp"
 #include "runtime/effect_runner.hpp"
+#include "runtime/errands.hpp"
 #include "runtime/handle_state.hpp"
-#include "runtime/later_calls.hpp"
-#include "runtime/reads.hpp"
 #include "runtime/threads/callbacks.hpp"
 #include "runtime/threads/carrier.hpp"
 #include "runtime/threads/clock.hpp"
@@ -67,7 +66,7 @@ struct DriverParts {
 /// Runs a provider: moves its commands to workers, its timers to the clock, its results to handles
 /// and users. It decides nothing. The same code runs on threads (ThreadExecutor) and, with one
 /// thread and virtual time, in the simulation. EffectRunner carries out what a step wants done;
-/// Reads and LaterCalls, with locks of their own, do what the core is not notified of.
+/// Errands, with a lock of its own, does what the core is not notified of.
 ///
 /// Threads:
 ///
@@ -123,11 +122,8 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   void call_back(Callbacks::Function function) { callbacks_.post(std::move(function)); }
   /// The same for a step of the library's own, which no user's function holds up.
   void take_step(Callbacks::Function function) { own_steps_.post(std::move(function)); }
-  /// Steps of the library's own.
-  [[nodiscard]] LaterCalls& later_calls() { return later_calls_; }
-
-  /// What the core is not notified of.
-  [[nodiscard]] Reads& reads() { return reads_; }
+  /// What the core is not notified of; its functions are called as steps.
+  [[nodiscard]] Errands& errands() { return errands_; }
 
   [[nodiscard]] std::uint64_t draw();
 
@@ -182,8 +178,7 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   LossSignals losses_;
   Timers timers_;
   Workers workers_;
-  Reads reads_;
-  LaterCalls later_calls_;
+  Errands errands_;
   EffectRunner runner_;  // under mutex_, too
 };
 

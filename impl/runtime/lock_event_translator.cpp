@@ -10,12 +10,6 @@ namespace {
 
 using Kind = LockEvent::Kind;
 
-bool releases(const core::Effects& effects) {
-  return std::any_of(effects.begin(), effects.end(), [](const core::Effect& effect) {
-    return std::holds_alternative<core::Released>(effect);
-  });
-}
-
 std::string_view owner_in(std::string_view lock_id) { return lock_id.substr(0, lock_id.find('.')); }
 
 }  // namespace
@@ -24,20 +18,18 @@ std::vector<LockEvent> LockEventTranslator::translate(const core::Event& event,
                                                       const core::Effects& effects,
                                                       core::LocalInstant now) {
   Events out;
-  on_event(event, now, out);
-  // A deletion that no release waited for: of what an attempt without an answer had won.
-  if (releases(effects))
-    std::erase_if(out, [](const auto& e) { return e.kind == Kind::cleaned_up; });
-  for (const core::Effect& effect : effects) on_effect(effect, now, out);
-  return out;
-}
-
-void LockEventTranslator::on_event(const core::Event& event, core::LocalInstant now, Events& out) {
   if (const auto* asked = std::get_if<core::AcquireAsked>(&event)) {
     since_[asked->session] = {now, now};
   } else if (const auto* reply = std::get_if<core::ReplyArrived>(&event)) {
     on_reply(*reply, out);
   }
+  // A deletion that no release waited for: of what an attempt without an answer had won.
+  const bool releases = std::ranges::any_of(effects, [](const core::Effect& effect) {
+    return std::holds_alternative<core::Released>(effect);
+  });
+  if (releases) std::erase_if(out, [](const auto& e) { return e.kind == Kind::cleaned_up; });
+  for (const core::Effect& effect : effects) on_effect(effect, now, out);
+  return out;
 }
 
 void LockEventTranslator::on_reply(const core::ReplyArrived& event, Events& out) {
@@ -98,11 +90,8 @@ void LockEventTranslator::on_effect(const core::Effect& effect, core::LocalInsta
     Since& since = since_.at(granted->session);
     since.granted = now;
     constexpr std::array kBy{Kind::acquired, Kind::handed_over, Kind::passed_on};
-    out.push_back({kBy[static_cast<std::size_t>(granted->by)],
-                   granted->name,
-                   granted->token,
-                   now - since.asked,
-                   {}});
+    const auto kind = kBy[static_cast<std::size_t>(granted->by)];
+    out.push_back({kind, granted->name, granted->token, now - since.asked, {}});
   } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {
     out.push_back({Kind::extended, extended->name, extended->token, now - extended->sent, {}});
   } else if (const auto* lost = std::get_if<core::Lost>(&effect)) {

@@ -32,7 +32,6 @@ class LockEventTranslator {
   };
   using Events = std::vector<LockEvent>;
 
-  void on_event(const core::Event& event, core::LocalInstant now, Events& out);
   void on_reply(const core::ReplyArrived& event, Events& out);
   void on_send(const core::Command& command, Events& out);
   void on_effect(const core::Effect& effect, core::LocalInstant now, Events& out);

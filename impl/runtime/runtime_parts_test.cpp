@@ -5,9 +5,8 @@
 #include <thread>
 
 #include "runtime/effect_runner.hpp"
+#include "runtime/errands.hpp"
 #include "runtime/force_release.hpp"
-#include "runtime/later_calls.hpp"
-#include "runtime/reads.hpp"
 #include "runtime/testing/runtime_parts.hpp"
 
 namespace leasehold::runtime {
@@ -29,84 +28,75 @@ TEST(EffectRunner, ATimerIsSetAndClearedAsSaid) {
   parts.stop();
 }
 
-struct LaterCallsWorld : RuntimeParts {
-  LaterCallsWorld() {
-    on_due = [this](core::Timer timer) { calls.due(timer.id); };
+struct ErrandsWorld : RuntimeParts {
+  explicit ErrandsWorld(bool available = true)
+      : errands(available, clock, executor, workers, timers, callbacks) {
+    on_due = [this](core::Timer timer) { errands.due(timer.id); };
+    on_reply = [this](core::CommandId id, Reply reply) { errands.replied(id, std::move(reply)); };
+    server->shown = {{"lock", "somebody"}};
   }
-  ~LaterCallsWorld() { stop(); }
+  ~ErrandsWorld() { stop(); }
 
-  LaterCalls calls{timers, callbacks};
+  Reply look(milliseconds timeout) {
+    const auto answered = std::make_shared<std::promise<Reply>>();
+    errands.look_at({"lock"}, timeout, [answered](Reply r) { answered->set_value(std::move(r)); });
+    return answered->get_future().get();
+  }
+
+  Errands errands;
 };
 
 TEST(LaterCalls, AreCalledOnceInTheOrderOfTheirTimes) {
-  LaterCallsWorld w;
+  ErrandsWorld w;
   std::vector<int> called;
   const auto both = std::make_shared<std::promise<void>>();
   const auto now = w.clock->now();
-  w.calls.add(now + milliseconds(30), [&called, both] {
+  w.errands.call_at(now + milliseconds(30), [&called, both] {
     called.push_back(2);
     both->set_value();
   });
-  w.calls.add(now, [&called] { called.push_back(1); });
+  w.errands.call_at(now, [&called] { called.push_back(1); });
   both->get_future().get();
   EXPECT_EQ(called, (std::vector<int>{1, 2}));
 }
 
 TEST(LaterCalls, OneThatIsForgottenIsDestroyedAndNotCalled) {
-  LaterCallsWorld w;
+  ErrandsWorld w;
   const auto owned = std::make_shared<int>(0);
   const auto call =
-      w.calls.add(w.clock->now() + std::chrono::hours(1), [owned] { ++*owned; });
+      w.errands.call_at(w.clock->now() + std::chrono::hours(1), [owned] { ++*owned; });
   EXPECT_NE(call, 0u);
-  w.calls.forget(call);
-  w.calls.due(call);  // its timer was on its way
+  w.errands.forget(call);
+  w.errands.due(call);  // its timer was on its way
   w.stop();
   EXPECT_EQ(*owned, 0);
   EXPECT_EQ(owned.use_count(), 1);
 }
 
-struct ReadsWorld : RuntimeParts {
-  explicit ReadsWorld(bool available = true)
-      : reads(available, clock, executor, workers, timers, callbacks) {
-    on_due = [this](core::Timer timer) { reads.timed_out(timer.id); };
-    on_reply = [this](core::CommandId id, Reply reply) { reads.replied(id, std::move(reply)); };
-    server->shown = {{"lock", "somebody"}};
-  }
-  ~ReadsWorld() { stop(); }
-
-  Reply look(milliseconds timeout) {
-    const auto answered = std::make_shared<std::promise<Reply>>();
-    reads.look_at({"lock"}, timeout, [answered](Reply r) { answered->set_value(std::move(r)); });
-    return answered->get_future().get();
-  }
-
-  Reads reads;
-};
-
 /// More often than there are workers: one that hung on would not be there for the last.
 TEST(Reads, AnInspectionEndsWithItsTimeAndItsWorkerIsBack) {
-  ReadsWorld w;
+  ErrandsWorld w;
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   w.server->mode = FakeServer::Mode::hang;
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(w.reads.inspect("lock", milliseconds(30)).message, "no reply within 30 ms");
+    EXPECT_EQ(w.errands.inspect("lock", milliseconds(30)).message, "no reply within 30 ms");
     while (w.server->hanging > 0 && std::chrono::steady_clock::now() < limit) {
       std::this_thread::yield();
     }
     EXPECT_EQ(w.server->hanging, 0) << "its connection was not cut";
   }
   w.server->mode = FakeServer::Mode::serve;
-  EXPECT_EQ(w.reads.inspect("lock", milliseconds(10'000)).documents.size(), 1u);
+  EXPECT_EQ(w.errands.inspect("lock", milliseconds(10'000)).documents.size(), 1u);
 }
 
 TEST(Reads, PublishedLocksAreNotRead) {
-  ReadsWorld w(false);
-  EXPECT_EQ(w.reads.inspect("lock", milliseconds(10'000)).outcome, Outcome::configuration);
+  ErrandsWorld w(false);
+  EXPECT_EQ(w.errands.inspect("lock", milliseconds(10'000)).outcome, Outcome::configuration);
   EXPECT_EQ(w.server->connections, 0);
 }
 
 TEST(Reads, ALookIsAnsweredByItsReplyOrByItsTime) {
-  ReadsWorld w;
+  ErrandsWorld w;
   w.server->refused_name = "lock";
   EXPECT_EQ(w.look(milliseconds(10'000)).documents.size(), 1u);
   w.server->mode = FakeServer::Mode::hang;
@@ -114,9 +104,9 @@ TEST(Reads, ALookIsAnsweredByItsReplyOrByItsTime) {
 }
 
 TEST(Reads, AReplyThatNobodyWaitsForIsNothing) {
-  ReadsWorld w;
-  w.reads.replied(kOwnIds + 77, {});
-  w.reads.timed_out(kOwnIds + 77);
+  ErrandsWorld w;
+  w.errands.replied(kOwnIds + 77, {});
+  w.errands.due(kOwnIds + 77);
 }
 
 /// A lock with a lease of 10 s.

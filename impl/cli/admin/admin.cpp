@@ -2,9 +2,7 @@
 
 #include "cli/admin/lock_life.hpp"
 #include "core/document/lock_queue.hpp"
-#include "mongo/client/hosts.hpp"
 #include "mongo/commands.hpp"
-#include "mongo/errors.hpp"
 #include "mongo/replies.hpp"
 
 namespace leasehold::cli {
@@ -69,13 +67,23 @@ Admin::Admin(const Server& server)
   if (const auto error = check_database(database_)) throw UsageError(error->message);
 }
 
+/// The driver reports its own failure; the hosts are asked what they are.
+template <typename Ask>
+auto Admin::answered(Ask ask) const {
+  try {
+    return ask();
+  } catch (const mongo::NoReply& error) {
+    std::string what = std::string("no answer from the replica set: ") + error.what();
+    const bool has_cause = what.find('[') != what.npos;
+    for (const auto& said : mongo::words_of_hosts(uri_, !has_cause)) what += "; " + said;
+    if (const auto logged = mongo::last_error_logged(); !logged.empty()) what += "; " + logged;
+    throw Failure(kUnavailable, what);
+  }
+}
+
 Json Admin::run(const std::string& database, const Json& command,
                 const mongo::JsonClient::Read& read) {
-  try {
-    return client_.run(database, command, read);
-  } catch (const mongo::NoReply& error) {
-    throw no_answer(error);
-  }
+  return answered([&] { return client_.run(database, command, read); });
 }
 
 Json Admin::must(const std::string& database, const Json& command) {
@@ -86,12 +94,10 @@ Json Admin::must(const std::string& database, const Json& command) {
 
 Json Admin::must_bytes(const mongo::Bson& command) {
   Json reply;
-  try {
+  answered([&] {
     client_.run_bytes(database_, *command.get(),
                       [&reply](const bson_t& answer) { reply = mongo::to_json(answer); });
-  } catch (const mongo::NoReply& error) {
-    throw no_answer(error);
-  }
+  });
   if (mongo::integer(reply["ok"]) == 1) return reply;
   bson_iter_t at;
   throw refused(
@@ -101,12 +107,10 @@ Json Admin::must_bytes(const mongo::Bson& command) {
 core::Reply Admin::must_command(const core::Command& command) {
   core::Reply reply;
   const auto bytes = mongo::build(command, collection_);
-  try {
+  answered([&] {
     client_.run_bytes(database_, *bytes.get(),
                       [&](const bson_t& answer) { reply = mongo::read_reply(command, answer); });
-  } catch (const mongo::NoReply& error) {
-    throw no_answer(error);
-  }
+  });
   const bool executed =
       reply.outcome == core::Outcome::done || reply.outcome == core::Outcome::unknown;
   if (!executed) throw Failure(kUnavailable, reply.message);
@@ -115,12 +119,7 @@ core::Reply Admin::must_command(const core::Command& command) {
 
 void Admin::each(const std::string& database, const Json& find,
                  const mongo::JsonClient::Read& use) {
-  std::optional<Json> failed;
-  try {
-    failed = client_.each(database, find, use);
-  } catch (const mongo::NoReply& error) {
-    throw no_answer(error);
-  }
+  const auto failed = answered([&] { return client_.each(database, find, use); });
   if (failed) throw refused("find", *failed);
 }
 
@@ -140,10 +139,12 @@ void Admin::each_lock(const std::function<void(const SeenLock& lock)>& use) {
   each(database_, find(Json::object()), [&](const bson_t& one) { use(SeenLock(read(one))); });
 }
 
-std::unique_ptr<const SeenLock> Admin::lock(const std::string& name) {
+std::unique_ptr<const SeenLock> Admin::held_lock(const std::string& name) {
   std::unique_ptr<const SeenLock> found;
   each(database_, find({{"_id", name}}),
        [&](const bson_t& one) { found = std::make_unique<const SeenLock>(read(one)); });
+  if (!found) throw Failure(kFound, "lock '" + name + "' is free: it has no document");
+  if (found->is_free()) throw Failure(kFound, "lock '" + name + "' is free: it was released");
   return found;
 }
 
@@ -182,15 +183,6 @@ Result<std::vector<Json>> Admin::last_writes(const std::string& name, int count)
     }
   }
   return writes;
-}
-
-/// The driver reports its own failure; the hosts are asked what they are.
-Failure Admin::no_answer(const mongo::NoReply& error) const {
-  std::string what = std::string("no answer from the replica set: ") + error.what();
-  const bool has_cause = what.find('[') != what.npos;
-  for (const auto& said : mongo::words_of_hosts(uri_, !has_cause)) what += "; " + said;
-  if (const auto logged = mongo::last_error_logged(); !logged.empty()) what += "; " + logged;
-  return {kUnavailable, what};
 }
 
 Json to_json(const SeenLock& lock) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/admin/dates.hpp"
 #include "cli/cli.hpp"
+#include "cli/output.hpp"
 #include "core/protocol.hpp"
 #include "mongo/bson.hpp"
 #include "mongo/client/json_client.hpp"
@@ -15,6 +15,7 @@
 /// What people ask of the lock collection, on a connection of its own.
 namespace leasehold::cli {
 
+using mongo::date_ms;
 using mongo::Json;
 
 /// One lock document, and the server's clock when it was read.
@@ -47,7 +48,8 @@ class Admin {
 
   /// Calls `use` with each, in the order of their names; as many as there are, in little memory.
   void each_lock(const std::function<void(const SeenLock& lock)>& use);
-  [[nodiscard]] std::unique_ptr<const SeenLock> lock(const std::string& name);
+  /// Fails if it is free.
+  [[nodiscard]] std::unique_ptr<const SeenLock> held_lock(const std::string& name);
   /// The last writes of a lock in the oplog, newest first: {at, what, lockId}. An Error if this
   /// role may not read it.
   [[nodiscard]] Result<std::vector<Json>> last_writes(const std::string& name, int count);
@@ -74,7 +76,8 @@ class Admin {
 
  private:
   [[nodiscard]] Json find(const Json& filter) const;
-  [[nodiscard]] Failure no_answer(const mongo::NoReply& error) const;
+  template <typename Ask>
+  auto answered(Ask ask) const;
 
   const std::string uri_;
   mongo::JsonClient client_;

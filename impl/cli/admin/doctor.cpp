@@ -4,8 +4,6 @@
 #include <set>
 
 #include "cli/admin/admin.hpp"
-#include "cli/output.hpp"
-#include "mongo/errors.hpp"
 #include "mongo/replies.hpp"
 #include "runtime/threads/clock.hpp"
 
@@ -15,6 +13,10 @@ namespace {
 constexpr const char* kSetOfOne =
     "a set of one member: no lock can be taken or extended while it is down, and what its disk "
     "loses is lost, held locks included";
+
+std::string words_of_error(const Json& reply) {
+  return mongo::without_command(reply.value("errmsg", "refused"));
+}
 
 bool ok(const Json& reply) { return mongo::integer(reply["ok"]) == 1; }
 
@@ -30,6 +32,15 @@ class Visit {
   Json config, status;  ///< of a set
   const char* subject = "server";
 
+  /// A command on the locks' database.
+  Json ask(const Json& command, const mongo::JsonClient::Read& read = {}) {
+    return admin.run(admin.database(), command, read);
+  }
+  void find(const char* database, const char* collection, const std::string& id,
+            const mongo::JsonClient::Read& read) {
+    admin.run(database,
+              {{"find", collection}, {"filter", {{"_id", id}}}, {"singleBatch", true}}, read);
+  }
   void fine(const std::string& finding) { add("fine", finding, ""); }
   void note(const std::string& finding, const std::string& fix = "") { add("note", finding, fix); }
   void problem(const std::string& finding, const std::string& fix = "") {
@@ -37,9 +48,7 @@ class Visit {
     is_wrong = true;
   }
   /// The role may not ask.
-  void unknown(const Json& reply) {
-    note("not known: " + mongo::without_command(reply.value("errmsg", "refused")));
-  }
+  void unknown(const Json& reply) { note("not known: " + words_of_error(reply)); }
   void print_all(bool json) const {
     if (json) return print_json(all_);
     const auto line = [](const std::string& first, const std::string& second,
@@ -60,21 +69,10 @@ class Visit {
   Json all_ = Json::array();
 };
 
-/// The TTL monitor of a shard fails in a database that the cluster does not know of (tried with
-/// MongoDB 7.0).
-bool is_of_a_shard(Admin& admin) {
-  bool is_shard = false;
-  admin.run(
-      "admin",
-      {{"find", "system.version"}, {"filter", {{"_id", "shardIdentity"}}}, {"singleBatch", true}},
-      [&is_shard](const bson_t& found) { is_shard = mongo::is_of_a_shard(found); });
-  return is_shard;
-}
-
 /// Whether locks can be held here at all.
 Servers examine_server(Visit& at) {
   std::optional<std::string> refusal;
-  bool is_cluster = false;
+  bool is_cluster = false, is_shard = false;
   const Json said = at.admin.run("admin", {{"hello", 1}}, [&](const bson_t& hello) {
     refusal = mongo::refusal_of_hello(hello);
     is_cluster = mongo::is_mongos(hello);
@@ -85,7 +83,13 @@ Servers examine_server(Visit& at) {
                "mongosh, and replicaSet=rs in the URI" : "");
     return kUnfit;
   }
-  if (!is_cluster && is_of_a_shard(at.admin)) {
+  // The TTL monitor of a shard fails in a database that the cluster does not know of (tried with
+  // MongoDB 7.0).
+  if (!is_cluster) {
+    at.find("admin", "system.version", "shardIdentity",
+            [&](const bson_t& found) { is_shard = mongo::is_of_a_shard(found); });
+  }
+  if (is_shard) {
     at.problem(mongo::kIsAShard);
     return kUnfit;
   }
@@ -98,11 +102,8 @@ Servers examine_server(Visit& at) {
 /// Says whether the collection is sharded, if a cluster has it.
 void examine_sharding(Visit& at) {
   std::optional<core::Reply> refusal;
-  at.admin.run("config",
-               {{"find", "collections"},
-                {"filter", {{"_id", at.admin.database() + '.' + at.admin.collection()}}},
-                {"singleBatch", true}},
-               [&refusal](const bson_t& found) { refusal = mongo::refusal_of_sharding(found); });
+  at.find("config", "collections", at.admin.database() + '.' + at.admin.collection(),
+          [&](const bson_t& found) { refusal = mongo::refusal_of_sharding(found); });
   if (!refusal) return at.fine("the collection is not sharded, or by _id");
   if (refusal->code == 0) return at.problem(refusal->message);
   at.note(refusal->message);
@@ -190,37 +191,34 @@ void examine_writes(Visit& at) {
   constexpr int kPatience_ms = 5'000;
   const Json nothing{{"q", {{"_id", "leasehold doctor"}, {"lockId", {{"$lt", {{"$minKey", 1}}}}}}},
                      {"u", {{"$set", {{"lockId", ""}}}}}};
-  const Json reply = at.admin.run(at.admin.database(),
-                               {{"update", at.admin.collection()},
-                                {"updates", Json::array({nothing})},
-                                {"writeConcern", {{"w", "majority"}, {"wtimeout", kPatience_ms}}}});
+  const Json reply = at.ask({{"update", at.admin.collection()},
+                             {"updates", Json::array({nothing})},
+                             {"writeConcern", {{"w", "majority"}, {"wtimeout", kPatience_ms}}}});
   if (!ok(reply)) {
-    const auto why = mongo::without_command(reply.value("errmsg", "refused"));
-    return at.problem("no lock can be taken: " + why, "give credentials in the URI whose role may "
-                      "find, insert, update and remove here");
+    return at.problem("no lock can be taken: " + words_of_error(reply), "give credentials in the "
+                      "URI whose role may find, insert, update and remove here");
   }
   const auto no_majority = [&at](const Json& error) {
-    const auto why = mongo::without_command(error.value("errmsg", "refused"));
-    at.problem("no lock can be taken: " + why, "locks need a majority, of members with data");
+    at.problem("no lock can be taken: " + words_of_error(error),
+               "locks need a majority, of members with data");
   };
   for (const char* failed : {"writeErrors", "writeConcernError"}) {
     if (!reply.contains(failed)) continue;
     return no_majority(reply[failed].is_array() ? reply[failed][0] : reply[failed]);
   }
-  const Json read = at.admin.run(at.admin.database(),
-                              {{"find", at.admin.collection()},
-                               {"filter", nothing["q"]},
-                               {"singleBatch", true},
-                               {"readConcern", {{"level", "linearizable"}}},
-                               {"maxTimeMS", kPatience_ms}});
+  const Json read = at.ask({{"find", at.admin.collection()},
+                            {"filter", nothing["q"]},
+                            {"singleBatch", true},
+                            {"readConcern", {{"level", "linearizable"}}},
+                            {"maxTimeMS", kPatience_ms}});
   if (!ok(read)) return no_majority(read);
   at.fine("a majority confirms them");
 }
 
 /// What the collection was made with decides whether a document can stay in it.
 void examine_options(Visit& at) {
-  const Json listed = at.admin.run(
-      at.admin.database(), {{"listCollections", 1}, {"filter", {{"name", at.admin.collection()}}}});
+  const Json listed =
+      at.ask({{"listCollections", 1}, {"filter", {{"name", at.admin.collection()}}}});
   if (!ok(listed)) return at.unknown(listed);
   const Json& found = listed["cursor"]["firstBatch"];
   if (found.empty()) return;  // made with the first lock
@@ -292,9 +290,9 @@ void examine_permissions(Visit& at) {
 void examine_index(Visit& at) {
   const auto& name = at.admin.collection();
   std::string verdict;
-  const Json listed =
-      at.admin.run(at.admin.database(), {{"listIndexes", name}},
-                [&verdict](const bson_t& reply) { verdict = mongo::judge_indexes(reply); });
+  const Json listed = at.ask({{"listIndexes", name}}, [&verdict](const bson_t& reply) {
+    verdict = mongo::judge_indexes(reply);
+  });
   if (!ok(listed)) {
     const bool none_yet = mongo::integer(listed["code"]) == mongo::kNamespaceNotFound;
     if (none_yet) return at.note("no lock was taken yet; the first one creates it");
@@ -352,43 +350,37 @@ void examine_clocks(Visit& at) {
              "run NTP on every server");
 }
 
-/// What `examine_documents` counts of them.
-struct DocumentCounts {
-  std::size_t all = 0, stale = 0, corrupt = 0;
-  std::string first_corrupt = {};
-  void count(const SeenLock& lock) {
-    constexpr std::int64_t kTtlPass_ms = 180'000;
-    ++all;
-    if (lock.is_corrupt()) {
-      if (++corrupt == 1) first_corrupt = "'" + lock.document.name + "': " + lock.holder();
-    } else if (!lock.is_free() && lock.left_ms() < -kTtlPass_ms) {
-      ++stale;
-    }
-  }
-};
-
 void examine_documents(Visit& at) {
   constexpr std::size_t kMany = 50'000;
-  DocumentCounts counts;
+  constexpr std::int64_t kTtlPass_ms = 180'000;
+  std::size_t all = 0, stale = 0, corrupt = 0;
+  std::string first;
   try {
-    at.admin.each_lock([&counts](const SeenLock& lock) { counts.count(lock); });
+    at.admin.each_lock([&](const SeenLock& lock) {
+      ++all;
+      if (!lock.is_corrupt()) {
+        stale += !lock.is_free() && lock.left_ms() < -kTtlPass_ms ? 1 : 0;
+      } else if (++corrupt == 1) {
+        first = "'" + lock.document.name + "': " + lock.holder();
+      }
+    });
   } catch (const Failure& failure) {
     return at.note(std::string("not known: ") + failure.what());
   }
-  const std::string count = std::to_string(counts.all) + " lock documents";
-  if (counts.corrupt > 0) {
-    at.problem(count + ", " + std::to_string(counts.corrupt) + " of them corrupt, which block "
-               "their locks for ever; the first is " + counts.first_corrupt,
+  const std::string count = std::to_string(all) + " lock documents";
+  if (corrupt > 0) {
+    at.problem(count + ", " + std::to_string(corrupt) + " of them corrupt, which block "
+               "their locks for ever; the first is " + first,
                "leasehold release NAME --force --now; one whose _id is no string by hand");
   }
-  if (counts.stale > 0) {
-    at.problem(count + ", " + std::to_string(counts.stale) + " of them expired more than 3 min "
+  if (stale > 0) {
+    at.problem(count + ", " + std::to_string(stale) + " of them expired more than 3 min "
                "ago: the TTL monitor does not remove them", "look at the TTL index and at "
                "ttlMonitorEnabled");
   }
-  if (counts.all >= kMany) {
+  if (all >= kMany) {
     at.problem(count + ": too many", "look for lock names that are generated anew each time");
-  } else if (counts.corrupt + counts.stale == 0) {
+  } else if (corrupt + stale == 0) {
     at.fine(count);
   }
 }
@@ -400,8 +392,7 @@ void examine_other_collection(Visit& at) {
   if (at.admin.collection() != dotted && at.admin.collection() != underscored) return;
   const auto& other = at.admin.collection() == dotted ? underscored : dotted;
   const Json listed =
-      at.admin.run(at.admin.database(),
-                {{"listCollections", 1}, {"filter", {{"name", other}}}, {"nameOnly", true}});
+      at.ask({{"listCollections", 1}, {"filter", {{"name", other}}}, {"nameOnly", true}});
   if (!ok(listed)) return at.unknown(listed);
   if (listed["cursor"]["firstBatch"].empty()) return;
   at.problem("there is a collection '" + other + "' too, as DistributedLock.MongoDB 2.8 names it; "

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "cli/admin/dates.hpp"
 #include "core/document/lock_id.hpp"
 #include "core/document/lock_queue.hpp"
 #include "core/release/forced_release.hpp"
@@ -11,6 +10,7 @@
 namespace leasehold::cli {
 namespace {
 
+using mongo::date_ms;
 using mongo::Json;
 
 /// Fields that the entry sets; the others keep their value.

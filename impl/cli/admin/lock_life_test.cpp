@@ -4,7 +4,7 @@
 
 #include <leasehold/fencing_token.hpp>
 
-#include "cli/admin/dates.hpp"
+#include "cli/output.hpp"
 #include "core/document/lock_id.hpp"
 #include "core/release/forced_release.hpp"
 

@@ -1,8 +1,8 @@
 #include <thread>
 
 #include "cli/admin/admin.hpp"
-#include "cli/output.hpp"
-#include "mongo/stages.hpp"
+#include "mongo/bson_texts.hpp"
+#include "mongo/commands.hpp"
 #include "runtime/force_release.hpp"
 #include "runtime/threads/os_entropy.hpp"
 
@@ -63,44 +63,31 @@ void force(Admin& admin, const core::ForcedRelease& force) {
   throw Failure(error->kind == ErrorKind::refused ? kFound : kUnavailable, error->message);
 }
 
-void of_no_type(mongo::Bson& query, const char* field, const char* type) {
-  query.doc(field,
-            [&](mongo::Bson& q) { q.doc("$not", [&](mongo::Bson& n) { n.text("$type", type); }); });
-}
-
-/// The document as it was seen, whatever queue follows the holder by now. One without a sound
-/// lockId or date no process can have changed.
-void as_seen(mongo::Bson& query, const SeenLock& lock) {
-  query.text("_id", lock.document.name);
-  if (lock.is_corrupt()) {
-    query.array("$or", [](mongo::Bson& either) {
-      either.doc("0", [](mongo::Bson& q) { of_no_type(q, "lockId", "string"); });
-      either.doc("1", [](mongo::Bson& q) { of_no_type(q, "expiresAt", "date"); });
-    });
-    return;
-  }
-  const auto holder = mongo::holders_lock_id();
-  query.doc("lockId", [](mongo::Bson& q) { q.text("$type", "string"); });
-  query.doc("$expr", [&](mongo::Bson& e) {
-    e.array("$eq", [&](mongo::Bson& both) {
-      both.copy("0", holder);
-      both.doc("1", [&](mongo::Bson& l) { l.text("$literal", lock.document.lock_id); });
-    });
-  });
-}
+constexpr mongo::BsonTexts::Text kRemovals[] = {
+    // The document as it was seen, whatever queue follows the holder by now.
+    {"@seen", R"({
+      "_id": "@name", "lockId": {"$type": "string"},
+      "$expr": {"$eq": ["@holder", {"$literal": "@lockId"}]}})"},
+    // One without a sound lockId or date no process can have changed. A hole, because the driver
+    // reads {"$type": "date"} as the beginning of something binary.
+    {"@corrupt", R"({"_id": "@name", "$or": [
+      {"lockId": {"$not": {"$type": "string"}}}, {"expiresAt": {"$not": {"$type": "@date"}}}]})"},
+    {"@remove", R"({
+      "delete": "@collection", "deletes": [{"q": "@which", "limit": 1}],
+      "writeConcern": {"w": "majority", "wtimeout": "@timeout"}})"}};
 
 int remove_now(Admin& admin, const SeenLock& lock) {
-  mongo::Bson command;
-  command.text("delete", admin.collection());
-  command.array("deletes", [&](mongo::Bson& deletes) {
-    deletes.doc("0", [&](mongo::Bson& one) {
-      one.doc("q", [&](mongo::Bson& query) { as_seen(query, lock); }).int32("limit", 1);
-    });
-  });
-  command.doc("writeConcern", [](mongo::Bson& concern) {
-    concern.text("w", "majority").int32("wtimeout", kTimeout.count());
-  });
-  const Json reply = admin.must_bytes(command);
+  const mongo::BsonTexts texts(kRemovals, mongo::BsonTexts::Numbers::as_written);
+  const auto holder = mongo::holders_lock_id();
+  const auto which =
+      texts.filled(lock.is_corrupt() ? "@corrupt" : "@seen", {{"@name", lock.document.name},
+                                                              {"@lockId", lock.document.lock_id},
+                                                              {"@date", "date"},
+                                                              {"@holder", &holder}});
+  const Json reply =
+      admin.must_bytes(texts.filled("@remove", {{"@collection", admin.collection()},
+                                                {"@which", &which},
+                                                {"@timeout", mongo::Int32{kTimeout.count()}}}));
   if (mongo::integer(reply["n"]) != 1) {
     throw Failure(kFound, described(lock) + " was extended meanwhile; nothing was done");
   }
@@ -109,13 +96,6 @@ int remove_now(Admin& admin, const SeenLock& lock) {
   }
   print(printable(described(lock)) + " is free\n");
   return kDone;
-}
-
-std::unique_ptr<const SeenLock> found(Admin& admin, const std::string& name) {
-  auto lock = admin.lock(name);
-  if (!lock) throw Failure(kFound, "lock '" + name + "' is free: it has no document");
-  if (lock->is_free()) throw Failure(kFound, "lock '" + name + "' is free: it was released");
-  return lock;
 }
 
 void show_holder(const SeenLock& lock) {
@@ -129,21 +109,19 @@ void show_holder(const SeenLock& lock) {
 }  // namespace
 
 int release(const std::vector<std::string>& words) {
-  po::positional_options_description positional;
-  positional.add("name", 1);
-  const auto values = parse(
+  const auto values = parse_with_name(
       "leasehold release NAME --force [OPTIONS]\n\n"
       "Takes over a lock that another holds, waits until the old holder must have noticed, and "
       "frees\n"
       "it. A holder that is alive notices at its next extension that it lost the lock.",
-      release_options(), words, positional);
+      release_options(), words);
   const auto name = lock_name_in(values);
   if (!values.contains("force")) {
     throw UsageError("release of '" + name +
                      "' without --force: it takes the lock from a holder that may be alive");
   }
   Admin admin(server_of(values));
-  const auto lock = found(admin, name);
+  const auto lock = admin.held_lock(name);
   show_holder(*lock);
   if (values.contains("now")) return remove_now(admin, *lock);
   force(admin, prepared(*lock));

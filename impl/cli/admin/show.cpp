@@ -3,7 +3,6 @@
 #include <thread>
 
 #include "cli/admin/admin.hpp"
-#include "cli/output.hpp"
 
 namespace leasehold::cli {
 namespace {
@@ -156,17 +155,13 @@ int ls(const std::vector<std::string>& words) {
 int show(const std::vector<std::string>& words) {
   auto options = with_json();
   options.add_options()("name", po::value<std::string>()->required(), "the lock's name");
-  po::positional_options_description positional;
-  positional.add("name", 1);
-  const auto values = parse(
+  const auto values = parse_with_name(
       "leasehold show NAME [OPTIONS]\n\nShows one lock, and its last writes if the role may read "
       "the oplog. Exit code 1 if it is free.",
-      options, words, positional);
+      options, words);
   Admin admin(server_of(values));
   const auto name = lock_name_in(values);
-  const auto lock = admin.lock(name);
-  if (!lock) throw Failure(kFound, "lock '" + name + "' is free: it has no document");
-  if (lock->is_free()) throw Failure(kFound, "lock '" + name + "' is free: it was released");
+  const auto lock = admin.held_lock(name);
   const auto writes = admin.last_writes(name, 5);
   if (values.contains("json")) {
     Json json = to_json(*lock);

@@ -2,7 +2,6 @@
 
 #include "cli/admin/admin.hpp"
 #include "cli/admin/lock_life.hpp"
-#include "cli/output.hpp"
 
 namespace leasehold::cli {
 namespace {
@@ -102,9 +101,7 @@ int trace(const std::vector<std::string>& words) {
       "since", po::value<std::string>()->default_value("1h")->value_name("DURATION"),
       "how far back")("json", "print JSON");
   options.add(server_options());
-  po::positional_options_description positional;
-  positional.add("name", 1);
-  const auto values = parse(kTraceUsage, options, words, positional);
+  const auto values = parse_with_name(kTraceUsage, options, words);
   const auto since = duration_of("since", values["since"].as<std::string>());
   Admin admin(server_of(values));
   const auto name = lock_name_in(values);

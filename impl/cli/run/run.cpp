@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cli/admin/dates.hpp"
+#include "cli/output.hpp"
 #include "cli/run/child.hpp"
 #include "cli/run/guard.hpp"
 #include "cli/run/taken_locks.hpp"

@@ -11,7 +11,7 @@
 #include "cli/output.hpp"
 #include "cli/run/service_manager.hpp"
 #include "core/waiting/named.hpp"
-#include "mongo/client/hosts.hpp"
+#include "mongo/client/json_client.hpp"
 
 namespace leasehold::cli {
 namespace {

@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
 #include "core/acquire/attempt_answer.hpp"
-#include "core/acquire/holder_observations.hpp"
-#include "core/acquire/win.hpp"
+#include "core/acquire/contenders.hpp"
 #include "core/limits.hpp"
 #include "core/testing/core_world.hpp"
+#include "core/waiting/pacing.hpp"
 
 namespace leasehold::core::acquire_test {
 namespace {

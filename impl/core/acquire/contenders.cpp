@@ -27,6 +27,56 @@ std::optional<LocalInstant> usable_since(const AcquireCall& call, const NamedOwn
 
 }  // namespace
 
+/// A caller that timed out wants to know the reason: the holder of the lock, or why no server
+/// answered. A call that was never the first here may wait for a lock of its own caller.
+Error AcquireCall::error(ErrorKind kind, const std::string& why) const {
+  std::string message = "lock '" + name + "': " + why;
+  if (!last_failure.message.empty()) {
+    message += "; last attempt: " + last_failure.message;
+  } else if (in<Queued>() != nullptr) {
+    message += "; another call of this process has the lock, or waited for it before";
+  }
+  return {kind, last_failure.code, std::move(message)};
+}
+
+/// This is asked of every call for each reply of the stream, so it looks at nothing but the call.
+bool AcquireCall::listens() const {
+  return !in<Queued>() && queues();
+}
+
+/// Neither a timer nor its turn in line sends a call again that is Attempting without a command.
+///
+/// INVARIANT: the answered command is the one that the phase names; another one would settle the
+/// call by an answer that is not its own.
+void AcquireCall::settle(const PendingCommand& command) {
+  const auto* attempting = in<Attempting>();
+  const auto* receiving = in<Receiving>();
+  LEASEHOLD_CHECK(attempting == nullptr || attempting->command == command.id);
+  LEASEHOLD_CHECK(receiving == nullptr || receiving->hand_over == command.departure);
+  LEASEHOLD_CHECK(attempting != nullptr || receiving != nullptr);
+  phase = Attempting{};
+}
+
+/// Everything counts from the sending of the command that won: the server may have executed it at
+/// once, and the next holder waits by the server's clock from then.
+HeldLock held_lock(const AcquireCall& call, const Win& win) {
+  const LockOptions& options = call.options;
+  HeldLock lock;
+  lock.name = call.name;
+  lock.options = options;
+  lock.owner = call.owner;
+  lock.token = win.at;
+  lock.acquired_at = win.document.acquired_at;
+  if (options.max_holding) lock.ends_at = win.sent + *options.max_holding;
+  lock.deadline =
+      std::min(lease_deadline(win.sent, options.expiry, options.max_drift), lock.ends_at);
+  lock.extend_at = win.sent + lock.cadence();
+  lock.late_commands = call.unanswered > 0;
+  // A lock won from other processes begins a new row.
+  lock.hand_overs = win.by == Granted::By::hand_over ? call.hand_overs : 0;
+  return lock;
+}
+
 /// A single attempt goes past the queue: its caller asks whether the lock is free now. The owner is
 /// drawn per call, so that two calls of one process never take each other's document for their own.
 void Contenders::add(const AcquireAsked& asked, SendingStep step) {

@@ -7,6 +7,68 @@
 #include "core/check.hpp"
 
 namespace leasehold::core {
+namespace {
+
+/// Doubling goes no further: a server that is back is asked again within this.
+constexpr std::chrono::seconds kLongestPause{5};
+
+}  // namespace
+
+Departure Departure::of(const std::string& name, Owner owner, const LockOptions& options,
+                        LocalInstant now) {
+  Departure departure;
+  departure.name = name;
+  departure.owner = owner;
+  departure.timeout = options.effective_operation_timeout();
+  departure.give_up_at = two_leases_from(now, options.expiry);
+  return departure;
+}
+
+/// It names the owner, so that another's document is not touched, whatever became of the lock
+/// since. That makes it safe to send again.
+decltype(Command::body) Departure::delete_command() const {
+  if (by == By::pass_on) return PassOnCommand{name, owner, or_owner, offers};
+  return DeleteCommand{name, owner, or_owner, true};
+}
+
+/// It names both owners: sent again, it finds what it may have written before.
+decltype(Command::body) Departure::hand_over_command(std::string lock_id) const {
+  return HandOverCommand{
+      receiver->session,     name, owner, *or_owner, std::move(lock_id), receiver->expiry,
+      receiver->clock_margin};
+}
+
+std::string Departure::receivers_lock_id(std::uint64_t beat, const std::string& holder) const {
+  return format_lock_id({*or_owner, receiver->expiry.count(), beat, holder});
+}
+
+bool Departure::has_left(const Reply& reply) const {
+  if (by != By::pass_on) return reply.matched > 0;
+  const auto held =
+      reply.documents.empty() ? std::nullopt : parse_lock_id(reply.documents.front().lock_id);
+  return held && (held->owner == owner || held->owner == or_owner);
+}
+
+/// The first is a quarter of the timeout, so that a caller that waits for its release may still
+/// be notified of the second try.
+Duration Departure::pause_after_failure(LocalInstant now) const {
+  const auto first =
+      std::clamp<Duration>(timeout / 4, std::chrono::milliseconds(10), std::chrono::seconds(1));
+  const auto pause = std::min<Duration>(first * (1 << failures), kLongestPause);
+  return std::min(pause, give_up_at - now);
+}
+
+/// An empty queue says little: waiters of a lock that changes hands often come and go.
+void Departures::see(const std::string& name, const LockDocument& document, LocalInstant now) {
+  if (!document.queue.empty()) waited_.keep(name, now);
+}
+
+/// For as long as a rival is remembered. A queue that is overlooked costs the release one command
+/// more (Departure::By).
+bool Departures::passes_on(const std::string& name, LocalInstant now) const {
+  const auto* const at = waited_.find(name);
+  return at != nullptr && now - *at < kRivalMemory;
+}
 
 /// A release passes the lock on where calls queued lately. Elsewhere it deletes the document, but
 /// only if there is no queue: a holder that wins no refused attempt sees no document for hours.
@@ -44,10 +106,9 @@ Departure Departures::release_of(const HeldLock& lock, SessionId session, Step s
   return departure;
 }
 
-/// The owner may be granted the lock yet, by an entry or by a command that was never answered.
+/// Each owner departs once: it is dead from then on, and no other call has it.
 void Departures::remember(const std::string& name, Owner owner, const LockOptions& options) {
-  queues_seen_.leave_behind(owner,
-                            {name, options.effective_operation_timeout(), options.expiry});
+  departed_.keep(owner, {name, options.effective_operation_timeout(), options.expiry});
 }
 
 void Departures::release(const HeldLock& lock, SessionId session, SendingStep step) {
@@ -103,11 +164,14 @@ void Departures::won_too_late(const AcquireCall& call, SendingStep step) {
 }
 
 /// The lock is given back at once, or others would wait for its lease. Most events are of this
-/// provider's own writes, of owners that are not remembered here.
+/// provider's own writes, of owners that are not remembered here. Each grant is seen once: several
+/// late attempts of one owner may be granted it one after the other.
 void Departures::granted(const NamedOwner& named, Owner owner, SendingStep step) {
-  const auto departed = queues_seen_.granted(owner, named.at);
+  auto* const departed = departed_.find(owner);
+  if (departed == nullptr || named.at <= departed->granted_at) return;
+  departed->granted_at = named.at;
   // The event of its own win may come when its release is under way already.
-  if (!departed || granted_since(owner, step)) return;
+  if (granted_since(owner, step)) return;
   Departure departure;
   departure.name = departed->name;
   departure.owner = owner;

@@ -6,8 +6,9 @@
 #include <string>
 
 #include "core/acquire/acquire_call.hpp"
+#include "core/bounded_map.hpp"
 #include "core/held/held_lock.hpp"
-#include "core/queue/queues_seen.hpp"
+#include "core/limits.hpp"
 #include "core/release/departure.hpp"
 
 namespace leasehold::core {
@@ -31,13 +32,10 @@ class Departures {
   explicit Departures(std::string holder) : holder_(std::move(holder)) {}
 
   /// A document of this lock was shown, with or without a queue.
-  void see(const std::string& name, const LockDocument& document, LocalInstant now) {
-    queues_seen_.see(name, document, now);
-  }
-  /// Whether a release passes this lock on, because calls queued for it lately.
-  [[nodiscard]] bool passes_on(const std::string& name, LocalInstant now) const {
-    return queues_seen_.anyone_waited(name, now);
-  }
+  void see(const std::string& name, const LockDocument& document, LocalInstant now);
+  /// Whether a release passes this lock on, because calls queued for it lately. Otherwise it tries
+  /// to delete the document first.
+  [[nodiscard]] bool passes_on(const std::string& name, LocalInstant now) const;
 
   /// The handle of this session has ended, and no call of this process gets the lock.
   void release(const HeldLock& lock, SessionId session, SendingStep step);
@@ -104,10 +102,20 @@ class Departures {
   void report(DepartureId id, ReleaseResult result, Step step);
   void end(DepartureId id, ReleaseResult result, Step step);
 
+  /// An owner that may be granted the lock yet, by an entry or a command that was not answered.
+  struct Departed {
+    std::string name;
+    std::chrono::milliseconds timeout;
+    Duration expiry;
+    FencingToken granted_at = {};  ///< the newest grant that is known of
+  };
+
   std::string holder_;
   std::map<DepartureId, Departure> departures_;
   DepartureId last_ = 0;
-  QueuesSeen queues_seen_;
+  BoundedMap<std::string, LocalInstant, kMaxSights> waited_;  ///< when a call was last seen waiting
+  /// Kept until they have to make room: it is unknown how long requests may be on their way.
+  BoundedMap<Owner, Departed, kMaxSights> departed_;
 };
 
 }  // namespace leasehold::core

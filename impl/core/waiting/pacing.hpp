@@ -5,7 +5,6 @@
 #include <string>
 
 #include "core/acquire/acquire_call.hpp"
-#include "core/acquire/holder_observations.hpp"
 #include "core/bounded_map.hpp"
 #include "core/limits.hpp"
 #include "core/step.hpp"
@@ -13,24 +12,37 @@
 
 namespace leasehold::core {
 
-/// The pace of each name that a provider contended for, on behalf of strategies that learn.
+/// What a provider has seen of other holders: for each name the last lockId and when its first
+/// reply was received. A lockId names one execution of one command, so one that has stood for its
+/// whole lease proves that its holder is dead, whatever any server's clock says.
 ///
-/// INVARIANT: at most kMaxPaces names; the one not used for longest makes room.
-class PaceEstimates {
+/// Only this machine's clock counts, and only from the receipt of a reply: how long the reply was
+/// on its way can make a holder seem to live longer, never shorter. The same idea is in Amazon's
+/// DynamoDB Lock Client (REFERENCES.md).
+///
+/// INVARIANT: at most kMaxSights names; a sight not confirmed for 10 of its leases is not used.
+class HolderObservations {
  public:
-  /// None: no call that learns has had an answer for this name yet, or it made room.
-  [[nodiscard]] std::optional<Duration> pace(const std::string& name) const {
-    const auto* const found = paces_.find(name);
-    return found == nullptr ? std::nullopt : std::optional(*found);
-  }
+  /// A reply received now showed `lock_id` as the holder of `name`. A value of another form than
+  /// ours makes it forget the name, because the lease of that holder is unknown.
+  void see(const std::string& name, const std::string& lock_id, LocalInstant now);
 
-  /// What an attempt made of the pace of its name; none: nothing.
-  void keep(const std::string& name, const std::optional<Duration>& next) {
-    if (next) paces_.keep(name, *next);  // a strategy that does not learn takes no room
-  }
+  /// When the lockId last seen for `name` proves its holder dead.
+  [[nodiscard]] std::optional<LocalInstant> presumed_dead_at(const std::string& name,
+                                                             double max_drift) const;
+
+  /// The lockId to compare with in an attempt sent now, if its holder is proved dead.
+  [[nodiscard]] std::optional<std::string> presumed_dead(const std::string& name, LocalInstant now,
+                                                         double max_drift) const;
 
  private:
-  BoundedMap<std::string, Duration, kMaxPaces> paces_;
+  struct HolderObservation {
+    std::string lock_id;
+    Duration lease;
+    LocalInstant first_seen;
+    LocalInstant last_seen;
+  };
+  BoundedMap<std::string, HolderObservation, kMaxSights> observations_;
 };
 
 /// When a call that waits asks again: as its strategy says, or when the holder that was seen is
@@ -39,6 +51,7 @@ class PaceEstimates {
 ///
 /// INVARIANT: no attempt is put off beyond a time at which the holder seen last will be presumed
 /// dead: a crashed holder costs one lease and not one pause more.
+/// INVARIANT: at most kMaxPaces names have a pace; the one not used for longest makes room.
 ///
 ///     pacing.see_holder("report", reply.documents.front().lock_id, now);
 ///     const LocalInstant at = pacing.next_attempt_at(call, true, false, step);
@@ -78,9 +91,11 @@ class Pacing {
   [[nodiscard]] Duration renewal_of(const AcquireCall& call, LocalInstant now) const;
   void keep_turn(const AcquireCall& call, Duration took);
 
+  using ByName = BoundedMap<std::string, Duration, kMaxPaces>;
+
   HolderObservations observations_;
-  PaceEstimates paces_;
-  PaceEstimates turns_;  ///< by name: how long after it joined a call asks again, at the earliest
+  ByName paces_;  ///< for strategies that learn
+  ByName turns_;  ///< how long after it joined a call asks again, at the earliest
 };
 
 }  // namespace leasehold::core

@@ -194,14 +194,23 @@ TEST(Pacing, ALearnedPaceIsKeptByNameForTheNextCall) {
   EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now);
 }
 
-TEST(PaceEstimates, AreBoundedAndStayWhereAStrategyLearnedNothing) {
-  PaceEstimates paces;
-  paces.keep("lock", milliseconds(100));
-  paces.keep("lock", std::nullopt);
-  EXPECT_EQ(paces.pace("lock"), milliseconds(100));
-  for (std::size_t i = 0; i < kMaxPaces; ++i) paces.keep(std::to_string(i), milliseconds(100));
-  EXPECT_FALSE(paces.pace("lock"));
-  EXPECT_TRUE(paces.pace("0"));
+TEST(Pacing, LearnedPacesAreBoundedAndStayWhereAStrategyLearnedNothing) {
+  PartWorld w;
+  Pacing pacing;
+  auto call = pauses([](const AttemptSeen& seen) { return seen.pace.value_or(seconds(0)); });
+  const auto pace_of = [&](const std::string& name) {
+    call.name = name;
+    return pacing.next_attempt_at(call, true, false, w.step()) - w.now;
+  };
+  pacing.learn(call, false, w.now);
+  pacing.learn(waits_by(uniform_waiting()), false, w.now);
+  EXPECT_EQ(pace_of("lock"), seconds(2));
+  for (std::size_t i = 0; i < kMaxPaces; ++i) {
+    call.name = std::to_string(i);
+    pacing.learn(call, false, w.now);
+  }
+  EXPECT_EQ(pace_of("lock"), seconds(0));
+  EXPECT_EQ(pace_of("0"), seconds(2));
 }
 
 }  // namespace

@@ -11,11 +11,9 @@
 
 #include "mongo/client/client.hpp"
 #include "mongo/client/handles.hpp"
+#include "mongo/client/own_session.hpp"
 #include "mongo/client/sockets.hpp"
-#include "mongo/client/streams.hpp"
-#include "mongo/client/transactions.hpp"
 #include "mongo/commands.hpp"
-#include "mongo/errors.hpp"
 #include "mongo/replies.hpp"
 
 // Exported by libmongoc 1.x, but in no public header. Weak: without it the log handler that an
@@ -42,8 +40,10 @@ struct Shared {
   std::string collection;
   std::function<void(const std::string&)> on_wire;
   PoolHandle pool;  ///< one of our own sends endSessions, and reports it, when it is destroyed
-  std::unique_ptr<Transactions> transactions;
-  Streams streams;
+  OwnSessions transactions;  ///< by the session that the bytes name
+  /// By their cursors: one that is read and one that is about to be closed. A further cursor was
+  /// forgotten: its answer came when no caller waited for it any more.
+  OwnSessions streams{2};
   std::mutex starting;       ///< protects the next, and is held while the first client is taken
   bool driver_runs = false;  ///< its threads do, or they are the application's affair
   // What was asked and answered: a link that is slow gets one answer a connection.
@@ -75,7 +75,8 @@ class MongoConnection final : public core::Connection {
       return run_stream(command, *step, bytes);
     }
     if (in_transaction(bytes)) {
-      shared_->transactions->run(shared_->database, bytes, underway_, reply, error);
+      run_in_transaction(shared_->pool.get(), shared_->transactions, shared_->database, bytes,
+                         underway_, reply, error);
     } else {
       const auto* plain = std::get_if<core::RawCommand>(&command.body);
       const bool on_admin = plain != nullptr && plain->on_admin;
@@ -120,10 +121,7 @@ class MongoConnection final : public core::Connection {
   }
 
   static Reply configuration(std::string message) {
-    Reply refused;
-    refused.outcome = Outcome::configuration;
-    refused.message = std::move(message);
-    return refused;
+    return {.outcome = Outcome::configuration, .message = std::move(message)};
   }
 
   Reply read(const Command& command, const ReplyBson& reply, const bson_error_t& error) {
@@ -137,20 +135,21 @@ class MongoConnection final : public core::Connection {
     if (opens && through_mongos_) {
       return configuration("a mongos reports a write only when every shard has passed its time");
     }
-    auto stream =
-        opens ? OwnSession::start(shared_->pool.get(), error) : shared_->streams.take(step.cursor);
+    auto stream = opens ? OwnSession::start(shared_->pool.get(), error)
+                        : shared_->streams.take(std::to_string(step.cursor));
     if (!stream && opens) return driver_failure(error, members_of(client_));
     if (!stream) {
-      Reply gone;
-      gone.outcome = Outcome::not_executed;
-      gone.message = "the change stream is not open";
-      return gone;
+      return {.outcome = Outcome::not_executed, .message = "the change stream is not open"};
     }
     ReplyBson bson;
     stream->run(shared_->database, bytes.get(), underway_, bson, error);
     Reply reply = read(command, bson, error);
+    // One that was given up is dropped: its socket was cut, and the server's own time-out of idle
+    // cursors ends the cursor.
     const bool lives_on = reply.outcome == Outcome::done && reply.cursor != 0;
-    if (lives_on && !underway_.given_up()) shared_->streams.put(reply.cursor, std::move(stream));
+    if (lives_on && !underway_.given_up()) {
+      shared_->streams.put(std::to_string(reply.cursor), std::move(stream));
+    }
     return reply;
   }
 
@@ -379,7 +378,6 @@ Result<std::shared_ptr<core::Transport>> make_transport(TransportOptions options
   auto shared = std::make_shared<Shared>();
   shared->pool = std::move(*pool);
   shared->driver_runs = options.pool != nullptr;
-  shared->transactions = std::make_unique<Transactions>(shared->pool.get());
   shared->database = std::move(options.database);
   shared->collection = options.collection;
   shared->on_wire = std::move(options.on_wire);

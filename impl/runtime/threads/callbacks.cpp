@@ -12,7 +12,7 @@ Callbacks::Callbacks(std::shared_ptr<Executor> executor, std::function<void(cons
       executor_->start([state = state_] { call_next(*state); }), "callbacks");
 }
 
-Callbacks::~Callbacks() { end(); }
+Callbacks::~Callbacks() { end_activity(*state_); }
 
 void Callbacks::post(Function function) {
   const std::lock_guard lock(state_->mutex);
@@ -60,14 +60,7 @@ void Callbacks::stop() {
   } while (!idle() && state_->calls != before);
   state_->stopped = true;
   lock.unlock();
-  end();
-}
-
-/// Its thread destroys the state, maybe at once.
-void Callbacks::end() {
-  std::unique_lock lock(state_->mutex);
-  const auto activity = std::move(state_->activity);
-  lock.unlock();
+  end_activity(*state_);
 }
 
 }  // namespace leasehold::runtime

@@ -49,7 +49,6 @@ class Callbacks {
     std::uint64_t calls = 0;
     std::function<void(const char*)> threw;
   };
-  void end();
   static void call(State& state, const Function& function);
   static void call_next(State& state);
 

@@ -56,6 +56,14 @@ class Executor {
   [[nodiscard]] virtual bool on_own_thread() const = 0;
 };
 
+/// Ends the activity of a state, which its thread destroys, maybe at once.
+template <typename State>
+void end_activity(State& state) {
+  std::unique_lock lock(state.mutex);
+  const auto activity = std::move(state.activity);
+  lock.unlock();
+}
+
 /// The activity. Throws std::system_error, which names `what` it is for, if it is null.
 template <typename Started>
 [[nodiscard]] Started require_started(Started activity, const char* what) {

@@ -12,7 +12,7 @@ Timers::Timers(std::shared_ptr<Executor> executor, std::shared_ptr<const Clock> 
       executor_->start_timed([state = state_] { fire_due(*state); }), "timers, or no descriptor");
 }
 
-Timers::~Timers() { end(); }
+Timers::~Timers() { end_activity(*state_); }
 
 void Timers::State::remove(core::Timer timer) {
   const auto found = set.find(timer);
@@ -61,14 +61,7 @@ void Timers::stop() {
   state_->set.clear();
   state_->order.clear();
   lock.unlock();
-  end();
-}
-
-/// Its thread destroys the state, maybe at once.
-void Timers::end() {
-  std::unique_lock lock(state_->mutex);
-  const auto activity = std::move(state_->activity);
-  lock.unlock();
+  end_activity(*state_);
 }
 
 }  // namespace leasehold::runtime

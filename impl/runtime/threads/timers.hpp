@@ -48,7 +48,6 @@ class Timers {
     void remove(core::Timer timer);
     void arm_earliest();
   };
-  void end();
   static void fire_due(State& state);
 
   const std::shared_ptr<Executor> executor_;

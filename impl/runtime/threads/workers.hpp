@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -8,6 +9,10 @@
 #include "runtime/threads/executor.hpp"
 
 namespace leasehold::runtime {
+
+/// Commands and timers with numbers from here on are the driver's own. A core counts from 1 and
+/// never comes so far, so both share Workers and Timers.
+inline constexpr std::uint64_t kOwnIds = std::uint64_t{1} << 63;
 
 /// The bounded set of activities that carry commands. A worker with an abandoned command does not
 /// count: another may start in its place, so one hung socket never holds up the rest. The same

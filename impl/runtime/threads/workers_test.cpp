@@ -7,7 +7,6 @@
 #include <set>
 
 #include "core/protocol.hpp"
-#include "runtime/own_ids.hpp"
 
 namespace leasehold::runtime {
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,7 +11,6 @@
 #include <vector>
 
 #include "core/protocol.hpp"
-#include "runtime/own_ids.hpp"
 #include "runtime/threads/callbacks.hpp"
 #include "runtime/threads/clock.hpp"
 #include "runtime/threads/executor.hpp"
@@ -19,19 +19,22 @@
 
 namespace leasehold::runtime {
 
-/// Commands that the core is not notified of: reads of lock documents, for people or as a hint for
-/// what to ask next, and those of an administrator. It knows which are under way and which caller
+/// What is done for callers beside the core: commands that it is not notified of, which are reads
+/// of lock documents, for people or as a hint for what to ask next, and those of an administrator;
+/// and functions to be called at a time to come. It knows which are under way and which caller
 /// waits for each; no decision about a held lock hangs on one.
 ///
-/// INVARIANT: each is answered once: by its reply, or when its time is over, whichever is first.
+/// INVARIANT: each is answered once: by its reply, or when its time has come, whichever is first;
+/// or it is forgotten before.
 /// Thread safety: all calls from any thread.
-class Reads {
+class Errands {
  public:
-  /// `available`: the documents are those of the production lock, which this can read.
-  Reads(bool available, std::shared_ptr<const Clock> clock, std::shared_ptr<Executor> executor,
-        Workers& workers, Timers& timers, Callbacks& callbacks);
+  /// `available`: the documents are those of the production lock, which this can read. Functions
+  /// are called as `callbacks` calls.
+  Errands(bool available, std::shared_ptr<const Clock> clock, std::shared_ptr<Executor> executor,
+          Workers& workers, Timers& timers, Callbacks& callbacks);
 
-  [[nodiscard]] bool available() const { return available_; }
+  [[nodiscard]] bool reads() const { return available_; }
 
   /// Reads the holder of a lock. Waits for the reply as long as it may take.
   core::Reply inspect(const std::string& name, std::chrono::milliseconds timeout) {
@@ -40,17 +43,23 @@ class Reads {
   /// The same for any command.
   core::Reply ask(decltype(core::Command::body) body, std::chrono::milliseconds timeout);
 
-  /// Reads the holders of these locks, and until when; `done` is called as Callbacks calls.
+  /// Reads the holders of these locks, and until when.
   void look_at(std::vector<std::string> names, std::chrono::milliseconds timeout,
                std::function<void(core::Reply)> done);
 
+  /// The number by which to forget it; never 0.
+  std::uint64_t call_at(core::LocalInstant at, Callbacks::Function function);
+  /// Not called any more, if it was not on its way already.
+  void forget(std::uint64_t call);
+
   /// A worker brings the reply to a command of ours.
   void replied(core::CommandId command, core::Reply reply);
-  /// The time of a look is over.
-  void timed_out(core::CommandId command);
+  /// The time of a look is over, or that of a call has come.
+  void due(std::uint64_t errand);
 
  private:
-  void looked(core::CommandId command, core::Reply reply);
+  std::uint64_t expect(std::function<void(core::Reply)> done, core::LocalInstant at);
+  void end(std::uint64_t errand, core::Reply reply);
 
   const bool available_;
   const std::shared_ptr<const Clock> clock_;
@@ -60,10 +69,10 @@ class Reads {
   Callbacks& callbacks_;
 
   std::mutex mutex_;  // protects the rest
-  core::CommandId last_ = kOwnIds;
+  std::uint64_t last_ = kOwnIds;
   std::map<core::CommandId, std::optional<core::Reply>> asked_;  ///< under way
   std::condition_variable answered_;
-  std::map<core::CommandId, std::function<void(core::Reply)>> looks_;  ///< under way
+  std::map<std::uint64_t, std::function<void(core::Reply)>> expected_;  ///< each has its timer set
 };
 
 }  // namespace leasehold::runtime
