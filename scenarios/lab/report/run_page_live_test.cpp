@@ -22,9 +22,9 @@ namespace fs = std::filesystem;
 
 /// What the browser makes of the page: its document after the scripts ran.
 std::string browse(const fs::path& folder, const model::History& history,
-                   const std::string& part = "", const PageHead& head = {}) {
+                   const std::string& part = "", const Conclusion& shown = {}) {
   const auto file = folder / "run.html";
-  write_file(file, run_page(history, head));
+  write_file(file, run_page(history, shown));
   const auto ran = run_program(
       {"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
        "--no-first-run", "--disable-background-networking", "--disable-component-update",
@@ -117,13 +117,13 @@ void expect_drawn(const std::string& page, const model::History& history, bool t
 }
 
 TEST(RunPage, DrawsWhatAVirtualRunAndABrokenStoryHave) {
-  const Folder folder;
+  const sim::live::Janitor folder;
   const auto sound = properties::simulate(properties::draw_plan(3, {})).run.history;
-  expect_drawn(browse(folder.path, sound, "#all"), sound, false);
+  expect_drawn(browse(folder.folder(), sound, "#all"), sound, false);
   const auto story = properties::read_scenario(LEASEHOLD_SCENARIOS
                                                "/time-and-the-holder/successor-clock-ahead.scn");
   const auto broken = properties::simulate(story.plan).run.history;
-  expect_drawn(browse(folder.path, broken, "#all"), broken, true);
+  expect_drawn(browse(folder.folder(), broken, "#all"), broken, true);
 }
 
 /// Our own lock on a replica set, a worker's there and on another store, and one that grants every
@@ -138,23 +138,22 @@ class LivePage : public testing::TestWithParam<PageKind> {};
 
 TEST_P(LivePage, IsDrawnAsItsHistoryHasIt) {
   const auto& kind = GetParam();
-  const Folder folder;
   sim::live::Janitor janitor;
   const auto database = sim::live::fresh_database();
   std::optional<sim::live::ScriptedServers> store;
   if (!kind.store.empty()) store.emplace(std::make_shared<sim::live::StoreScript>(kind.store));
   auto run = store ? sim::live::LiveRun::on(*store, database, janitor)
                    : sim::live::LiveRun::on(sim::live::faulty_set(), database, janitor);
-  PageHead head;
+  Conclusion shown;
   if (!kind.worker.empty()) {
-    head.promises = model::promises_from_json(content_of(kind.promises));
-    run.foreign = sim::live::ForeignLock{kind.worker, *head.promises};
+    shown.promises = model::promises_from_json(content_of(kind.promises));
+    run.foreign = sim::live::ForeignLock{kind.worker, *shown.promises};
   }
   sim::Plan plan{.locks = 2, .faulty_ms = 3'000};
   plan.processes.assign(3, {.long_hold_percent = 0});
   plan.faults = {{.kind = sim::FaultPlan::Kind::crash, .at_ms = 2'000, .process = 0}};
   const auto history = sim::live::run_live(plan, run).history;
-  expect_drawn(browse(folder.path, history, "#all", head), history, kind.two_at_once);
+  expect_drawn(browse(janitor.folder(), history, "#all", shown), history, kind.two_at_once);
 }
 
 const std::string kGenerous =
