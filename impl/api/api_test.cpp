@@ -374,7 +374,7 @@ TEST(Watchdog, NamesTheTestThatHangs) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer does not follow a fork of a process with threads";
 #endif
-  EXPECT_EXIT((alarm(1), pause()), testing::KilledBySignal(SIGABRT),
+  EXPECT_EXIT((alarm(1), ::pause()), testing::KilledBySignal(SIGABRT),
               "Watchdog.NamesTheTestThatHangs has not ended after [0-9]+ s");
 }
 
