@@ -32,56 +32,47 @@ const std::vector<Promise>& call_promises() {
          s.h.release(s.at + 100, s.at + 108, "d", 1, by > 0 ? 0 : s.order(s.at + 100));
          s.h.with([](Event& e) { e.outcome = "released"; });
          if (by > 0) s.h.gone(s.at + 1'700, s.order(s.at + 1'700));
-         return 0;
        }},
       {"AReleaseThatFreedTheLockSaysSo", release, "its own delete freed the lock",
        [](Scene& s, int by) {
          s.holds().release(s.at + 100, s.at + 108, "d", 1, s.order(s.at + 100));
          if (by > 0) s.h.with([](Event& e) { e.outcome = "not_owner"; });
-         return 0;
        }},
       {"ARepeatedReleaseIsNotForADeleteFromBefore", release, "its own delete freed the lock",
        [](Scene& s, int by) {
          const int deleted = s.at + 99, asked = deleted + 9 - std::clamp(by, -9, 1);
          s.holds().clean_up(deleted, deleted + 8, "d", 1, s.order(deleted));
          s.h.release(asked, asked + 30, "d", 1, 0);
-         return 0;
        }},
       {"ADeleteOverlooksNoDocument", release, "its document was there",
        [](Scene& s, int by) {
          if (by <= 0) s.holds().gone(s.at + 60, s.order(s.at + 60));
          if (by > 0) s.holds();
          s.h.release(s.at + 100, s.at + 108, "d", 1, 0);
-         return 0;
        }},
       {"WhatVanishedBeforeAReleaseWasNotItsDoing", release, "only its own command can have freed",
        [](Scene& s, int by) {
          vanishes(s, s.at + 90, s.at + 99 + std::clamp(by, 0, 1));
-         return 0;
        }},
       {"WhatVanishedBeforeADeleteWasNotItsDoing", release, "only its own command can have freed",
        [](Scene& s, int by) {
          vanishes(s, s.at + 120, s.at + 119 + std::clamp(by, 0, 1));
-         return 0;
        }},
       {"WhatVanishesAfterAReleaseWasNotItsDoing", release, "only its own command can have freed",
        [](Scene& s, int by) {
          vanishes(s, s.at + 110, s.at + 151 - std::clamp(by, 0, 1));
-         return 0;
        }},
       {"WhatIsDeletedAfterTheAnswerDoesNotCount", release, "its own delete freed the lock",
        [](Scene& s, int by) {
          const int back = s.at + 151 - std::clamp(by, 0, 1);
          asks_release(s, s.at + 120);
          s.h.clean_up(s.at + 140, back, "d", 1, s.order(s.at + 140));
-         return 0;
        }},
       {"ALossBeforeTheReleaseMayHaveDeletedIt", release, "its own delete freed the lock",
        [](Scene& s, int by) {
          s.holds().lose(s.at + 100 + std::clamp(by, -9, 9), "d", 1, "deadline");
          s.h.release(s.at + 100, s.at + 120, "d", 1, s.order(s.at + 100));
          s.h.with([](Event& e) { e.outcome = "not_owner"; });
-         return 0;
        }},
       {"WhoKnowsOfTheGrantOverlooksNoDocument", release, "its document was there",
        [](Scene& s, int by) {
@@ -89,19 +80,17 @@ const std::vector<Promise>& call_promises() {
          const auto order = s.order(s.sent()) - (by_order && by <= 0 ? 1 : 0);
          asks_release(s, s.at + 110, by_order ? s.sent() : s.at + 110 - by);
          s.h.clean_up(s.at + 110, s.at + 118, "d", 1, 0).with([&](Event& e) { e.order = order; });
-         return 0;
        }},
       {"OnlyTheLastReplyOfAnOldPrimaryDecides", release, "its document was there",
        [](Scene& s, int by) {
          asks_release(s, s.at + 110);
          s.h.clean_up(s.at + 110, s.at + 149 + std::clamp(by, 0, 1), "d", 1, 0);
-         return 0;
        }},
       {"WhatAnOldPrimaryDeniesStaysThereUntilItIsKnown", release, "its document was there",
        [](Scene& s, int by) {
          const int answered = s.at + 150, gone = answered + 4 * s.lag + by;
          s.holds().release(s.at + 110, answered, "d", 1, 0).gone(gone, s.order(gone));
-         return answered;
+         s.due = answered;
        },
        {Delay::machine, Delay::majority}},
       {"ALeaseIsNotLostEarly", needless, "before the end of a lease",
@@ -111,14 +100,13 @@ const std::vector<Promise>& call_promises() {
          s.holds();
          if (extends) s.h.extend(sent, sent + 8, "d", 1, s.order(sent));
          s.h.lose(sent + s.kLease - by, "d", 1);
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"ALateAnswerRevivesNoLease", needless, "before the end of a lease",
        [](Scene& s, int by) {
          const int sent = s.lease_end() - 50;
          s.holds().extend(sent, s.lease_end() - by, "d", 1, s.order(sent));
          s.h.lose(s.lease_end(), "d", 1);
-         return 0;
        }},
       {"ALockThatIsThereIsNotLost", needless, "its document was still there",
        [](Scene& s, int by) {
@@ -133,7 +121,6 @@ const std::vector<Promise>& call_promises() {
          const int known = s.draw.any_of({s.sent(), sent});
          s.h.extend_in_vain(sent, sent + 8, "d", 1, s.order(by > 0 ? known : sent));
          s.h.lose(sent + 8, "d", 1, "not_owner");
-         return 0;
        }},
       {"WhatWasReadAfterTheSendingProvesNothing", needless, "its document was still there",
        [](Scene& s, int by) {
@@ -141,7 +128,6 @@ const std::vector<Promise>& call_promises() {
          s.holds().before(3).at_ns = (sent - by) * kMs;
          s.h.extend_in_vain(sent, sent + 8, "d", 1, s.order(sent));
          s.h.lose(sent + 8, "d", 1, "not_owner");
-         return 0;
        }},
       {"AnExtensionOfAllItsLocksIsALease", needless, "before the end of a lease",
        [](Scene& s, int by) {
@@ -153,21 +139,20 @@ const std::vector<Promise>& call_promises() {
          other.name = "third";
          other.lock_id = HistoryBuilder::owner("d", 2) + ".1000.1";
          s.h.also(other).lose(s.lease_end(), "d", 1);
-         return 0;
        }},
       {"TheFastestClockEndsALease", needless, "before the end of a lease",
        [](Scene& s, int by) {
          s.h.ask(s.at, "d", 1).with([](Event& e) { e.max_drift_ppm = 5'000; });
          s.h.win(s.sent(), s.at + 9, "d", 1, s.order(s.sent()));
          s.h.lose(s.sent() + 991 - by, "d", 1);  // 995 ms, by a clock of which 5 go by unseen
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"AFailedExtensionIsRepeated", needless, "let its lease run out",
        [](Scene& s, int by) {
          const int failed = s.lease_end() - 450 - s.late;
          s.holds().extend_in_vain(failed - 50, failed, "d", 1, 0).unanswered();
          s.h.lose(failed + s.kLease / 2 + s.late + by, "d", 1);
-         return failed;
+         s.due = failed;
        },
        kWorker, "d"},
       {"AUsersCallReturnsByItsTimeout", calls, " late",
@@ -175,7 +160,7 @@ const std::vector<Promise>& call_promises() {
          const int until = s.at + 400;
          s.h.calls(s.at, "e", "acquire", until).ask(s.at, "e", 1, until);
          s.h.ended(until - 10, "e", 1, "timed_out").returns(until + s.late + by, "e", "timed_out");
-         return s.at;
+         s.due = s.at;
        },
        kProcess},
       {"AUsersOwnFunctionsDelayItsCall", calls, " late",
@@ -184,7 +169,7 @@ const std::vector<Promise>& call_promises() {
          s.h.calls(s.at, "e", "acquire_async", until).ask(s.at, "e", 1, until);
          s.h.ended(until, "e", 1, "timed_out").returns(kept + 700, "e", "timed_out");
          s.h.with([&](Event& e) { e.from_ns = kept * kMs; });
-         return s.at;
+         s.due = s.at;
        },
        kProcess},
       {"ACallReturnsWhatWasGranted", calls, "was not granted",
@@ -192,14 +177,12 @@ const std::vector<Promise>& call_promises() {
          s.h.calls(s.at, "e", "acquire", s.at + 400).ask(s.at, "e", 1, s.at + 400);
          s.gets(s.sent()).returns(s.at + 10 - std::clamp(by, 0, 1), "e", "granted", 1,
                                   s.order(s.sent()));
-         return 0;
        }},
       {"ACallReturnsWhatWasGrantedDuringIt", calls, "was not granted",
        [](Scene& s, int by) {
          s.h.ask(s.at, "e", 1, s.at + 400);
          s.h.calls(s.sent() + 8 + std::clamp(by, -9, 9), "e", "acquire", s.at + 400);
          s.gets(s.sent()).returns(s.at + 30, "e", "granted", 1, s.order(s.sent()));
-         return 0;
        }},
       {"ACallReturnsTheLockThatItAskedFor", calls, "was not granted",
        [](Scene& s, int by) {
@@ -207,14 +190,12 @@ const std::vector<Promise>& call_promises() {
          s.h.ask(s.at, "e", 1, s.at + 400);
          s.gets(s.sent()).named("other");
          s.h.returns(s.at + 12, "e", "granted", 1, s.order(s.sent()));
-         return 0;
        }},
       {"ACallReturnsTheGrantedToken", calls, "was not granted",
        [](Scene& s, int by) {
          s.h.calls(s.at, "e", "acquire", s.at + 400).ask(s.at, "e", 1, s.at + 400);
          s.gets(s.sent()).returns(s.at + 12, "e", "granted", 1,
                                   s.order(s.sent()) + std::max(by, 0));
-         return 0;
        }},
       {"ACallReturnsTheErrorOfItsAttempt", calls, "no attempt of it ended so",
        [](Scene& s, int by) {
@@ -222,14 +203,12 @@ const std::vector<Promise>& call_promises() {
          s.h.calls(s.at, "e", "acquire", until).ask(s.at, "e", 1, until);
          s.h.ended(until - 20, "e", 1, "timed_out");
          s.h.returns(until - 20 - std::clamp(by, 0, 1), "e", "timed_out");
-         return 0;
        }},
       {"OnlyOneAttemptMayBeRefused", calls, "which is not promised",
        [](Scene& s, int by) {
          const int until = by > 0 ? s.at + 400 : s.at + 300;
          s.h.calls(s.at, "e", "try_acquire", until).ask(s.at, "e", 1, by > 0 ? until : 0);
          s.h.ended(s.at + 20, "e", 1, "refused").returns(s.at + 20, "e", "refused");
-         return 0;
        }},
       {"AReleaseReturnsWhatItFound", calls, "but the release found",
        [](Scene& s, int by) {
@@ -237,19 +216,17 @@ const std::vector<Promise>& call_promises() {
          s.holds().calls(over, "d", "release", over + 400, 1);
          s.h.release(over, over + 8, "d", 1, s.order(over));
          s.h.returns(over + 8 - std::clamp(by, 0, 1), "d", "released", 1);
-         return 0;
        }},
       {"RemainingIsNoMoreThanIsLeft", calls, "more than what is left",
        [](Scene& s, int by) {
          s.holds().yes(s.at + 12, s.at + 50, "d", 1).until(s.lease_end() + by);
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"WhatRemainsCountsFromWhatIsKnown", calls, "more than what is left",
        [](Scene& s, int by) {
          const int sent = s.at + 300, known = sent + 20;
          s.holds().extend(sent, known, "d", 1, s.order(sent));
          s.h.yes(known - by, known + 400, "d", 1).until(sent + s.kLease);
-         return 0;
        }},
       {"WhileAMachineIsSuspendedALeaseStandsStill", calls, "more than what is left",
        [](Scene& s, int by) {
@@ -258,13 +235,11 @@ const std::vector<Promise>& call_promises() {
            e.suspended = suspends;
          });
          s.h.yes(s.at + 220, s.at + 400, "d", 1).until(s.lease_end() + (suspends ? 100 : 0) + by);
-         return 0;
        }},
       {"EnsurePromisesNoMoreThanTheLease", calls, "too much",
        [](Scene& s, int by) {
          s.holds().calls(s.at + 20, "d", "ensure", s.at + 320, 1);
          s.h.returns(s.at + 30, "d", "yes", 1, 0, s.lease_end() + s.late + by);
-         return 0;
        }},
       {"EnsurePromisesNothingOfALostLock", calls, "too much",
        [](Scene& s, int by) {
@@ -272,14 +247,12 @@ const std::vector<Promise>& call_promises() {
          s.holds().lose(called + 1 - std::clamp(by, 0, 1), "d", 1, "not_owner");
          s.h.calls(called, "d", "ensure", called + 300, 1);
          s.h.returns(called + 10, "d", "yes", 1, 0, s.at + 300);
-         return 0;
        }},
       {"EnsureDeniesNoLeaseThatIsLongEnough", calls, "the lease lasted longer",
        [](Scene& s, int by) {
          const int called = s.at + 20 + s.late;
          s.holds().calls(called, "d", "ensure", called + 300, 1);
          s.h.returns(called + 10, "d", "no", 1, 0, s.lease_end() - s.late - by);
-         return 0;
        }},
       // The rules of clients and documents
       {"ALockIdIsOfOneCommand", unique_lock_id, "of an earlier command",
@@ -289,7 +262,6 @@ const std::vector<Promise>& call_promises() {
          const auto id = s.h.last_lock_id("e", 1);
          s.h.refused(s.at + 60, s.at + 68, "e", 1);
          if (by > 0) s.h.before(2).lock_id = id;
-         return 0;
        }},
       {"ADeadlineIsALeaseAfterTheSending", deadline, "later than a lease",
        [](Scene& s, int by) {
@@ -297,7 +269,7 @@ const std::vector<Promise>& call_promises() {
          s.holds();
          if (s.draw.one_in(2)) s.h.extend(sent, sent + 8, "d", 1, s.order(sent));
          s.h.with([by](Event& e) { e.deadline_ns += by * kMs; });
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"AHolderIsPresumedDeadAfterALease", presumed_dead, "too early",
        [](Scene& s, int by) {
@@ -305,7 +277,7 @@ const std::vector<Promise>& call_promises() {
          s.waits(s.at + 20).seeing("d", 1);
          s.h.presuming("d", 1);
          s.gets(s.at + 28 + s.kLease - by);
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"AnEndedOwnerAsksForNothing", ended_owner, "was sent before",
        [](Scene& s, int by) {
@@ -314,32 +286,29 @@ const std::vector<Promise>& call_promises() {
          if (by <= 0) s.h.extend(used, used, "d", 1, s.order(used));
          s.h.release(over, over + 8, "d", 1, s.order(over));
          if (by > 0) s.h.extend(used, over + 20, "d", 1, s.order(used) + 1);
-         return 0;
        }},
       {"AnEndedOwnerHoldsNothing", ended_owner, "was sent before",
        [](Scene& s, int by) {
          const int over = s.at + 100;
          s.holds().release(over, over + 8, "d", 1, s.order(over));
          s.h.yes(s.at + 10, over + s.late + by, "d", 1);
-         return over;
+         s.due = over;
        }},
       {"ADocumentExpiresAfterALeaseAndTheMargin", expires_at, "after acquiredAt",
        [](Scene& s, int by) {
          const int more = std::max(by, 0) * s.draw.any_of({-1, 1});
          s.holds().before(3).expires_at_ms += more;
-         return 0;
        }},
       {"AStoredTokenIsBelowItsOwn", stored_token, "not below its own",
        [](Scene& s, int by) {
          s.holds().before(3).stored_token += std::clamp(by, 0, 1);
-         return 0;
        }},
       {"ADocumentIsWrittenOverWhenItHasExpired", compare_and_set, "writes over a lock",
        [](Scene& s, int by) {
          s.holds().crash(s.at + 100, "d");
          s.h.ask(s.at + 20, "e", 1);
          s.gets(s.sent() + 1'500 - by);
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
   };
   return all;

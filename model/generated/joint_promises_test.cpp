@@ -33,14 +33,14 @@ const std::vector<Promise>& joint_promises() {
          const int until = s.at + 400;
          s.h.asks_permit(s.at, "e", 1, 1, until);
          s.h.gets_no_permit(until + s.late + by, "e", 1, "timed_out");
-         return until;
+         s.due = until;
        },
        kProcess},
       {"ACallForAPermitThatDoesNotWaitIsThreeCommands", G7, " late",
        [](Scene& s, int by) {
          s.h.asks_permit(s.at, "e", 1, 1, 0);
          s.h.gets_no_permit(s.at + 3 * s.kTimeout + s.late + by, "e", 1, "refused");
-         return s.at;
+         s.due = s.at;
        },
        kProcess},
       {"AFreeSlotIsTaken", G7, "left a slot free",
@@ -51,7 +51,7 @@ const std::vector<Promise>& joint_promises() {
          s.h.asks_permit(asked, "e", 1, 1, s.at + 9'000);
          s.h.named("s#0").ask(won, "e", 1, 0).win(won, won + 9, "e", 1, s.order(won));
          s.h.gets_permit(won + 10, "e", 1, "s#0");
-         return from;
+         s.due = from;
        },
        kWaiters},
       {"ASlotThatNobodyNamedIsFree", G7, "left a slot free",
@@ -59,7 +59,7 @@ const std::vector<Promise>& joint_promises() {
          const int asked = s.at + 50, until = asked + kLooks + s.late + std::max(by, -9);
          takes_slot(s, "s#0");
          s.h.asks_permit(asked, "e", 1, 2, until).gets_no_permit(until, "e", 1, "timed_out");
-         return asked;
+         s.due = asked;
        },
        kServers},
       {"ACallForAPermitOnceFaultsAreOverGetsOne", G7, "got no permit",
@@ -67,14 +67,13 @@ const std::vector<Promise>& joint_promises() {
          const int until = s.at + 1'000;
          s.h.asks_permit(s.at, "e", 1, 1, until, "s", true).stall(s.at + 10, s.at + 110 - by);
          s.h.gets_no_permit(until, "e", 1, "timed_out");
-         return 0;
        }},
       {"ACallForTwoLocksReturnsByItsTimeout", G7, " late",
        [](Scene& s, int by) {
          const int until = s.at + 400;
          s.h.asks_all(s.at, "e", 1, both(), until);
          s.h.gets_not_all(until + s.late + by, "e", 1, both(), "timed_out");
-         return until;
+         s.due = until;
        },
        kProcess},
       {"ALockThatWasLostMeanwhileIsNotReturned", G7, "after it was lost",
@@ -84,7 +83,7 @@ const std::vector<Promise>& joint_promises() {
          s.h.named("x").lose(lost, "e", 1, "not_owner").named("y");
          s.h.win(lost - 20, lost - 11, "e", 2, s.order(lost - 20));
          s.h.gets_all(lost + s.late + by, "e", 1, both(), {s.order(s.at), s.order(lost - 20)});
-         return lost;
+         s.due = lost;
        },
        kProcess},
       {"WhatIsReturnedWasGranted", G7, "was never granted it",
@@ -93,7 +92,6 @@ const std::vector<Promise>& joint_promises() {
          s.h.win(s.at + 20, s.at + 28, "e", 2, s.order(s.at + 20));
          s.h.gets_all(s.at + 30, "e", 1, both(),
                       {s.order(s.at), s.order(s.at + 20) + std::max(by, 0)});
-         return 0;
        }},
       {"OnlyALossDuringTheCallExplainsItsEnd", G7, "did not get them",
        [](Scene& s, int by) {
@@ -103,14 +101,12 @@ const std::vector<Promise>& joint_promises() {
          s.h.slow(lost - 20, lost - 10, "e").lose(lost, "e", 3, "not_owner");
          s.h.asks_all(s.at, "e", 1, both(), ends, true);
          s.h.gets_not_all(ends, "e", 1, both(), "unavailable");
-         return 0;
        }},
       {"AnAttemptOfACallOnceFaultsAreOverEndsByNoError", G7, "(unauthorized)",
        [](Scene& s, int by) {
          s.h.asks_all(s.at, "e", 1, both(), s.at + 900, by > 0);
          s.h.named("x").ask(s.at + 5, "e", 1, -1, true).ended(s.at + 20, "e", 1, "unauthorized");
          s.h.gets_not_all(s.at + 20, "e", 1, both(), "cancelled");
-         return 0;
        }},
       {"OnlyADelayInTheLeaseBeforeExplainsALoss", G7, "did not get them",
        [](Scene& s, int by) {
@@ -119,7 +115,6 @@ const std::vector<Promise>& joint_promises() {
          s.h.named("x").lose(lost, "e", 1, "not_owner").slow(slow - 10, slow, "e");
          s.h.named("y").ended(s.at + 1'400, "e", 2, "timed_out");
          s.h.gets_not_all(s.at + 1'400, "e", 1, both(), "unavailable");
-         return 0;
        }},
   };
   return all;

@@ -13,13 +13,12 @@ void executed_late(Scene& s, int deleted, int executed) {
 }
 
 /// Broken: a process that only waits hands over the lock of another.
-int hands_over(Scene& s, int by) {
+void hands_over(Scene& s, int by) {
   s.holds();
   s.waits(s.at + 20);
   const char* process = by > 0 ? "e" : "d";
   s.h.ask(s.at + 30, process, 2);
   s.h.hand_over(s.at + 90, s.at + 98, process, 1, 2, s.order(s.at + 90));
-  return 0;
 }
 
 const std::vector<Promise>& lock_promises() {
@@ -34,7 +33,7 @@ const std::vector<Promise>& lock_promises() {
          s.h.crash(s.at + 400, "d");
          s.waits(s.at + 20);
          s.gets(sent + s.kLease - by);
-         return sent;
+         s.due = sent;
        }},
       {"OnlyAnUnansweredPassOnBeforeMayHaveGivenIt", G1, "was given to another",
        [](Scene& s, int by) {
@@ -45,7 +44,6 @@ const std::vector<Promise>& lock_promises() {
          if (wrong != 2) s.h.before(1).verb = s.h.before(2).verb = "pass-on";
          s.h.win_too_late(given, given + 8, "e", 1, s.order(given));
          if (wrong != 3) s.h.unanswered();
-         return 0;
        }},
       {"AHandOverOfAnotherGivesNothingAway", G1, "was given to another", hands_over},
       {"TwoAreNotHeldAtOnce", G2, "at once",
@@ -54,19 +52,19 @@ const std::vector<Promise>& lock_promises() {
          s.holds().yes(s.at + 10, end, "d", 1);
          s.waits(s.at + 20);
          s.gets(s.at + 100).yes(end - by, end + 60, "e", 1);
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"AReleaseIsTheEndOfHeld", G2, "after its release",
        [](Scene& s, int by) {
          const int over = s.at + 300;
          s.holds().release(over, over + 9, "d", 1, s.order(over));
          s.h.yes(s.at + 10, over + s.late + by, "d", 1);
-         return over;
+         s.due = over;
        }},
       {"HeldTurnsFalseForEver", G2, "true again",
        [](Scene& s, int by) {
          s.holds().no(s.at + 400, s.at + 400, "d", 1).yes(s.at + 10, s.at + 400 + by, "d", 1);
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       // G3, G4
       {"AnEarlierHoldersWriteIsNotAcceptedLater", G3, "accepted a write of an earlier holder",
@@ -76,21 +74,20 @@ const std::vector<Promise>& lock_promises() {
          s.h.release(s.at + 100, s.at + 108, "d", 1, s.order(s.at + 100));
          s.waits(s.at + 40);
          s.gets(s.at + 150).write(s.at + 170, s.at + 178, "e", 1, "accepted", second);
-         return 0;
        }},
       {"WhoHeldItUntilTheAnswerIsNotRefused", G3, "refused its current holder",
        [](Scene& s, int by) {
          const int end = s.at + 700;
          s.holds().yes(s.at + 20, end, "d", 1);
          s.h.write(s.at + 100, end + 1 - by, "d", 1, "refused");
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"WhoHeldItFromTheSendingIsNotRefused", G3, "refused its current holder",
        [](Scene& s, int by) {
          const int first = s.at + 320;
          s.holds().yes(first, s.at + 800, "d", 1);
          s.h.write(first - 1 + by, s.at + 790, "d", 1, "refused");
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"ALaterHoldersWriteOvertakesOnlyWhatWasAnsweredAfterIt", G3, "refused its current holder",
        [](Scene& s, int by) {
@@ -99,20 +96,18 @@ const std::vector<Promise>& lock_promises() {
          s.h.write(s.at + 100, back, "d", 1, "refused");
          s.waits(s.at + 30);
          s.gets(s.at + 110).write(stored - 1, stored, "e", 1, "accepted", s.order(s.at + 150));
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"ATokenIsTheTimeOfItsWrite", G4, "is not the time of the write",
        [](Scene& s, int by) {
          const int more = std::max(by, 0) * s.draw.any_of({-1, 1});
          s.holds().with([&](Event& e) { e.token += more; });
-         return 0;
        }},
       {"TokensRise", G4, " after ",
        [](Scene& s, int by) {
          s.holds().release(s.at + 100, s.at + 108, "d", 1, s.order(s.at + 100));
          s.h.ask(s.at + 120, "e", 1);
          s.h.win(s.at + 120, s.at + 128, "e", 1, s.order(by > 0 ? s.sent() : s.at + 120));
-         return 0;
        }},
       {"AGrantIsNotRolledBack", G4, "is not among the server's writes",
        [](Scene& s, int by) {
@@ -123,7 +118,6 @@ const std::vector<Promise>& lock_promises() {
          } else {
            s.h.pass_on(s.at + 100, s.at + 108, "d", 1, s.at + 110, "e", 1, s.order(s.at + 100));
          }
-         return 0;
        }},
       // G5
       {"ALossIsNotifiedByTheDeadline", G5, "was notified of its loss",
@@ -131,7 +125,7 @@ const std::vector<Promise>& lock_promises() {
          const int due = s.lease_end();
          s.holds().yes(s.at + 10, s.at + 50, "d", 1).lose(due, "d", 1);
          s.h.notified(due + std::max(s.late + by, 0), "d", 1);
-         return due;
+         s.due = due;
        },
        kProcess, "d"},
       {"ALossByTheServerIsNotifiedAtOnce", G5, "was notified of its loss",
@@ -139,7 +133,7 @@ const std::vector<Promise>& lock_promises() {
          const int due = s.at + 400;
          s.holds().yes(s.at + 10, s.at + 50, "d", 1).lose(due, "d", 1, "not_owner");
          s.h.notified(due + std::max(s.late + by, 0), "d", 1);
-         return due;
+         s.due = due;
        },
        kProcess, "d"},
       {"ALossIsNotifiedOnceTheUserHasTheHandle", G5, "was notified of its loss",
@@ -147,7 +141,7 @@ const std::vector<Promise>& lock_promises() {
          const int due = s.lease_end() + 500;
          s.holds().no(due, due + 1, "d", 1).lose(s.lease_end(), "d", 1);
          s.h.notified(due + std::max(s.late + by, 0), "d", 1);
-         return due;
+         s.due = due;
        },
        kProcess, "d"},
       {"ALossIsNotifiedUnlessItIsReleasedBefore", G5, "was notified of its loss never",
@@ -155,14 +149,14 @@ const std::vector<Promise>& lock_promises() {
          const int due = s.lease_end(), released = due + s.late + by;
          s.holds().yes(s.at + 10, s.at + 50, "d", 1).lose(due, "d", 1);
          s.h.release(released, released + 5, "d", 1, 0);
-         return due;
+         s.due = due;
        },
        kProcess, "d"},
       {"AHandleIsHeldUntilItsDeadline", G5, "after its deadline",
        [](Scene& s, int by) {
          s.holds().yes(s.at + 10, s.lease_end() + by, "d", 1);
          s.h.release(s.at + 900, s.at + 908, "d", 1, s.order(s.at + 900));
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"AFastClockIsTakenOffTheDeadline", G5, "after its deadline",
        [](Scene& s, int by) {
@@ -171,7 +165,7 @@ const std::vector<Promise>& lock_promises() {
          s.h.win(s.sent(), s.at + 9, "f", 1, s.order(s.sent()));
          s.h.yes(s.at + 10, s.sent() + 990 + by, "f", 1);  // 995 ms of its clock
          s.h.release(s.at + 900, s.at + 908, "f", 1, s.order(s.at + 900));
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"TheLongestHoldingIsADeadline", G5, "after its deadline",
        [](Scene& s, int by) {
@@ -179,34 +173,34 @@ const std::vector<Promise>& lock_promises() {
          s.h.win(s.sent(), s.at + 9, "d", 1, s.order(s.sent()));
          s.h.yes(s.at + 10, s.sent() + 400 + by, "d", 1);
          s.h.release(s.at + 300, s.at + 308, "d", 1, s.order(s.at + 300));
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"ALostHandleIsNotHeld", G5, "after it had lost it",
        [](Scene& s, int by) {
          const int lost = s.at + 300;
          s.holds().lose(lost, "d", 1, "not_owner").notified(lost, "d", 1);
          s.h.yes(s.at + 10, lost + s.late + by, "d", 1);
-         return lost;
+         s.due = lost;
        },
        kProcess, "d"},
       {"AnExtensionRevivesNothing", G5, "revived a lease",
        [](Scene& s, int by) {
          const int sent = s.lease_end() - 50;
          s.holds().extend(sent, s.lease_end() - 1 + by, "d", 1, s.order(sent));
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"AGrantIsNoLeaseThatIsOver", G5, "that was over already",
        [](Scene& s, int by) {
          s.h.ask(s.at, "d", 1);
          s.h.win(s.sent(), s.lease_end() - 1 + by, "d", 1, s.order(s.sent()));
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"NoLossIsNotifiedBeforeIt", G5, "for a lock that it had not lost",
        [](Scene& s, int by) {
          const int notified = s.at + 100;
          s.holds().notified(notified, "d", 1);
          s.h.lose(notified + s.late + by, "d", 1, "not_owner");
-         return notified;
+         s.due = notified;
        }},
       // G6
       {"ADeleteTakesNoLockOfAnother", G6, "deleted the lock of another",
@@ -215,7 +209,6 @@ const std::vector<Promise>& lock_promises() {
          s.waits(s.at + 20);
          const char* whose = by > 0 ? "e" : "d";
          s.h.clean_up(s.at + 90, s.at + 98, whose, 1, s.order(s.at + 90));
-         return 0;
        }},
       {"ADeleteOfBothOwnersTakesThatOfEither", G6, "deleted the lock of another",
        [](Scene& s, int by) {
@@ -224,7 +217,6 @@ const std::vector<Promise>& lock_promises() {
          s.h.clean_up(s.at + 90, s.at + 98, "e", 1, s.order(s.at + 90)).with([by](Event& e) {
            e.also_owner = HistoryBuilder::owner(by > 0 ? "f" : "d", 1);
          });
-         return 0;
        }},
       {"WhatGoesInMidLeaseWithoutAnAnswerWasAnothersDelete", G6, "without an answer",
        [](Scene& s, int by) {
@@ -233,7 +225,7 @@ const std::vector<Promise>& lock_promises() {
          s.waits(s.at + 20);
          s.h.clean_up(s.at + 110, s.at + 118, "e", 1, 0).unanswered();
          s.h.gone(gone, s.order(gone));
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"WhatWentBeforeADeleteWasSentWasNotItsDoing", G6, "without an answer",
        [](Scene& s, int by) {
@@ -241,7 +233,7 @@ const std::vector<Promise>& lock_promises() {
          s.holds();
          s.waits(s.at + 20).clean_up(sent, sent + 8, "e", 1, 0).unanswered();
          s.h.gone(gone, s.order(gone));
-         return s.at + 50;
+         s.due = s.at + 50;
        }},
       {"WhatItsHolderMayHaveDeletedWasNoOthersDoing", G6, "without an answer",
        [](Scene& s, int by) {
@@ -249,7 +241,6 @@ const std::vector<Promise>& lock_promises() {
          s.waits(s.at + 20);
          s.h.clean_up(s.at + 110, s.at + 118, by > 0 ? "e" : "d", 1, 0).unanswered();
          s.h.gone(s.at + 300, s.order(s.at + 300));
-         return 0;
        }},
       {"AnotherLocksDeleteExplainsNothing", G6, "without an answer",
        [](Scene& s, int by) {
@@ -258,21 +249,18 @@ const std::vector<Promise>& lock_promises() {
          if (by <= 0) s.h.named("third").ask(s.at + 100, "f", 1).named("third");
          s.h.clean_up(s.at + 110, s.at + 118, by > 0 ? "e" : "f", 1, 0).unanswered();
          s.h.named("other").gone(s.at + 500, s.order(s.at + 500));
-         return 0;
        }},
       {"AnExtensionWritesOverNoLockOfAnother", G6, "wrote over another's lock",
        [](Scene& s, int by) {
          s.holds();
          s.waits(s.at + 20);
          s.h.extend(s.at + 90, s.at + 98, by > 0 ? "e" : "d", 1, s.order(s.at + 90));
-         return 0;
        }},
       {"AnExtensionInsertsNoLock", G6, "inserted a lock that was gone",
        [](Scene& s, int by) {
          s.holds();
          if (by > 0) s.h.gone(s.at + 60, s.order(s.at + 60));
          s.h.extend(s.at + 90, s.at + 98, "d", 1, s.order(s.at + 90));
-         return 0;
        }},
       {"AHandOverIsOfTheGiversLock", G6, "a hand-over of", hands_over},
       {"AReleaseGivesAwayNoLockOfAnother", G6, "gave away another's lock",
@@ -283,7 +271,6 @@ const std::vector<Promise>& lock_promises() {
          if (is_offered) s.h.offer(s.at + 60, s.at + 68, "d", 1, s.order(s.at + 60));
          s.h.pass_on(s.at + 90, s.at + 98, by > 0 || is_offered ? "f" : "d", 1, s.at + 100, "e", 1,
                      s.order(s.at + 90));
-         return 0;
        }},
       // G7
       {"ACallReturnsByItsTimeout", G7, " late",
@@ -291,14 +278,14 @@ const std::vector<Promise>& lock_promises() {
          const int until = s.at + 400;
          s.holds();
          s.waits(s.at + 20, 1, until).ended(until + s.late + by, "e", 1, "timed_out");
-         return until;
+         s.due = until;
        },
        kProcess},
       {"ASingleAttemptReturnsInTheTimeOfACommand", G7, " late",
        [](Scene& s, int by) {
          s.holds();
          s.waits(s.at + 20, 1, 0).ended(s.at + 20 + s.kTimeout + s.late + by, "e", 1, "timed_out");
-         return s.at + 20;
+         s.due = s.at + 20;
        },
        kProcess},
       {"AClockOfUnknownRateRunsAsSlowAsItMay", G7, " late",
@@ -306,7 +293,7 @@ const std::vector<Promise>& lock_promises() {
          s.holds();
          s.h.ask(s.at + 20, "e", 1, 0).with([](Event& e) { e.max_drift_ppm = 10'000; });
          s.h.ended(s.at + 20 + 303 + s.late + by, "e", 1, "timed_out");
-         return s.at + 20;
+         s.due = s.at + 20;
        },
        kProcess},
       {"ADeadHoldersLockPassesOn", G7, "for a dead holder's lock",
@@ -316,7 +303,7 @@ const std::vector<Promise>& lock_promises() {
          s.waits(asked);
          const int from = std::max(asked, s.sent());
          s.gets(from + s.kPassesOn + s.late + by);
-         return from;
+         s.due = from;
        },
        kWaiters},
       {"AFreeLockIsTaken", G7, "left it free",
@@ -326,21 +313,20 @@ const std::vector<Promise>& lock_promises() {
          s.waits(asked);
          const int from = std::max(freed, asked);
          s.gets(from + s.kAttempts + s.late + by);
-         return from;
+         s.due = from;
        },
        kWaiters},
       {"ACallOnceFaultsAreOverIsServedInItsTurn", G7, "although all faults had stopped",
        [](Scene& s, int by) {
          s.h.ask(s.at, "e", 1, -1, true);
          s.gets(s.at + 2 * (s.kPassesOn + s.late) + by - 8);
-         return s.at;
+         s.due = s.at;
        },
        kWaiters},
       {"ACallOnceFaultsAreOverEndsByNoError", G7, "(unauthorized)",
        [](Scene& s, int by) {
          s.h.ask(s.at, "e", 1, -1, true);
          s.h.ended(s.at + 20, "e", 1, by > 0 ? "unauthorized" : "cancelled");
-         return 0;
        }},
       {"WhatWasOverBeforeTheLastAttemptsExplainsNoError", G7, "(unauthorized)",
        [](Scene& s, int by) {
@@ -348,20 +334,19 @@ const std::vector<Promise>& lock_promises() {
          s.h.ask(s.at, "e", 1, -1, true).no_majority(s.at + 10, over);
          // Its echo lasts as long as the truth may be late.
          s.h.ended(over + s.kAttempts + s.late + by, "e", 1, "unauthorized");
-         return 0;
        }},
       {"WhatIsGrantedReachesAUser", G7, "no user got its handle",
        [](Scene& s, int by) {
          const int due = s.at + 9, reached = due + 2'000 + s.late + by;
          s.holds().no(reached, reached + 1, "d", 1);
-         return due;
+         s.due = due;
        },
        kProcess, "d"},
       {"WhatIsLostNeedsNoUser", G7, "no user got its handle",
        [](Scene& s, int by) {
          const int due = s.at + 9, lost = due + 2'000 + s.late + by;
          s.holds().lose(lost, "d", 1).no(lost + 900, lost + 901, "d", 1);
-         return due;
+         s.due = due;
        },
        kProcess, "d"},
       {"TheEndOfTheLongestHoldingGivesItBack", G7, "did not give it back",
@@ -370,7 +355,7 @@ const std::vector<Promise>& lock_promises() {
          s.h.ask(s.at, "e", 1).with([](Event& e) { e.max_holding_ms = 400; });
          s.gets(s.sent()).lose(over, "e", 1, "max_holding");
          s.h.clean_up(sent, sent + 5, "e", 1, s.order(sent));
-         return over;
+         s.due = over;
        },
        kWorker},
       {"ARetryRecognisesItsOwnWin", G7, "did not recognise its own win",
@@ -383,7 +368,6 @@ const std::vector<Promise>& lock_promises() {
            e.seen_lock_id = whose + ".1000.1";
          });
          s.h.ended(s.at + 60, "e", 1, "timed_out");
-         return 0;
        }},
       {"AProcessHandsOnOnlySoOften", G7, "times in a row",
        [](Scene& s, int by) {
@@ -394,7 +378,6 @@ const std::vector<Promise>& lock_promises() {
            s.h.ask(s.at + 10 + i, "d", i).with([&](Event& e) { e.holdings_in_a_row = most; });
            s.h.hand_over(now, now + 8, "d", i - 1, i, s.order(now));
          }
-         return 0;
        }},
       // G8
       {"ADeadHoldersDocumentDisappears", G8, "was still there",
@@ -407,7 +390,7 @@ const std::vector<Promise>& lock_promises() {
            s.h.clean_up(gone + 10, gone + 18, "d", 1, 0).unanswered();
          }
          s.h.gone(gone, s.order(gone));
-         return expired;
+         s.due = expired;
        },
        {Delay::machine, Delay::majority}, "d"},
       {"AnotherTakesADeadHoldersDocumentByThen", G8, "was still there",
@@ -417,7 +400,7 @@ const std::vector<Promise>& lock_promises() {
          s.h.ask(s.at + 20, "e", 1);
          const int won = expired + 1'000 + 2 * s.lag + by;
          s.gets(won).release(won + 20, won + 28, "e", 1, s.order(won + 20));
-         return expired;
+         s.due = expired;
        },
        {Delay::machine, Delay::majority}, "d"},
       {"WhatACallThatEndedMayHaveWonIsDeleted", G8, "left its lock document",
@@ -426,7 +409,7 @@ const std::vector<Promise>& lock_promises() {
          s.h.ask(s.at, "e", 1).win_too_late(s.sent(), s.at + 9, "e", 1, s.order(s.sent()));
          s.h.unanswered().ended(ended, "e", 1, "timed_out").look(last - 5, last, "e");
          s.h.gone(s.sent() + 2'000, s.order(s.sent() + 2'000));
-         return ended;
+         s.due = ended;
        },
        kWorker},
       {"WhatIsExecutedAfterADeleteIsDeletedOnceMore", G8, "executed after its deletion",
@@ -434,7 +417,7 @@ const std::vector<Promise>& lock_promises() {
          const int answered = s.at + 48, last = answered + s.kTimeout + s.late + by;
          executed_late(s, answered, s.at + 100);
          s.h.look(last - 5, last, "e");
-         return answered;
+         s.due = answered;
        },
        kWorker},
       {"WhatIsExecutedBeforeTheSecondDeleteIsDeletedByIt", G8, "executed after its deletion",
@@ -442,7 +425,6 @@ const std::vector<Promise>& lock_promises() {
          const int answered = s.at + 48;
          executed_late(s, answered, answered + s.kTimeout - by);
          s.h.look(s.at + 1'500, s.at + 1'510, "e");
-         return 0;
        }},
       {"NoAttemptIsExecutedAfterAHandOver", G8, "had handed the lock over",
        [](Scene& s, int by) {
@@ -455,7 +437,6 @@ const std::vector<Promise>& lock_promises() {
            s.h.win_too_late(s.at + 80, s.at + 88, "d", 1, s.order(s.at + 80)).unanswered();
            s.h.gone(s.at + 1'900, s.order(s.at + 1'900));
          }
-         return 0;
        }},
       // G9
       {"AnUncontendedAcquireIsOneCommand", G9, "took more than one command",
@@ -463,13 +444,11 @@ const std::vector<Promise>& lock_promises() {
          s.h.ask(s.at, "e", 1);
          if (by > 0) s.h.refused(s.at, s.at + 2, "e", 1);
          s.gets(s.sent());
-         return 0;
        }},
       {"AnUncontendedAcquireLooksNowhere", G9, "took more than one command",
        [](Scene& s, int by) {
          s.h.ask(s.at, "e", 1);
          s.gets(s.sent()).look(s.at + 10 - std::clamp(by, 0, 1), s.at + 20, "e");
-         return 0;
        }},
       {"ALookMayBeForAnotherCall", G9, "took more than one command",
        [](Scene& s, int by) {
@@ -477,7 +456,6 @@ const std::vector<Promise>& lock_promises() {
          s.h.ask(s.at, "e", 1);
          s.gets(s.sent()).look(s.at + 4, s.at + 20, "e");
          s.h.named("third").ask(ended - 5, "e", 2).ended(ended, "e", 2, "cancelled");
-         return 0;
        }},
       {"WhatWasFreedBeforeTheCallIsUncontended", G9, "took more than one command",
        [](Scene& s, int by) {
@@ -485,7 +463,6 @@ const std::vector<Promise>& lock_promises() {
          s.holds().release(freed, freed + 2, "d", 1, s.order(freed));
          s.waits(freed + std::clamp(by, 0, 1));
          s.gets(freed + 20);
-         return 0;
        }},
       {"WhoWasOnlyRefusedDeletesNothing", G9, "were all refused sent a delete",
        [](Scene& s, int by) {
@@ -497,7 +474,6 @@ const std::vector<Promise>& lock_promises() {
          }
          s.h.ended(s.at + 60, "e", 1, "timed_out").clean_up(s.at + 60, s.at + 68, "e", 1, 0);
          if (by <= 0 && leaves) s.h.before(1).verb = s.h.before(2).verb = "pass-on";
-         return 0;
        }},
       {"WhoWasGivenTheLockDeletesIt", G9, "were all refused sent a delete",
        [](Scene& s, int by) {
@@ -512,7 +488,6 @@ const std::vector<Promise>& lock_promises() {
            s.h.hand_over(given, given + 6, "d", 1, 2, s.order(given));
          }
          s.h.clean_up(s.at + 150, s.at + 158, to_queue ? "e" : "d", to_queue ? 1 : 2, 0);
-         return 0;
        }},
       {"AReleaseIsOneCommand", G9, "took more than one command",
        [](Scene& s, int by) {
@@ -521,7 +496,6 @@ const std::vector<Promise>& lock_promises() {
          if (why == 1) s.h.lose(over - 10, "d", 1, "max_holding");  // which sends a delete, too
          s.h.release(over, over + 8, "d", 1, why == 2 ? 0 : s.order(over));  // 2: an old primary
          if (why < 3) s.h.clean_up(over + 20, over + 28, "d", 1, 0);
-         return 0;
        }},
       {"AReleaseThatFindsAQueueIsTwoCommands", G9, "took more than one command",
        [](Scene& s, int by) {
@@ -531,7 +505,6 @@ const std::vector<Promise>& lock_promises() {
          });
          s.h.offer(over + 8, over + 16, "d", 1, s.order(over + 8));
          if (by > 0) s.h.clean_up(over + 20, over + 28, "d", 1, 0);
-         return 0;
        }},
       {"TheDriverSendsWhatItWasAsked", G9, "the driver sent",
        [](Scene& s, int by) {
@@ -541,7 +514,6 @@ const std::vector<Promise>& lock_promises() {
            e.verb = "findAndModify";
            e.count = 1 + std::clamp(by, 0, 1);
          });
-         return 0;
        }},
   };
   return all;

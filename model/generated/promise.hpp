@@ -24,6 +24,7 @@ struct Scene {
   Draws& draw;
   HistoryBuilder& h;
   int late, lag, at;  ///< in ms: by how much a process and the truth may be late; a begin
+  int due = 0;        ///< from when on delays may put the promise off; 0: it is not about time
 
   static std::int64_t order(int at_ms) { return SoundHistories::order(at_ms); }
   [[nodiscard]] int sent() const { return at + 2; }
@@ -53,9 +54,8 @@ struct Promise {
   const char* name;
   Check check;
   const char* words;  ///< that the finding has
-  /// Plays it. It is broken if `by`, which is in ms where it is a bound, is above 0. Returns from
-  /// when on delays may put it off; 0: it is not about time.
-  int (*story)(Scene& scene, int by);
+  /// Plays it. It is broken if `by`, which is in ms where it is a bound, is above 0.
+  void (*story)(Scene& scene, int by);
   Delays excused_by = {};
   const char* who = "e";  ///< the process that has to act
 };
@@ -99,9 +99,9 @@ inline Trial tried(const Promise& promise, std::uint32_t seed, int by, Delay why
   h.dawdles(20, 7'000, "b").slow(20, 7'000, "c").fault(30, "cut-link", "", "c");
   h.stall(-9'900, -9'000).no_majority(-9'900, -9'000);
   Scene scene{draw, h, others.late(), others.is_exact() ? 0 : 1'000, at};
-  const int due = promise.story(scene, by);
-  if (lasts > 0 && due > 0) delay(h, why, due, due + lasts, promise.who);
-  return {h.end(30'000), due > 0};
+  promise.story(scene, by);
+  if (lasts > 0 && scene.due > 0) delay(h, why, scene.due, scene.due + lasts, promise.who);
+  return {h.end(30'000), scene.due > 0};
 }
 
 inline std::string lines_of(const History& h) {

@@ -45,7 +45,6 @@ const std::vector<Promise>& queue_promises() {
          passes(s, s.at + 100, "d", first);
          passes(s, s.at + 150, first, second);
          frees(s, s.at + 200, second);
-         return 0;
        }},
       {"AnEntryThatIsOverIsNotServed", G7, "an entry that was over",
        [](Scene& s, int by) {
@@ -53,7 +52,6 @@ const std::vector<Promise>& queue_promises() {
          queues(s, s.at + 20, "e", s.at + 100 - by);
          passes(s, s.at + 100, "d", "e");
          frees(s, s.at + 200, "e");
-         return 0;
        }},
       {"AReleaseLeavesOutNoGoodEntry", G7, "a release left it out",
        [](Scene& s, int by) {
@@ -64,7 +62,6 @@ const std::vector<Promise>& queue_promises() {
          passes(s, s.at + 100, "d", "f");
          frees(s, s.at + 200, "f");
          gives_up(s, s.at + 150);
-         return 0;
        }},
       {"WhoAskedToLeaveIsLeftOut", G7, "a release left it out",
        [](Scene& s, int by) {
@@ -75,7 +72,6 @@ const std::vector<Promise>& queue_promises() {
          s.h.leaves_queue(s.at + 100, "e", 1, s.order(s.at + 100));
          passes(s, s.at + 100, "d", "f");
          frees(s, s.at + 200, "f");
-         return 0;
        }},
       {"AnExtensionTakesOutNoGoodEntry", G7, "a write of another took it out",
        [](Scene& s, int by) {
@@ -87,7 +83,6 @@ const std::vector<Promise>& queue_promises() {
          gives_up(s, s.at + 150);
          passes(s, s.at + 200, "d", "d", 2);
          frees(s, s.at + 250, "d", 2);
-         return 0;
        }},
       {"ADeleteTakesAlongNoQueueThatItsProcessKnows", G7, "a delete took it along",
        [](Scene& s, int by) {
@@ -103,7 +98,6 @@ const std::vector<Promise>& queue_promises() {
          s.gets(over + 20);
          frees(s, over + 40, "e");
          s.h.ended(over + 30, "d", 2, "timed_out").clean_up(over + 30, over + 38, "d", 2, 0);
-         return 0;
        }},
       {"ANewcomerStandsLast", G7, "joined the queue before",
        [](Scene& s, int by) {
@@ -113,7 +107,6 @@ const std::vector<Promise>& queue_promises() {
          passes(s, s.at + 100, "d", "e");
          passes(s, s.at + 150, "e", "f");
          frees(s, s.at + 200, "f");
-         return 0;
        }},
       {"CallsThatPollHaveATurnInEachSecond", G7, "had no turn",
        [](Scene& s, int by) {
@@ -123,7 +116,6 @@ const std::vector<Promise>& queue_promises() {
          queues(s, s.at + 20, "e", kGood, session);
          passes(s, passed, "d", "e", session);
          frees(s, passed + 20, "e", session);
-         return 0;
        }},
       {"CallsThatPollHaveNoTurnAfterALongHolding", G7, "had no turn",
        [](Scene& s, int by) {
@@ -133,7 +125,6 @@ const std::vector<Promise>& queue_promises() {
          queues(s, s.at + 20, "e", kGood, session);
          passes(s, passed, "d", "e", session);
          frees(s, passed + 20, "e", session);
-         return 0;
        }},
       {"TurnsAreAskedOfOneClockThatRan", G7, "had no turn",
        [](Scene& s, int by) {
@@ -148,7 +139,6 @@ const std::vector<Promise>& queue_promises() {
          } else if (by <= 0) {
            s.h.fault(jumped, "clock-jump");
          }
-         return 0;
        }},
       {"TurnsAreAskedOnceTheEntryIsAnswered", G7, "had no turn",
        [](Scene& s, int by) {
@@ -158,7 +148,6 @@ const std::vector<Promise>& queue_promises() {
          s.h.refused(passed - 20, passed + 1 - std::clamp(by, 0, 1), "e", 1);
          passes(s, passed, "d", "e");
          frees(s, passed + 20, "e");
-         return 0;
        }},
       {"AProcessReadsOnAtOnce", G7, "did not read on",
        [](Scene& s, int by) {
@@ -168,7 +157,6 @@ const std::vector<Promise>& queue_promises() {
          s.h.reads(s.at + 60 + std::max(by, 0), "e");
          passes(s, s.at + 200, "d", "e");
          frees(s, s.at + 240, "e");
-         return 0;
        }},
       {"WhoHasLeftNeedsNotReadOn", G7, "did not read on",
        [](Scene& s, int by) {
@@ -178,7 +166,6 @@ const std::vector<Promise>& queue_promises() {
          s.h.ended(ended, "e", 1, "timed_out");
          s.h.clean_up(ended + s.late, ended + s.late + 8, "e", 1, 0);
          s.h.reads(s.at + 40, "e").stops_reading(s.at + 60, "e");
-         return 0;
        }},
       {"WhoHasJustBeenToldNeedsNotReadOn", G7, "did not read on",
        [](Scene& s, int by) {
@@ -187,7 +174,6 @@ const std::vector<Promise>& queue_promises() {
          s.h.reads(s.at + 5, "e").stops_reading(s.at + 28 + std::clamp(by, 0, 1), "e");
          passes(s, s.at + 100, "d", "e");
          frees(s, s.at + 140, "e");
-         return 0;
        }},
       {"WhoWasNotToldNeedsNotReadOn", G7, "did not read on",
        [](Scene& s, int by) {
@@ -196,7 +182,6 @@ const std::vector<Promise>& queue_promises() {
          s.h.reads(s.at + 40, "e").stops_reading(s.at + 60, "e");
          passes(s, s.at + 100, "d", "e");
          frees(s, s.at + 140, "e");
-         return 0;
        }},
       {"NewsOfAGrantAreActedOn", G7, "did not act on it",
        [](Scene& s, int by) {
@@ -206,7 +191,7 @@ const std::vector<Promise>& queue_promises() {
          s.h.reads(s.at + 40, "e").hears(s.at + 60, "e");
          s.h.pass_on(given, given + 6, "d", 1, heard, "e", 1, s.order(given));
          frees(s, heard + 20, "e");
-         return given;
+         s.due = given;
        },
        kWaiters},
       {"OnlyWhoReadsThenActsOnNews", G7, "did not act on it",
@@ -219,7 +204,6 @@ const std::vector<Promise>& queue_promises() {
          s.h.pass_on(given, given + 6, "d", 1, heard, "e", 1, s.order(given));
          if (by <= 0 && !opens) s.h.stops_reading(given + 3, "e");
          frees(s, heard + 20, "e");
-         return 0;
        }},
       {"AnAttemptUnderWaySaysMoreThanNews", G7, "did not act on it",
        [](Scene& s, int by) {
@@ -230,7 +214,6 @@ const std::vector<Promise>& queue_promises() {
          s.h.pass_on(given, given + 6, "d", 1, heard, "e", 1, s.order(given));
          s.h.refused(given - 3, given - std::clamp(by, 0, 1), "e", 1);
          frees(s, heard + 20, "e");
-         return 0;
        }},
       {"WhoEndsLaterActsOnNewsBefore", G7, "did not act on it",
        [](Scene& s, int by) {
@@ -241,7 +224,7 @@ const std::vector<Promise>& queue_promises() {
          s.h.pass_on(given, given + 6, "d", 1, -1, "e", 1, s.order(given));
          s.h.ended(ended, "e", 1, "timed_out");
          s.h.clean_up(ended, ended + 8, "e", 1, s.order(ended));
-         return given;
+         s.due = given;
        },
        kWaiters},
       {"WhatAnEndedCallIsGrantedIsGivenBack", G7, "did not give it back",
@@ -254,7 +237,7 @@ const std::vector<Promise>& queue_promises() {
          s.h.pass_on(given, given + 6, "d", 1, -1, "e", 1, s.order(given));
          s.h.hears(heard, "e", s.order(given));
          s.h.clean_up(back, back + 6, "e", 1, s.order(std::max(back, heard)));
-         return heard;
+         s.due = heard;
        },
        kWorker},
       {"WhoEndsLeavesTheQueue", G7, "stayed in the queue",
@@ -263,7 +246,7 @@ const std::vector<Promise>& queue_promises() {
          s.holds();
          queues(s, s.at + 20, "e", kGood).ended(ended, "e", 1, "timed_out");
          s.h.clean_up(left, left + 8, "e", 1, 0);
-         return ended;
+         s.due = ended;
        },
        kWorker},
       {"WhoWasNotToldOfItsPlaceLeavesNone", G7, "stayed in the queue",
@@ -271,7 +254,6 @@ const std::vector<Promise>& queue_promises() {
          s.holds();
          queues(s, s.at + 20, "e", kGood).before(2).order -= by > 0 ? 0 : 1;
          s.h.ended(s.at + 100, "e", 1, "timed_out").look(s.at + 800, s.at + 808, "e");
-         return 0;
        }},
       {"WhoWasToldThatItsPlaceWentLeavesNone", G7, "stayed in the queue",
        [](Scene& s, int by) {
@@ -283,7 +265,6 @@ const std::vector<Promise>& queue_promises() {
            e.order = left - std::clamp(by, 0, 1);
          });
          s.h.ended(s.at + 100, "e", 1, "timed_out").look(s.at + 800, s.at + 808, "e");
-         return 0;
        }},
       {"AnEntryIsServedInTheTurnsBeforeIt", G7, "was not served in the",
        [](Scene& s, int by) {
@@ -296,7 +277,7 @@ const std::vector<Promise>& queue_promises() {
          if (is_read_late) s.h.before(1).at_ns = (s.at + 290) * kMs;
          s.h.pass_on(over, over + 6, "d", 1, served, "e", 1, s.order(over));
          frees(s, served + 20, "e");
-         return joined;
+         s.due = joined;
        },
        kWaiters},
       {"AHolderThatStoodStillLengthensATurn", G7, "was not served in the",
@@ -308,7 +289,6 @@ const std::vector<Promise>& queue_promises() {
          queues(s, s.at + 150, "e", kGood);
          s.h.pass_on(over, over + 6, "d", 1, served, "e", 1, s.order(over));
          frees(s, served + 20, "e");
-         return 0;
        }},
   };
   return all;

@@ -34,20 +34,6 @@ TEST(CheckLossTold, ALossThatWasNoneIsViolated) {
   EXPECT_EQ(judged(released, Check::G5).verdict, Verdict::violated);
 }
 
-/// Half a second before its deadline, by the word of a server.
-TEST(CheckLossTold, NotifiedAndNotHeldOnceAServerReportsTheLoss) {
-  const auto story = [](int notified, int last_yes) {
-    HistoryBuilder s;
-    s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(30, last_yes, "a", 1);
-    return judged(s.lose(500, "a", 1).notified(notified, "a", 1).exact(), Check::G5);
-  };
-  EXPECT_EQ(story(500, 500).verdict, Verdict::holds) << story(500, 500).why;
-  EXPECT_NE(story(510, 500).why.find("10.0 ms late"), std::string::npos) << story(510, 500).why;
-  EXPECT_NE(story(500, 502).why.find("held() was true 2.0 ms after it had lost it"),
-            std::string::npos)
-      << story(500, 502).why;
-}
-
 TEST(CheckLossTold, APausedProcessIsToldWhenItRuns) {
   HistoryBuilder late = holder(), notified = holder();
   for (HistoryBuilder* s : {&late, &notified})
