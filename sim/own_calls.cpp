@@ -118,8 +118,9 @@ void OwnCalls::stand_for_election(const Workload::Acquire& acquire) {
         home_.notify([this, name, token] {
           if (home_.over()) return;
           const auto grant = home_.recorder().grant_of(name, token);
-          std::exchange(granted_, nullptr)({std::make_shared<Holding>(
-              Holding{name, grant.session, token, grant.owner, options_.expiry, nullptr, candidate_})});
+          Holding holding{name, grant.session, token, grant.owner, options_.expiry};
+          holding.term = candidate_;
+          std::exchange(granted_, nullptr)({std::make_shared<Holding>(std::move(holding))});
         });
       });
   home_.start_thread([this, candidate = candidate_] {

@@ -72,8 +72,8 @@ struct Conclusion {
 /// text, so none is rounded. Its title is what was run, else the lock and its world.
 [[nodiscard]] std::string run_page(const model::History& history, const Conclusion& c = {});
 
-/// Files that the build embeds (scenarios/CMakeLists.txt): the facts about servers, a new story, and
-/// the parts of that page.
+/// Files that the build embeds (scenarios/CMakeLists.txt): the facts about servers, a new story,
+/// and the parts of that page.
 namespace pages {
 extern const std::string_view SERVERS_md, new_story_scn_in, run_page_css, run_page_html,
     run_page_js;

@@ -367,8 +367,8 @@ class ForeignProcess::Seat final : public UserHome {
       e.deadline_ns = answer.at_ns.value_or(heard->asked_ns) + *answer.remaining_ms * kNsPerMs;
     }
     ++process_.holdings_;
-    auto holding = std::make_shared<Holding>(
-        Holding{acquire.lock, id, FencingToken(e.token), process_.name() + "/" + std::to_string(id)});
+    auto holding = std::make_shared<Holding>(Holding{
+        acquire.lock, id, FencingToken(e.token), process_.name() + "/" + std::to_string(id)});
     process_.emit(std::move(e));
     return holding;
   }

@@ -30,9 +30,8 @@ class HandleWatch {
         emit_(std::move(emit)),
         thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
-  /// Watches what a user holds, from `begin` to `end`. A silent one is asked only on request,
-  /// because its user relies on `lost()` alone, and a question at the deadline would do what a timer
-  /// has to do.
+  /// Watches what a user holds, from `begin` to `end`. A silent one is asked only on request: its
+  /// user relies on `lost()` alone, and a question at the deadline would do what a timer has to do.
   class Watched final : public Watch {
    public:
     /// REQUIRES: both outlive it.

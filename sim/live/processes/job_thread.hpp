@@ -9,7 +9,7 @@
 
 namespace leasehold::sim::live {
 
-/// A thread that does what it is told, now or at a time, one job after the other. Thread safety:
+/// A thread that runs the jobs it is given, now or at a time, one after the other. Thread safety:
 /// all calls from any thread. Its end waits for the job under way; what was not begun is not done.
 class JobThread {
  public:

@@ -199,8 +199,8 @@ class Worker {
     Random random_;
     bool healed_ = false;
     User user_;
-    JobThread thread_;  ///< all is done and told here ...
-    JobThread waits_;   ///< ... but what blocks. Last: it tells the other, which then has no more
+    JobThread thread_;  ///< runs all but what blocks
+    JobThread waits_;   ///< runs that. Last: it notifies the other, which outlives it
   };
 
   Event event(Kind kind) const {
