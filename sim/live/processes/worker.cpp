@@ -151,7 +151,7 @@ class Worker {
     /// from there on has a short timeout.
     void heal() {
       thread_.post([this] {
-        worker_.told_.arrive_and_wait();
+        worker_.knows_of_end_.arrive_and_wait();
         worker_.recorder_->heal();
         healed_ = true;
         user_.faults_end()();
@@ -280,7 +280,7 @@ class Worker {
   HandleWatch watch_;
   std::shared_ptr<runtime::Driver> driver_;
   const std::ptrdiff_t users_;
-  std::latch told_{users_}, ended_{users_};
+  std::latch knows_of_end_{users_}, ended_{users_};
   std::atomic<std::int64_t> writes_ = 0;
 };
 

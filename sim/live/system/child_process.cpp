@@ -41,8 +41,8 @@ void close_if_open(int& descriptor) {
   descriptor = -1;
 }
 
-/// A child may end before it has read all that is written to it: the write fails then, and must not end
-/// this process. Returns the signal, which children get back as the system gives it.
+/// A child may end before it has read all that is written to it: the write fails then, and must not
+/// end this process. Returns the signal, which children get back as the system gives it.
 sigset_t broken_pipes_are_errors() {
   signal(SIGPIPE, SIG_IGN);
   sigset_t set;
