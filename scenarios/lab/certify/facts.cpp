@@ -724,7 +724,7 @@ milliseconds our_clock() {
 
 const std::vector<Fact>& facts() {
   static const auto all = [] {
-    constexpr std::string_view kHead = "|---|---|---|\n";
+    constexpr std::string_view kHead = "\n|---|---|---|\n";
     static const std::regex row(R"(\| ([^|]+) \| ([^|]+) \| ([^|]+) \|)");
     std::istringstream page{std::string(pages::SERVERS_md)};
     page.ignore(static_cast<std::streamsize>(pages::SERVERS_md.find(kHead) + kHead.size()));
