@@ -213,6 +213,11 @@ bool is_stopped(pid_t pid) {
   return !stat.empty() && stat.front() == "T";
 }
 
+bool waits_in_kernel(pid_t pid) {
+  const auto stat = kernel_stat(pid);
+  return !stat.empty() && stat.front() == "D";
+}
+
 Janitor::Janitor() {
   std::string pattern = temporary_folder() / "leasehold-XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) {

@@ -76,6 +76,8 @@ void until_true(const std::string& what, const std::function<bool()>& attempt,
 /// may have spaces. Empty: no process has that number.
 [[nodiscard]] std::vector<std::string> kernel_stat(pid_t pid);
 [[nodiscard]] bool is_stopped(pid_t pid);
+/// No signal but SIGKILL reaches it before that is over.
+[[nodiscard]] bool waits_in_kernel(pid_t pid);
 
 /// Kills processes and removes a folder when this process ends in any way, SIGKILL included: a
 /// shell that waits for the end of a pipe. The run may keep its data in that folder.

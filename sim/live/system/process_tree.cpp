@@ -64,14 +64,18 @@ pid_t ProcessTable::parent(pid_t process) const {
   return found == processes_.end() ? 0 : found->second.parent;
 }
 
-/// Again and again, because one may start another meanwhile.
+/// Again and again, because one may start another meanwhile. One that waits in the kernel stops
+/// before it runs again; a shell that has just called vfork waits for a child, which may be stopped.
 void stop_tree(pid_t root) {
-  until_true("stopping a member", [root] {
+  std::set<pid_t> signalled;
+  until_true("stopping a member", [&] {
     bool all = true;
     for (const pid_t pid : ProcessTable().tree(root)) {
-      if (is_stopped(pid)) continue;
+      const bool waits = signalled.contains(pid) && waits_in_kernel(pid);
+      if (waits || is_stopped(pid)) continue;
       all = false;
       ::kill(pid, SIGSTOP);
+      signalled.insert(pid);
     }
     return all;
   }, kLimit);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <fcntl.h>
 #include <thread>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sim/live/system/process_tree.hpp"
@@ -73,12 +74,31 @@ std::vector<pid_t> whole(const ChildProcess& root) {
   return tree;
 }
 
+/// As a shell that starts a program, of which the child is stopped first.
+TEST(ProcessTree, AParentThatWaitsForItsVforkedChildIsAsGoodAsStopped) {
+  const pid_t root = fork();
+  if (root == 0) {
+    if (vfork() == 0) {
+      pause();
+      _exit(0);
+    }
+    _exit(0);
+  }
+  while (ProcessTable().tree(root).size() < 2 || !waits_in_kernel(root)) usleep(1'000);
+  stop_tree(root);
+  EXPECT_TRUE(waits_in_kernel(root));
+  kill_trees({root});
+  EXPECT_EQ(waitpid(root, nullptr, 0), root);
+}
+
 TEST(ProcessTree, StopsResumesAndKillsTheChildrensChildrenInTheirOwnSessionsToo) {
   const auto one = family(), two = family();
   const auto first = whole(one), second = whole(two);
   EXPECT_EQ(ProcessTable().parent(one.pid()), getpid());
   stop_tree(one.pid());
-  EXPECT_TRUE(std::all_of(first.begin(), first.end(), is_stopped));
+  EXPECT_TRUE(std::all_of(first.begin(), first.end(), [](pid_t pid) {
+    return is_stopped(pid) || waits_in_kernel(pid);  // a shell that has just called vfork
+  }));
   EXPECT_TRUE(std::none_of(second.begin(), second.end(), is_stopped));
   resume_tree(one.pid());
   EXPECT_TRUE(std::none_of(first.begin(), first.end(), is_stopped));
