@@ -65,7 +65,8 @@ pid_t ProcessTable::parent(pid_t process) const {
 }
 
 /// Again and again, because one may start another meanwhile. One that waits in the kernel stops
-/// before it runs again; a shell that has just called vfork waits for a child, which may be stopped.
+/// before it runs again: a shell that has just called vfork waits for a child, which may be
+/// stopped.
 void stop_tree(pid_t root) {
   std::set<pid_t> signalled;
   until_true("stopping a member", [&] {

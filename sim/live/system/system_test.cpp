@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <fcntl.h>
-#include <thread>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include "sim/live/system/process_tree.hpp"
