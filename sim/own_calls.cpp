@@ -82,7 +82,7 @@ void OwnCalls::acquire_permit(const Workload::Acquire& acquire) {
       [this, asked, call](Result<runtime::PermitCall::Got> got) {
         if (home_.over()) return;
         home_.recorder().permit_answered(call, asked, got ? got->handle.name() : "",
-                                       got ? "" : to_string(got.error().kind), home_.now());
+                                         got ? "" : to_string(got.error().kind), home_.now());
         if (!got) return answered(got.error());
         answered(detail::Access::handle(std::move(got->handle)));
       });
@@ -101,13 +101,13 @@ void OwnCalls::acquire_all(const Workload::Acquire& acquire) {
       for (const auto& handle : *got) tokens.push_back(handle.fencing_token());
     }
     home_.recorder().all_answered(call, asked, tokens, got ? "" : to_string(got.error().kind),
-                                home_.now());
+                                  home_.now());
     if (home_.over()) return;
     std::vector<HoldingPointer> holdings;
     if (got) {
       for (auto& handle : *got) holdings.push_back(hold(std::move(handle)));
     }
-    home_.notify([this, holdings] { std::exchange(granted_, nullptr)(holdings); });
+    home_.notify([this, holdings] { end_call(holdings); });
   });
 }
 
@@ -120,7 +120,7 @@ void OwnCalls::stand_for_election(const Workload::Acquire& acquire) {
           const auto grant = home_.recorder().grant_of(name, token);
           Holding holding{name, grant.session, token, grant.owner, options_.expiry};
           holding.term = candidate_;
-          std::exchange(granted_, nullptr)({std::make_shared<Holding>(std::move(holding))});
+          end_call({std::make_shared<Holding>(std::move(holding))});
         });
       });
   home_.start_thread([this, candidate = candidate_] {
@@ -129,7 +129,7 @@ void OwnCalls::stand_for_election(const Workload::Acquire& acquire) {
       if (home_.over()) return;
       candidate_.reset();
       if (candidate->had_term()) return std::exchange(term_over_, nullptr)();
-      std::exchange(granted_, nullptr)({});
+      end_call({});
     });
   });
 }
@@ -138,10 +138,12 @@ void OwnCalls::answered(Result<LockHandle> handle) {
   if (home_.over()) return;
   std::vector<HoldingPointer> holdings;
   if (handle) holdings.push_back(hold(std::move(*handle)));
-  home_.notify([this, holdings] {
-    permit_call_.reset();
-    std::exchange(granted_, nullptr)(holdings);
-  });
+  home_.notify([this, holdings] { end_call(holdings); });
+}
+
+void OwnCalls::end_call(std::vector<HoldingPointer> holdings) {
+  permit_call_.reset();
+  std::exchange(granted_, nullptr)(std::move(holdings));
 }
 
 /// The owner by name and token: the handle does not show it, and the fence's record needs it.

@@ -45,6 +45,8 @@ class OwnCalls final : public LockCalls {
   void acquire_all(const Workload::Acquire& acquire);
   void stand_for_election(const Workload::Acquire& acquire);
   void answered(Result<LockHandle> handle);
+  /// Nothing: it was not granted.
+  void end_call(std::vector<HoldingPointer> holdings);
   [[nodiscard]] Lock lock(const std::string& name) const;
   [[nodiscard]] HoldingPointer hold(LockHandle handle) const;
 

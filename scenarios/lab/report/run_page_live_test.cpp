@@ -9,6 +9,7 @@
 #include "properties/stories/scenario.hpp"
 #include "scenarios/lab/report/report.hpp"
 #include "scenarios/lab/ran_fixture.hpp"
+#include "sim/live/foreign/generous_worker_fixture.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/run/harness.hpp"
 #include "sim/live/stores/scripted_servers.hpp"
@@ -156,19 +157,13 @@ TEST_P(LivePage, IsDrawnAsItsHistoryHasIt) {
   expect_drawn(browse(janitor.folder(), history, "#all", shown), history, kind.two_at_once);
 }
 
-const std::string kGenerous =
-    R"(say() { printf '{%s}\n' "$1"; }; say '"is":"ready"'; while read -r line; do )"
-    R"(id=${line#*'"id":'}; id=${id%%[,\}]*}; case $line in )"
-    R"(*'"acquire"'*) say "\"id\":$id,\"is\":\"granted\"" ;; )"
-    R"(*'"ask"'*) say "\"id\":$id,\"is\":\"held\"" ;; )"
-    R"(*'"release"'*) say "\"id\":$id,\"is\":\"released\"" ;; *'"stop"'*) exit 0 ;; esac; done)";
-
 INSTANTIATE_TEST_SUITE_P(
     All, LivePage,
     testing::Values(
         PageKind{"OwnLock"},
         PageKind{"Worker", LEASEHOLD_WORKER_TEMPLATE, LEASEHOLD_WORKERS "/leasehold.json"},
-        PageKind{"GenerousWorker", kGenerous, LEASEHOLD_WORKERS "/pymongo.json", "", true},
+        PageKind{"GenerousWorker", sim::live::kGenerous, LEASEHOLD_WORKERS "/pymongo.json", "",
+                 true},
         PageKind{"Store", "python3 " LEASEHOLD_STORES "/template/worker.py",
                  LEASEHOLD_STORES "/template/promises.json", LEASEHOLD_STORES "/template/store"}),
     [](const auto& one) { return std::string(one.param.name); });

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "runtime/threads/clock.hpp"
+#include "sim/live/foreign/generous_worker_fixture.hpp"
 
 /// A run's processes without a run: there is no server, and nobody misses one.
 namespace leasehold::sim::live {
@@ -21,19 +22,6 @@ class NoStore final : public Store {
   std::shared_ptr<FencedResource> resource(const std::string&) override { return nullptr; }
   model::History truth() override { return {}; }
 };
-
-/// A worker in the shell's language: it grants every lock at once.
-constexpr const char* kGenerous = R"(say() { printf '{%s}\n' "$1"; }
-say '"is":"ready"'
-while read -r line; do
-  id=${line#*'"id":'}; id=${id%%[,\}]*}
-  case $line in
-    *'"acquire"'*) say "\"id\":$id,\"is\":\"granted\"" ;;
-    *'"ask"'*) say "\"id\":$id,\"is\":\"held\"" ;;
-    *'"release"'*) say "\"id\":$id,\"is\":\"released\"" ;;
-    *'"stop"'*) exit 0 ;;
-  esac
-done)";
 
 class Supervisor : public testing::Test {
  protected:
