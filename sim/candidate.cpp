@@ -13,7 +13,7 @@ Candidate::Candidate(Lock lock, runtime::Executor& executor, Begun begun)
       leadership_(
           std::move(lock),
           [this](const std::stop_token& stop, FencingToken token) { work(stop, token); },
-          {.on_ended = [this](const Term&) { stop_.request_stop(); }, .waiting = nullptr}) {}
+          {.on_ended = [this](const Term&) { stop_.request_stop(); }}) {}
 
 void Candidate::run() { (void)leadership_.run(stop_.get_token()); }
 

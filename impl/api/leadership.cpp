@@ -42,17 +42,11 @@ std::optional<Error> check(const LeadershipOptions& options) {
                             std::to_string(options.longest_pause.count()) + " ms");
 }
 
-Lock waits_as(const Lock& lock, const LeadershipOptions& leadership) {
-  LockOptions options = lock.options();
-  if (leadership.waiting) options.waiting = leadership.waiting;
-  return detail::Access::lock(lock, std::move(options));
-}
-
 }  // namespace
 
 struct Leadership::State {
-  State(const Lock& lock_, Work work_, LeadershipOptions options_)
-      : lock(waits_as(lock_, options_)), work(std::move(work_)), options(std::move(options_)) {
+  State(Lock lock_, Work work_, LeadershipOptions options_)
+      : lock(std::move(lock_)), work(std::move(work_)), options(std::move(options_)) {
     if (options.on_ended) return;
     options.on_ended = [name = lock.name()](const Term& term) { report(name, term); };
   }

@@ -104,28 +104,6 @@ TEST(Leadership, LeadsAgainAndAgainUntilItIsStopped) {
   EXPECT_EQ(f.server->deletes, 3);
 }
 
-TEST(Leadership, ProcessesQueueUnlessToldOtherwise) {
-  for (const bool told : {false, true}) {
-    Fixture f;
-    std::atomic<int> queued = 0, asked = 0;
-    f.server->before = [&](const Command& command) {
-      const auto* acquire = std::get_if<core::AcquireCommand>(&command.body);
-      if (acquire == nullptr) return;
-      ++asked;
-      if (acquire->queues_for) ++queued;
-    };
-    LeadershipOptions options;
-    if (told) options.waiting = nullptr;  // then as the lock, whose processes do not queue
-    std::stop_source over;
-    Leadership leadership(
-        f.lock(eager(short_lease())),
-        [&](const std::stop_token&, FencingToken) { over.request_stop(); }, options);
-    EXPECT_EQ(leadership.run(over.get_token()).kind, ErrorKind::cancelled);
-    EXPECT_GT(asked, 0);
-    EXPECT_EQ(queued, told ? 0 : asked.load());
-  }
-}
-
 TEST(Leadership, TheTokenIsShownWhileItLeadsAndAtNoOtherTime) {
   Fixture f;
   std::promise<FencingToken> given;

@@ -78,7 +78,7 @@ static void acquires_only_with_what_makes_sense(void) {
   options.permits = 0;
   options.waiting = "patient";
   REFUSED(leasehold_acquire(provider, "job", &options, 0, &handle, &error),
-          "waiting is 'patient': it must be uniform, adaptive or queue");
+          "waiting is 'patient': it must be queue, adaptive or uniform");
   later.unheard_of = 1;
   EXPECT(leasehold_acquire(provider, "job", &later.known, 0, &handle, &error) ==
          LEASEHOLD_INVALID_OPTION);

@@ -20,8 +20,7 @@ TEST(LockOptions, DefaultsAreTheDocuments) {
   EXPECT_EQ(o.expiry, milliseconds(30'000));
   EXPECT_EQ(o.effective_cadence(), milliseconds(10'000));
   EXPECT_EQ(o.effective_operation_timeout(), milliseconds(10'000));
-  EXPECT_EQ(o.waiting->pause({1, true}, 0), milliseconds(10));
-  EXPECT_EQ(o.waiting->longest_pause(), milliseconds(800));
+  EXPECT_TRUE(o.waiting->renewal(milliseconds(0))) << "calls queue";
   EXPECT_EQ(o.clock_margin, milliseconds(30'000));
   EXPECT_EQ(o.max_drift, 0.005);
   EXPECT_EQ(o.max_holding, std::nullopt);

@@ -30,7 +30,8 @@ LockOptions default_options(const std::string& lock) {
   if (recipe == nullptr) return options;
   options.clock_margin = milliseconds(0);
   if (recipe->usual_expiry) options.expiry = *recipe->usual_expiry;
-  if (const auto pause = recipe->usual_pause) options.waiting = uniform_waiting(*pause, *pause);
+  const auto pause = recipe->usual_pause;
+  options.waiting = pause ? uniform_waiting(*pause, *pause) : uniform_waiting();
   return options;
 }
 

@@ -230,7 +230,7 @@ class Builder {
     out_.of_a_document = lock && *lock != Lock::leasehold;
     if (e.ttl_period_ms != 0) {
       out_.allowed = {e.lateness_ns, e.ttl_period_ms * kMs, e.truth_lag_ns, e.fault_echo_ms * kMs,
-                      e.live ? out_.allowed.unreported_ns : 0};
+                      e.live ? out_.allowed.unreported_ns : 0, e.stream_lag_ms * kMs};
     }
   }
 

@@ -32,6 +32,7 @@ struct Allowances {
   /// A real process reports a stall when it is over, and a killed one never does: back to its last
   /// word it may have stood still for so long before its death.
   std::int64_t unreported_ns = 3'000 * kMs;
+  std::int64_t stream_lag_ns = 0;  ///< of change streams
 
   /// The time from the expiry of a document until the harness reads its deletion: the monitor
   /// sleeps, then works about as long as the harness takes to read, and the harness reads.

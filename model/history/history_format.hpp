@@ -76,6 +76,7 @@ namespace leasehold::model {
   FIELD(number, truth_lag_ns, "how late the truth is read at most")                               \
   FIELD(number, ttl_period_ms, "the TTL monitor's period; 0: what the world allows is not said")  \
   FIELD(number, fault_echo_ms, "how long after a fault servers and clients may not know of it")   \
+  FIELD(number, stream_lag_ms, "how late change streams report")                                  \
   FIELD(number, clock_drift_ppm, "how much the process's clock runs fast; 0: not said")           \
   FIELD(number, workers, "how many of the process's commands may be under way at once; 0: not "   \
        "said")                                                                                    \
@@ -92,7 +93,7 @@ namespace leasehold::model {
 /// The kinds, each with its name in the JSON and its fields.
 #define LEASEHOLD_KINDS(KIND)                                                                     \
   KIND(run, "run", "the first line: what was run, and what its world allows", lock, live, seed,   \
-       lateness_ns, truth_lag_ns, ttl_period_ms, fault_echo_ms)                                   \
+       lateness_ns, truth_lag_ns, ttl_period_ms, fault_echo_ms, stream_lag_ms)                    \
   KIND(start, "start", "a process began", process, clock_drift_ppm, workers, leads)               \
   KIND(crash, "crash", "it was killed: it holds nothing from here on", process, from_ns)          \
   KIND(exit, "exit", "a process, or the member `victim`, ended unasked: `outcome` = crashed (by " \

@@ -197,7 +197,8 @@ std::optional<std::int64_t> acted(const Digest& d, const Passed& p) {
 /// For a receiver with a call that goes on.
 void check_acted_on(const Digest& d, Finding& f, const Passed& p) {
   const SessionDigest& s = p.receiver;
-  const auto latest = p.told + 2 * p.reader.round_trip_ns + d.allowed.lateness_ns;
+  const auto latest =
+      p.told + d.allowed.stream_lag_ns + 2 * p.reader.round_trip_ns + d.allowed.lateness_ns;
   if (p.reader.round_trip_ns == 0 || latest >= d.finished_ns || !reads(d, p.reader, p.told)) return;
   auto all = d.delays(s.process, Needs::servers).all();
   for (const Span& one : d.delays(s.process, Needs::worker).all()) all.push_back(one);
@@ -270,7 +271,8 @@ void check_passed(const Digest& d, Finding& f, Index put, const std::vector<Read
   if (s.ask == kNone) return;
   const Passed p{put, s, all[s.process], executed_from(d, put), d.fact(by).at_ns};
   if (d.time_of(s.ended) > p.told) check_acted_on(d, f, p);
-  if (s.ended == kNone || again) return;
+  // When a stream lags nobody may read it any more by the time of the event.
+  if (s.ended == kNone || again || d.allowed.stream_lag_ns > 0) return;
   const auto news = news_at(d, p);
   if (news != kNever && d.fact(s.ended).at_ns < news) check_given_back(d, f, p, news);
 }

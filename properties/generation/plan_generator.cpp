@@ -160,6 +160,7 @@ class Generator {
       if (drawn >= 93 && drawn < 96 && may_queue) read_full_queues();
       auto& last = plan_.processes.back();
       if (drawn == 92) last.old_release = last.waiting != sim::Waiting::queue;
+      if (drawn == 91) read_old_half();
       if (drawn == 96 || drawn == 97) read_many_locks();
       if (drawn > 97) read_defaults();
     }
@@ -380,6 +381,14 @@ class Generator {
   }
 
   /// More processes queue for one lock than its queue has room for.
+  /// A rolling change: every second process is of a release that polls.
+  void read_old_half() {
+    for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
+      ProcessPlan& p = plan_.processes[i];
+      p.waiting = i % 2 == 1 ? sim::Waiting::uniform : limits_.waitings.back();
+      p.old_release = i % 2 == 1;
+    }
+  }
   void read_full_queues() {
     const auto room = in_.between(1, 2);
     plan_.locks = 1;
@@ -453,6 +462,9 @@ class Generator {
     plan_.ttl_at_once = plan_.seed % 2 == 0;
     plan_.failed_fetches = kFailedFetches;
     plan_.stray_commands = true;
+    // Behind routers there are no streams. A fifth of the others lag, and a tenth may open none.
+    const auto kind = live_ ? 0 : plan_.seed % 10;
+    plan_.stream_lag_ms = kind == 5 ? -1 : kind == 2 ? 5'000 : kind == 8 ? 500 : 0;
   }
 
   Reader in_;

@@ -38,7 +38,8 @@ Changes zeros(const Plan& plan) {
   const auto of_process = [&](std::size_t i, auto... fields) {
     (changes.emplace_back([i, fields](Plan& p) { p.processes[i].*fields = {}; }), ...);
   };
-  of_plan(&Plan::shards, &Plan::ttl_at_once, &Plan::failed_fetches, &Plan::stray_commands);
+  of_plan(&Plan::shards, &Plan::ttl_at_once, &Plan::failed_fetches, &Plan::stray_commands,
+          &Plan::stream_lag_ms);
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {
     of_process(i, &P::single_attempt_percent, &P::cancel_percent, &P::long_hold_percent,
                &P::drift_ppm, &P::permits, &P::together, &P::leads, &P::other_expiry_ms,

@@ -47,7 +47,7 @@ TEST_F(Command, BadWordsAreNamedAndNothingIsDone) {
   says({"run", "--lock", lock_, "-n", "-w", "3", "--", "true"}, "--nonblock and --wait are both");
   says({"run", "-E", "256", lock_, "--", "true"}, "--conflict-exit-code is 256");
   says({"run", "--waiting", "fast", lock_, "--", "true"},
-       "--waiting is 'fast': it must be uniform, adaptive or queue");
+       "--waiting is 'fast': it must be queue, adaptive or uniform");
   says({"run", "a", "b", "a", "--", "true"}, "--lock is given twice as 'a'");
   says({"run", "a", "b", "--permits", "2", "--", "true"}, "--permits needs one --lock");
   says({"run", "a", "--permits", "0", "--", "true"}, "--permits is 0: it must be 1 to 1000");
@@ -78,7 +78,7 @@ TEST_F(Command, ASecondRunIsRefusedOrWaits) {
 
 TEST_F(Command, OneThatQueuesStandsInTheLocksQueueAndGetsItNext) {
   auto first = start("exec sleep 100");
-  ChildProcess second(words({"run", "-q", "--waiting", "queue", lock_, "--", "true"}),
+  ChildProcess second(words({"run", "-q", lock_, "--", "true"}),
                       ChildProcess::Io::nothing);
   EXPECT_TRUE(eventually([this] {
     return leasehold({"show", lock_, "--json"}).out.find("\"waiting\"") != std::string::npos;

@@ -175,7 +175,7 @@ TEST_F(Shows, ANameThatNoServerLooksUpIsUnavailable) {
 TEST_F(Shows, AQueueIsNotTakenForTheHolderAndForceFreesItsLock) {
   std::promise<bool> granted;  // the first, because the providers' end waits for the call below
   const auto provider = provider_of("the holder"), other = provider_of("the next");
-  LockOptions options{.expiry = seconds(2), .waiting = queue_waiting()};
+  LockOptions options{.expiry = seconds(2)};
   const auto lock = [&](const LockProvider& of) { return *of.create_lock(lock_, options); };
   auto held = lock(provider).try_acquire();
   ASSERT_TRUE(held);

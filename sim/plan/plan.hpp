@@ -88,6 +88,7 @@ struct Plan {
   bool ttl_at_once = false;  ///< a pass of the TTL monitor is one entry of the oplog, as since 6.1
   int failed_fetches = 0;    ///< of secondaries whose link to the primary breaks, in percent
   bool stray_commands = false;  ///< drivers learn of elections late, some commands even later
+  int stream_lag_ms = 0;  ///< how late change streams report; -1: the role may open none
   std::int64_t faulty_ms = 8'000;  ///< how long faults are on; then all is healed
   std::vector<ProcessPlan> processes;
   std::vector<FaultPlan> faults;  ///< by time

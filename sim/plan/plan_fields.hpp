@@ -100,6 +100,7 @@ void of_plan(const Visit& visit) {
   visit("ttl-at-once", &Plan::ttl_at_once, Limits{0, 1}, Written::unless_usual);
   visit("failed-fetches", &Plan::failed_fetches, Limits{0, 100}, Written::unless_usual);
   visit("stray-commands", &Plan::stray_commands, Limits{0, 1}, Written::unless_usual);
+  visit("stream-lag", &Plan::stream_lag_ms, Limits{-1, kDay_ms}, Written::unless_usual);
 }
 
 }  // namespace leasehold::sim::fields

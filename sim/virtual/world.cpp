@@ -58,7 +58,8 @@ class World final : public ProcessControl {
                   .heartbeat_ns = plan.heartbeat_ms * kMs,
                   .ttl_period_ns = plan.ttl_period_ms * kMs,
                   .ttl_deletes_at_once = plan.ttl_at_once,
-                  .failed_fetch_percent = plan.failed_fetches},
+                  .failed_fetch_percent = plan.failed_fetches,
+                  .stream_lag_ms = plan.stream_lag_ms},
                  {[this](const Entry& entry) { committed(entry); },
                   [this](std::int64_t since) { followed(since); }},
                  plan.shards ? std::optional(plan.seed) : std::nullopt),
@@ -85,6 +86,7 @@ class World final : public ProcessControl {
     // What the checkers allow in this world; a live run says larger numbers.
     begin.lateness_ns = kGrain;  // timers fire on the next grain
     begin.truth_lag_ns = kTruthLag;
+    begin.stream_lag_ms = std::max(plan_.stream_lag_ms, 0);
     // One election timeout to notice that the primary is gone, another for an election that fails.
     begin.fault_echo_ms = 2 * plan_.election_timeout_ms + kFollows_ms;
     out_.history.reserve(kUsualEvents);

@@ -283,7 +283,7 @@ void examine_permissions(Visit& at) {
             "index");
   }
   if (!missing({"changeStream"}).empty()) {
-    at.note("missing on " + place + ": changeStream", "calls that queue poll");
+    at.note("missing on " + place + ": changeStream", "calls that wait poll, which makes long waits longer");
   }
 }
 

@@ -201,14 +201,14 @@ po::options_description lock_options() {
       ("wait,w", text("DURATION"),
        "how long to wait for the lock; 0: one attempt; default: no limit")  //
       ("nonblock,n", "one attempt, as --wait 0")                            //
-      ("waiting", text("STRATEGY")->default_value("uniform"),
-       "when to ask again (backoff): uniform, adaptive or queue")  //
       ("conflict-exit-code,E", po::value<int>()->default_value(kNotAcquired)->value_name("CODE"),
        "exit code if the lock is not free in time")                                      //
       ("quiet,q", "print errors only")                                                   //
       ("note", text("TEXT"), "shown to people beside host and process, by ls and show")  //
       ("expiry", text("DURATION")->default_value("30s"),
-       "the lease: how long others have to wait after a crash of this machine");
+       "the lease: how long others have to wait after a crash of this machine")  //
+      ("waiting", text("STRATEGY")->default_value("queue"),
+       "how to wait (backoff): queue, adaptive or uniform");
   return o;
 }
 

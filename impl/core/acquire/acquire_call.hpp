@@ -47,6 +47,9 @@ struct AcquireCall {
   bool corruption_reported = false;  ///< once a call, not once an attempt
   Error last_failure;                ///< what its end adds to its own reason
 
+  /// Its attempts leave an entry in the lock's queue if they are refused. An attempt at a lock that
+  /// nobody else was seen to want does not: without contention a queue costs not a byte.
+  bool enlists = false;
   QueuePlace place;  ///< in the lock's queue, if its strategy queues
 
   /// What the caller gets that ends for this reason; the last failure says more.
@@ -61,7 +64,7 @@ struct AcquireCall {
   /// Whether a document of its owner may be there, now or by a late command.
   [[nodiscard]] bool may_own() const { return unanswered > 0 || late_win; }
 
-  /// Whether its attempts leave an entry in the lock's queue if they are refused.
+  /// Whether it enlists once it is refused.
   [[nodiscard]] bool queues() const { return !single_attempt && core::queues(options); }
   /// Whether it acts on events of a change stream. Calls that wait behind others of this process do
   /// not, nor do single attempts, which are in no queue.

@@ -27,8 +27,9 @@ void Contenders::attempt(SessionId id, SendingStep step) {
                          attempt.observed,
                          call.options.expiry,
                          call.options.clock_margin};
+  call.enlists = call.enlists || (call.queues() && pacing_.has_rival(call.name, step.now));
   // A grant by the entry that this attempt leaves will count from now (see QueuePlace).
-  if (call.queues()) {
+  if (call.enlists) {
     command.queues_for = pacing_.entry_is_good_for(call, step.now);
     command.ticket = call.place.ticket();
     call.place.sent(attempt.beat, step.now);
@@ -86,7 +87,8 @@ void Contenders::call_off(SessionId id, const AcquireCall& call, SendingStep ste
 }
 
 /// Another holds the lock. The call keeps what that teaches, and its next attempt is planned: at
-/// once if that holder came to be presumed dead while this attempt was under way. The first call
+/// once if it is the one that enlists, or if that holder came to be presumed dead while this attempt
+/// was under way. The first call
 /// that is queued opens the stream; a call that finds the lock free needs none.
 void Contenders::refused(SessionId id, const PendingCommand& attempt, const Reply& reply,
                          SendingStep step) {
@@ -94,17 +96,16 @@ void Contenders::refused(SessionId id, const PendingCommand& attempt, const Repl
   call.last_failure = {ErrorKind::refused, reply.code, "held by another"};
   // Learned before anything else changes: the strategy sees the call as it made the attempt.
   pacing_.learn(call, false, step.now);
-  const bool queued = call.queues();
   if (!reply.documents.empty()) see_holder(call, reply, step);
   if (call.single_attempt) return;
-  const bool joins = call.queues() && !queued;  // its next attempt leaves its entry
+  const bool joins = call.queues() && !std::exchange(call.enlists, call.queues());
   // A duplicate key shows no holder, so whether the observed one still holds is unknown.
   const auto dead = reply.documents.empty() ? std::nullopt : pacing_.presumed_dead(call, step.now);
   // The owners of calls that queue begin alike, with their provider's half (see Owners). A call
   // that found no room has nothing to be notified of.
   if (call.place.stands()) stream_.listen(call.owner.high, reply.operation_time, step);
   const bool at_once = joins || (dead && dead != attempt.observed);
-  plan(id, at_once ? step.now : pacing_.next_attempt_at(call, true, hears(call), step), step);
+  plan(id, at_once ? step.now : pacing_.next_attempt_at(call, true, stream_.reports(), step), step);
   if (WaitQueue* queue = queues_.headed_by(id, call.name)) queue->rival_seen = step.now;
 }
 
@@ -146,7 +147,7 @@ void Contenders::failed(SessionId id, const Reply& reply, bool unanswered, Sendi
   const bool at_once = unanswered && call.unanswered == 0;
   if (unanswered) ++call.unanswered;
   if (call.single_attempt) return;
-  plan(id, at_once ? step.now : pacing_.next_attempt_at(call, false, hears(call), step), step);
+  plan(id, at_once ? step.now : pacing_.next_attempt_at(call, false, stream_.reports(), step), step);
 }
 
 }  // namespace leasehold::core

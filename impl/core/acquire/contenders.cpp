@@ -41,7 +41,7 @@ Error AcquireCall::error(ErrorKind kind, const std::string& why) const {
 
 /// This is asked of every call for each reply of the stream, so it looks at nothing but the call.
 bool AcquireCall::listens() const {
-  return !in<Queued>() && queues();
+  return !in<Queued>() && enlists;
 }
 
 /// Neither a timer nor its turn in line sends a call again that is Attempting without a command.
@@ -131,9 +131,6 @@ void Contenders::due(Timer timer, SendingStep step) {
   attempt(timer.id, step);
 }
 
-/// Whether the stream tells this call what it waits for.
-bool Contenders::hears(const AcquireCall& call) const { return call.queues() && stream_.reports(); }
-
 /// Events that came during the attempt wait for its answer, and count after it.
 CallResult Contenders::answered(SessionId id, const PendingCommand& attempt, const Reply& reply,
                                 SendingStep step) {
@@ -207,7 +204,7 @@ void Contenders::read_on(ChangeStream::Heard heard, SendingStep step) {
   if (heard == ChangeStream::Heard::gap) {
     for (const auto& [name, queue] : queues_.all()) {
       const AcquireCall* call = find(queue.head);
-      if (call == nullptr || !call->queues()) continue;
+      if (call == nullptr || !call->listens()) continue;
       bring_forward(queue.head, step.now, step);
     }
   }
@@ -289,7 +286,7 @@ void Contenders::contend(SessionId id, LocalInstant at_latest, SendingStep step)
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(call.in<AcquireCall::Queued>());
   call.contends_since = step.now;
-  plan(id, pacing_.first_attempt_at(call, at_latest, hears(call), step), step);
+  plan(id, pacing_.first_attempt_at(call, at_latest, stream_.reports(), step), step);
 }
 
 /// The tenure is how long this process had the lock, hand-overs included. For at most so long it

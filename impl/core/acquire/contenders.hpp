@@ -138,7 +138,6 @@ class Contenders {
 
  private:
   // contenders.cpp: which call is next, and what an answer means for it.
-  [[nodiscard]] bool hears(const AcquireCall& call) const;
   [[nodiscard]] bool anyone_listens() const;
   [[nodiscard]] bool anyone_stands() const;
   void contend(SessionId id, LocalInstant at_latest, SendingStep step);

@@ -94,7 +94,10 @@ void ChangeStream::due(bool listened, SendingStep step) {
 void ChangeStream::failed(const Reply& reply, bool listened, Step step) {
   if (reply.outcome == Outcome::configuration) {
     phase_ = Phase::refused;
-    step.out.push_back(Warned{"no change stream, waiting calls poll: " + reply.message});
+    step.out.push_back(Warned{
+        "waiting calls poll, which makes long waits longer, because there is no change stream (the "
+        "role needs find and changeStream for it): " +
+        reply.message});
     return;
   }
   if (!is_wanted(listened, step.now)) {

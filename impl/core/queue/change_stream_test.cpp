@@ -16,7 +16,7 @@ using Step = StreamCommand::Step;
 TEST(Stream, OpeningItTakesNoSlot) {
   QueueWorld w;
   w.core = ProviderCore("host:1:test", 1);
-  w.acquire(1, "lock", QueueWorld::queued());
+  w.join(1);
   w.answer_queued();
   ASSERT_EQ(w.step(), Step::open);
   const auto before = w.attempts();
@@ -30,11 +30,11 @@ TEST(Stream, OnlyARefusedCallThatWantsOneOpensIt) {
   w.acquire(2, "polled");
   w.give(ReplyArrived{w.attempt().id, CoreWorld::refused(w.kRival)});
   EXPECT_TRUE(w.sent_as<StreamCommand>().empty());
-  w.acquire(3, "lock", QueueWorld::queued());
+  w.join(3);
   w.answer_queued();
   ASSERT_EQ(w.sent_as<StreamCommand>().size(), 1u);
   EXPECT_EQ(w.step(), Step::open);
-  w.acquire(4, "another", QueueWorld::queued());
+  w.join(4, "another");
   w.answer_queued();
   EXPECT_EQ(w.sent_as<StreamCommand>().size(), 1u) << "one for all locks";
 }
@@ -42,17 +42,17 @@ TEST(Stream, OnlyARefusedCallThatWantsOneOpensIt) {
 TEST(Stream, BeginsAtTheAttemptSoThatNoCallAsksAgainOnceItIsOpen) {
   QueueWorld w;
   w.oplog = 41;
-  w.acquire(1, "lock", QueueWorld::queued());
+  w.join(1);
   w.answer_queued();
   EXPECT_EQ(std::get<StreamCommand>(w.stream().body).since, FencingToken(42));
   w.answer_stream();
-  EXPECT_EQ(w.attempts(), 1u);
+  EXPECT_EQ(w.attempts(), 2u);
 }
 
 TEST(Stream, AfterAFailureAGrantMayBeMissingSoAllAskAgainAndOnceMoreWhenItIsOpen) {
   auto w = QueueWorld::refused_once();
   w.give(ReplyArrived{w.stream().id, CoreWorld::with(Outcome::not_executed)});
-  EXPECT_EQ(w.attempts(), 2u);
+  EXPECT_EQ(w.attempts(), 3u);
   w.answer_queued();
   w.advance(kStreamRetry);
   ASSERT_EQ(w.step(), Step::open);
@@ -71,7 +71,7 @@ TEST(Stream, IsNotReadWhileNoCallWaits) {
   const auto steps = w.sent_as<StreamCommand>().size();
   w.advance(seconds(5));
   EXPECT_EQ(w.sent_as<StreamCommand>().size(), steps);
-  w.acquire(2, "lock", QueueWorld::queued());
+  w.join(2);
   w.answer_queued();
   EXPECT_EQ(w.sent_as<StreamCommand>().size(), steps + 1);
   EXPECT_EQ(w.step(), Step::next);
@@ -105,7 +105,7 @@ TEST(Stream, OneThatIsNotPermittedIsReportedOnceAndWaitersPoll) {
   w.give(ReplyArrived{w.stream().id, CoreWorld::with(Outcome::configuration)});
   for (int i = 0; i < 10; ++i) {
     w.advance(milliseconds(800));
-    EXPECT_EQ(w.attempts(), static_cast<std::size_t>(i) + 2);
+    EXPECT_EQ(w.attempts(), static_cast<std::size_t>(i) + 3);
     w.answer_queued();
   }
   EXPECT_EQ(w.count<Warned>(), 1);
@@ -127,7 +127,7 @@ TEST(Stream, OneThatIsWantedAgainWhileItIsClosedIsOpenedAfterThat) {
   for (const bool answered : {true, false}) {
     auto w = closing();
     ASSERT_EQ(w.step(), Step::close);
-    w.acquire(2, "lock", QueueWorld::queued());
+    w.join(2);
     w.answer_queued();
     EXPECT_EQ(w.step(), Step::close);
     answered ? w.answer_stream() : w.advance(kStreamTimeout);

@@ -37,13 +37,44 @@ using World = PassOnWorld;
 TEST(LockQueues, ACallThatIsRefusedStandsInTheQueueAndHearsOfItsOwnersAlone) {
   World w;
   w.acquire(1, "lock", World::queued());
+  EXPECT_FALSE(w.asked().queues_for) << "who finds a lock free needs no entry";
+  w.give(ReplyArrived{w.attempt().id, World::refused(World::kRival)});
+  ASSERT_EQ(w.attempts(), 2u) << "at once";
   EXPECT_TRUE(w.asked().queues_for);
-  EXPECT_TRUE(w.sent_as<StreamCommand>().empty()) << "who finds a lock free needs none";
+  EXPECT_TRUE(w.sent_as<StreamCommand>().empty()) << "nor a stream";
   w.answer_queued();
   const auto open = std::get<StreamCommand>(w.stream().body);
   EXPECT_EQ(open.provider, w.asked().owner.high);
   w.answer_stream();
-  EXPECT_EQ(w.attempts(), 1u) << "the stream begins where it stood";
+  EXPECT_EQ(w.attempts(), 2u) << "the stream begins where it stood";
+}
+
+TEST(LockQueues, AFirstAttemptEnlistsWhereARivalWasSeenLately) {
+  for (const auto later : {seconds(0), seconds(10)}) {
+    auto w = World::waiting();
+    w.give(CancelAsked{1});
+    w.leave_answered_at(++w.oplog);
+    w.now += later;
+    w.acquire(2, "lock", World::queued());
+    EXPECT_EQ(w.asked().queues_for.has_value(), later == seconds(0));
+  }
+}
+
+TEST(LockQueues, WithoutARivalThePairOfCommandsIsThatOfACallThatPolls) {
+  for (const auto& options : {World::queued(), World::options()}) {
+    World w;
+    for (SessionId id = 1; id < 4; ++id) {
+      w.hold(id, "lock", options);
+      w.give(ReleaseAsked{id});
+      w.reply(World::with(Outcome::done, 1));
+      ASSERT_TRUE(w.has<Released>());
+    }
+    const auto attempts = w.sent_as<AcquireCommand>();
+    EXPECT_TRUE(std::ranges::none_of(attempts, [](const Command& c) {
+      return std::get<AcquireCommand>(c.body).queues_for.has_value();
+    }));
+    EXPECT_EQ(w.sent().size(), 3u + 3u + 1u) << "and one for the index";
+  }
 }
 
 TEST(LockQueues, TheOwnersOfAProviderBeginAlike) {
@@ -69,8 +100,8 @@ TEST(LockQueues, AQueuedCallRenewsItsEntryEverMoreSeldom) {
     attempts.push_back(w.attempts());
     if (w.core.departures_left() == 0 && w.has<Send>()) w.answer_queued();
   }
-  EXPECT_LE(attempts.back(), 1u + 4u);
-  EXPECT_GT(attempts.back(), 1u);
+  EXPECT_LE(attempts.back(), 2u + 4u);
+  EXPECT_GT(attempts.back(), 2u);
   EXPECT_GE(w.asked().queues_for, 2 * milliseconds(500));
 }
 
@@ -151,13 +182,13 @@ TEST(LockQueues, AnAttemptThatFindsTheLockItsOwnNeedsNoNews) {
 
 TEST(LockQueues, ACallThatFindsNoRoomComesBackWithItsTicketAndLeavesNothing) {
   World w;
-  w.acquire(1, "lock", World::queued());
+  w.join(1);
   EXPECT_FALSE(w.asked().ticket);
   auto full = w.refused(World::kRival);
   full.documents.front().queue = World::entry_of(to_hex({7, 7}) + ".3000.1") + "~+.5.2";
   w.give(ReplyArrived{w.attempt().id, full});
   w.advance(milliseconds(300));
-  ASSERT_EQ(w.attempts(), 2u);
+  ASSERT_EQ(w.attempts(), 3u);
   EXPECT_EQ(w.asked().ticket, 5);
   w.answer_queued(true);
   w.give(CancelAsked{1});
@@ -178,7 +209,7 @@ TEST(LockQueues, OnlyALockThatWasNotPassedOnAsksForTheIndex) {
 TEST(LockQueues, EachGrantToACallThatEndedIsGivenBackOnce) {
   auto w = World::waiting();
   const auto asked = w.asked();
-  w.acquire(2, "other", World::queued());  // so that the stream is read on
+  w.join(2, "other");  // so that the stream is read on
   w.answer_queued();
   w.give(CancelAsked{1});
   w.leave_answered_at(w.oplog);
@@ -332,7 +363,7 @@ TEST(LockQueues, APassOnThatWaitsForASlotKeepsItsPlaceInTheLineWhenItsOwnerIsGra
   World w;
   w.core = ProviderCore("host:1:test", 1);
   w.hold(1, "held");
-  w.acquire(2, "lock", World::queued());
+  w.join(2);
   w.answer_queued();
   w.answer_stream();
   const auto granted = w.named(w.asked().lock_id);

@@ -23,11 +23,17 @@ struct QueueWorld : CoreWorld {
   static Reply queued_behind_rival(const Command& attempt, bool full = false) {
     auto r = refused(kRival);
     r.documents.front().queue = entry_of(to_hex({7, 7}) + ".3000.1");
-    const auto& lock_id = std::get<AcquireCommand>(attempt.body).lock_id;
-    if (!full) r.documents.front().queue += '~' + entry_of(lock_id);
+    const auto& body = std::get<AcquireCommand>(attempt.body);
+    if (!full && body.queues_for) r.documents.front().queue += '~' + entry_of(body.lock_id);
     return r;
   }
 
+  /// Session `id` asks, and is refused once, so that the attempt that is under way enlists it.
+  void join(SessionId id, const std::string& name = "lock", LockOptions o = queued()) {
+    acquire(id, name, std::move(o));
+    if (!asked().queues_for) give(ReplyArrived{attempt().id, refused(kRival)});
+    ASSERT_TRUE(asked().queues_for);
+  }
   [[nodiscard]] Command attempt() const { return sent_as<AcquireCommand>().back(); }
   [[nodiscard]] AcquireCommand asked() const { return std::get<AcquireCommand>(attempt().body); }
   [[nodiscard]] std::size_t attempts() const { return sent_as<AcquireCommand>().size(); }
@@ -47,10 +53,10 @@ struct QueueWorld : CoreWorld {
     give(ReplyArrived{stream().id, r});
   }
 
-  /// Session 1 has asked, is refused, and queued.
+  /// Session 1 has asked, was refused, and is queued.
   static QueueWorld refused_once() {
     QueueWorld w;
-    w.acquire(1, "lock", queued());
+    w.join(1);
     w.answer_queued();
     return w;
   }

@@ -90,7 +90,7 @@ Departure Departures::departure_of(const HeldLock& lock, LocalInstant now) const
 /// out both.
 Departure Departures::departure_of(const AcquireCall& call, LocalInstant now) const {
   Departure departure = Departure::of(call.name, call.owner, call.options, now);
-  departure.by = call.queues() ? Departure::By::pass_on : way_out(call.name, now);
+  departure.by = call.enlists ? Departure::By::pass_on : way_out(call.name, now);
   departure.known_at = call.place.stood_at();
   departure.resend = call.may_own();
   return departure;
@@ -136,7 +136,7 @@ void Departures::give_back(const HeldLock& lock, SendingStep step) {
 /// waited for: its answer says whether there is anything to delete, and a delete that overtook it
 /// would find nothing.
 void Departures::ended(const AcquireCall& call, SendingStep step) {
-  if (call.queues()) remember(call.name, call.owner, call.options);
+  if (call.enlists) remember(call.name, call.owner, call.options);
   if (const auto* receiving = call.in<AcquireCall::Receiving>()) {
     stop_hand_over(receiving->hand_over, step);
   }
@@ -159,7 +159,7 @@ void Departures::ended(const AcquireCall& call, SendingStep step) {
 void Departures::won_too_late(const AcquireCall& call, SendingStep step) {
   Departure departure = departure_of(call, step.now);
   departure.resend = true;
-  if (call.queues()) remember(call.name, call.owner, call.options);
+  if (call.enlists) remember(call.name, call.owner, call.options);
   start(std::move(departure), step);
 }
 

@@ -7,7 +7,7 @@
 namespace leasehold::core {
 
 /// The strategies that commands and other languages choose from, each with its defaults.
-inline constexpr const char* kNamedWaitings = "uniform, adaptive or queue";
+inline constexpr const char* kNamedWaitings = "queue, adaptive or uniform";
 
 /// Null: none of these.
 [[nodiscard]] inline std::shared_ptr<const WaitingStrategy> waiting_named(const std::string& name) {

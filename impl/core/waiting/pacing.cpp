@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/document/lock_id.hpp"
+#include "core/limits.hpp"
 
 namespace leasehold::core {
 namespace {
@@ -57,6 +58,11 @@ std::optional<std::string> HolderObservations::presumed_dead(const std::string& 
   // Long unconfirmed: it was surely renewed or taken since, and the server would refuse.
   if (now - sight.last_seen > kDropAfterLeases * sight.lease) return std::nullopt;
   return sight.lock_id;
+}
+
+bool HolderObservations::seen_lately(const std::string& name, LocalInstant now) const {
+  const auto* const found = observations_.find(name);
+  return found != nullptr && now - found->last_seen < kRivalMemory;
 }
 
 /// The pause of a call that is queued and is notified when its turn has come. The wait

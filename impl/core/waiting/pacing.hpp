@@ -35,6 +35,9 @@ class HolderObservations {
   [[nodiscard]] std::optional<std::string> presumed_dead(const std::string& name, LocalInstant now,
                                                          double max_drift) const;
 
+  /// Whether a reply showed a holder of `name` lately, as for long as a rival is remembered.
+  [[nodiscard]] bool seen_lately(const std::string& name, LocalInstant now) const;
+
  private:
   struct HolderObservation {
     std::string lock_id;
@@ -65,6 +68,10 @@ class Pacing {
   [[nodiscard]] std::optional<std::string> presumed_dead(const AcquireCall& call,
                                                          LocalInstant now) const {
     return observations_.presumed_dead(call.name, now, call.options.max_drift);
+  }
+  /// Whether another was seen to want this lock lately.
+  [[nodiscard]] bool has_rival(const std::string& name, LocalInstant now) const {
+    return observations_.seen_lately(name, now);
   }
 
   /// An attempt of this call won or was refused. REQUIRES: the call is as it was when it made it

@@ -32,11 +32,6 @@ struct LeadershipOptions {
   std::chrono::milliseconds pause{1'000};
   /// The pause doubles with each term in a row that an exception of the work ended, up to this.
   std::chrono::milliseconds longest_pause{60'000};
-  /// How processes wait for the next term, in place of the lock's own strategy. By default they
-  /// queue: a leader that ends passes the lock on by the write that releases it. One time in four
-  /// it first offers it to software that polls, for 20 ms (see queue_waiting). Null: the lock's
-  /// strategy.
-  std::shared_ptr<const WaitingStrategy> waiting = queue_waiting();
 };
 
 /// At most one of all processes that stand for election with the same lock leads: it calls its
@@ -48,7 +43,7 @@ struct LeadershipOptions {
 /// return it keeps the lock, if that was not lost, and `run` waits for it: this process does not
 /// lead a second time meanwhile.
 /// A leader that resigns or ends passes the lock to the process that has waited longest, by one
-/// write. A dead one keeps it until the lock's expiry (G7 of impl/GUARANTEES.md). So
+/// write, as any lock that its calls queue for. A dead one keeps it until the lock's expiry (G7 of impl/GUARANTEES.md). So
 /// `LockOptions::expiry` is how long there is no leader after a crash.
 /// Thread safety: all calls from any thread; `run` once at a time.
 /// Destruction: `run` must have returned.

@@ -110,7 +110,7 @@ typedef struct leasehold_lock_options {
   int64_t max_holding_ms;       /**< 0: no limit */
   int64_t hand_overs_in_a_row;  /**< 0: 8; LEASEHOLD_NONE */
   double max_drift;             /**< 0: 0.005; LEASEHOLD_NONE */
-  const char* waiting;          /**< NULL: "uniform"; "adaptive", "queue" */
+  const char* waiting;          /**< NULL: "queue"; "adaptive", "uniform" */
   /** 0: a lock, which one may hold; 1..1000: a semaphore, which so many may hold at once, each in a
    * slot of its own, the lock NAME#SLOT. semaphore.hpp says more. */
   int64_t permits;

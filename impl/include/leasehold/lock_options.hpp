@@ -13,7 +13,7 @@ namespace leasehold::inline v0_1 {
 /// into ns.
 inline constexpr std::chrono::milliseconds kLongestDuration{std::chrono::hours(24 * 365 * 10)};
 
-/// The options of one lock. The first three are those of DistributedLock.MongoDB, with its
+/// The options of one lock. The first two are those of DistributedLock.MongoDB, with its
 /// defaults; `check` says which rule a set of options breaks.
 struct LockOptions {
   /// How long the lock stays ours without an extension. 100 ms .. 24 h.
@@ -24,8 +24,8 @@ struct LockOptions {
   /// that got no answer within `operation_timeout`, both together must be below it too.
   std::optional<std::chrono::milliseconds> extension_cadence;
 
-  /// How long to pause between attempts on a held lock.
-  std::shared_ptr<const WaitingStrategy> waiting = uniform_waiting();
+  /// How to wait for a held lock.
+  std::shared_ptr<const WaitingStrategy> waiting = queue_waiting();
 
   /// How far any two readings of server clocks may be apart during one lease (NTP keeps it far
   /// below the default), those of mongos routers included. The document stays in force this much

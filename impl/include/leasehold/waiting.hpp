@@ -26,13 +26,12 @@ struct AttemptSeen {
 /// A strategy is pure: it gets its randomness and keeps no state, so one object may serve every
 /// lock of a process and the same code runs in production and in simulation. Waiters of one process
 /// queue: only the first in the queue makes attempts, and asks its strategy.
-/// Which one: `uniform_waiting`, the default, where processes seldom meet; `queue_waiting` where up
-/// to 64 often wait for a lock; `adaptive_waiting` where more do, or the role lacks `changeStream`.
-/// impl/guide/waiting.md has the figures.
+/// `queue_waiting` is the default, and what it lacks it does without. The others are for comparison,
+/// and for what is your own. impl/guide/waiting.md has the figures.
 /// Thread safety: all calls from any thread; they must neither block nor throw. A negative pause
 /// counts as 0, one above `longest_pause` as `longest_pause`.
 ///
-///     options.waiting = leasehold::queue_waiting();
+///     options.waiting = leasehold::adaptive_waiting();
 class WaitingStrategy {
  public:
   virtual ~WaitingStrategy() = default;
@@ -66,7 +65,7 @@ class WaitingStrategy {
 /// The same pause each time. Waiters that began together stay together: for comparison only.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> fixed_waiting(std::chrono::milliseconds pause);
 
-/// A random pause in [min, max], each equally likely: the waiting of DistributedLock.MongoDB, where
+/// A random pause in [min, max], each equally likely: how DistributedLock.MongoDB waits, where
 /// it is called BusyWaitSleepTime and defaults to 10..800 ms.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> uniform_waiting(
     std::chrono::milliseconds min = std::chrono::milliseconds(10),
@@ -95,12 +94,14 @@ enum class Jitter {
     std::chrono::milliseconds min = std::chrono::milliseconds(2),
     std::chrono::milliseconds max = std::chrono::milliseconds(800));
 
-/// Fair between processes: a call that finds the lock held joins a queue in the lock's own
-/// document, and a release passes the lock to the first call in it, in one command. So there is an
-/// order, no call polls, and none is woken in vain.
+/// The default. Fair between processes: a call that finds the lock held joins a queue in the lock's
+/// own document, and a release passes the lock to the first call in it, in one command. So there is
+/// an order, no call polls, and none is woken in vain. A lock that nobody else wants costs the same
+/// two commands with each strategy.
 ///
 /// A provider is notified by a change stream, which reports its own grants alone, that a lock was
-/// passed to it (the role needs `find` and `changeStream`). A waiting call also asks again now and
+/// passed to it (the role needs `find` and `changeStream`). It is opened by the first call that
+/// waits, and closed some seconds after the last. A waiting call also asks again now and
 /// then, ever more seldom, at least each `longest`: that keeps its place, takes a lock that has
 /// become free otherwise, and finds a grant that the stream did not report. Without a stream calls
 /// queue, too, but ask as often as with `adaptive_waiting`. Through a mongos there is none, because

@@ -502,7 +502,7 @@ class Leading(Connected):
 
     def test_is_refused_what_makes_no_sense(self):
         for options, sentence in (({"pause": 61}, "pause is 61 s: it must be 0 to longest_pause, which is 60 s"),
-                                  ({"pause": -1}, "pause is -1 s"), ({"waiting": "patient"}, "waiting is 'patient'")):
+                                  ({"pause": -1}, "pause is -1 s")):
             with self.assertRaisesRegex(leasehold.InvalidOption, sentence):
                 leasehold.Leadership(self.lock, print, **options)
 
@@ -514,12 +514,6 @@ class Leading(Connected):
         leadership = self.leadership(work)
         leadership.run()
         self.assertIsNone(self.terms[0].failure)
-
-    def test_queues_unless_told_otherwise(self):
-        lock = self.provider.lock("job", waiting="adaptive", expiry=7)
-        queueing, as_it_says = leasehold.Leadership(lock, print)._lock, leasehold.Leadership(lock, print, waiting=None)._lock
-        self.assertEqual((queueing._options.waiting, queueing._options.expiry_ms), (b"queue", 7000))
-        self.assertEqual((as_it_says._options.waiting, lock._options.waiting), (b"adaptive", b"adaptive"))
 
     def test_waits_until_a_signals_handler_stops_it_or_its_provider_is_closed(self):
         leadership = leasehold.Leadership(self.lock, print)

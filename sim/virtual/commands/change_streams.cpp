@@ -6,7 +6,7 @@
 namespace leasehold::sim::simulated {
 namespace {
 
-constexpr int kCursorNotFound = 43, kCursorKilled = 237;
+constexpr int kUnauthorized = 13, kCursorNotFound = 43, kCursorKilled = 237;
 
 /// As far as the adapter reads it: resume tokens and the events' other fields are left out.
 /// By the manual a cursor is answered by {cursor: {id, firstBatch or nextBatch}}.
@@ -140,7 +140,9 @@ void ChangeStreams::execute(const Object& command, EventQueue& queue, const Past
     return next(command.fields[0].second.integer(), command.find("maxTimeMS"_key)->integer(), queue,
                 std::move(reply));
   }
-  if (name == "aggregate") return reply(open(*command.find("pipeline"_key)->as<Array>(), past));
+  const bool opens = name == "aggregate";
+  if (opens && lag_ms_ < 0) return reply(error_reply(kUnauthorized, "not authorized"));
+  if (opens) return reply(open(*command.find("pipeline"_key)->as<Array>(), past));
   reply(kill(command.find("cursors"_key)->as<Array>()->items));
 }
 
@@ -209,7 +211,18 @@ void ChangeStreams::answer(std::int64_t id, Cursor& cursor) {
 
 /// The server filters, so that a provider is notified of its own grants and of no other write.
 void ChangeStreams::tell(const Object& event) {
-  for (auto& [number, cursor] : cursors_) tell(cursor, event);
+  for (auto& [id, cursor] : cursors_) {
+    if (lag_ms_ == 0) {
+      tell(cursor, event);
+    } else if (event_matches(cursor.match, event)) {
+      queue_->after(lag_ms_ * kMs, [this, id, event] {
+        const auto open = cursors_.find(id);
+        if (open == cursors_.end()) return;
+        tell(open->second, event);
+        answer(id, open->second);
+      });
+    }
+  }
 }
 
 void ChangeStreams::tell(Cursor& cursor, const Object& event) {

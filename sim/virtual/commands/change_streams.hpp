@@ -33,6 +33,12 @@ class ChangeStreams {
     members_ = members;
   }
 
+  /// From then on events are reported this much later, or with less than 0 no stream is opened.
+  void lag(EventQueue& queue, std::int64_t ms) {
+    queue_ = &queue;
+    lag_ms_ = ms;
+  }
+
   [[nodiscard]] static bool serves(const Object& command);
 
   /// An `aggregate` with $changeStream, a `getMore` that waits for events, or a `killCursors`.
@@ -67,6 +73,8 @@ class ChangeStreams {
   std::map<std::int64_t, Cursor> cursors_;
   std::int64_t last_cursor_ = 0;
   int members_ = 1;
+  EventQueue* queue_ = nullptr;
+  std::int64_t lag_ms_ = 0;
 };
 
 }  // namespace leasehold::sim::simulated

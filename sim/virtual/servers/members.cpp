@@ -7,7 +7,10 @@ namespace leasehold::sim::simulated {
 Members::Members(EventQueue& queue_, const ServerSettings& settings_)
     : queue(queue_), settings(settings_) {
   for (auto& row : links_) row.fill(true);
-  for (int i = 0; i < kMembers; ++i) all_[i].streams.number_as(i, kMembers);
+  for (int i = 0; i < kMembers; ++i) {
+    all_[i].streams.number_as(i, kMembers);
+    all_[i].streams.lag(queue, settings.stream_lag_ms);
+  }
   all_[0].is_primary = true;
 }
 

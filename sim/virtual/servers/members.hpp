@@ -68,6 +68,7 @@ struct ServerSettings {
   std::int64_t epoch_ms = 1'700'000'000'000;  ///< wall clock at virtual time 0
   /// How often a secondary fails to fetch when its link to the primary breaks.
   int failed_fetch_percent = 0;
+  std::int64_t stream_lag_ms = 0;  ///< of change streams; below 0: none may be opened
 };
 
 /// The answer to a client: a reply, or nothing if the connection broke. `refused` is certain:

@@ -58,8 +58,7 @@ class Leadership:
     `on_ended` gets each term that is over, after the release; what it raises, `run` raises. None: a warning of the logger
     "leasehold" for a term that was lost or ended by an exception. `pause` (seconds or a timedelta) follows a term that
     the work itself or `resign` ended, so that another process leads next; none follows a loss, unless the work raised.
-    It doubles with each term in a row that an exception of the work ended, up to `longest_pause`. `waiting` is in place
-    of the lock's own; None: as the lock says. Thread safety: all calls; `run` once at a time.
+    It doubles with each term in a row that an exception of the work ended, up to `longest_pause`. Thread safety: all calls; `run` once at a time.
 
         def work(stop, token):
             while not stop.wait(1):
@@ -72,9 +71,8 @@ class Leadership:
 
     def __init__(self, lock: Lock, work: Callable[[Stop, int], object], *,
                  on_ended: Optional[Callable[[Term], object]] = None, pause: Duration = 1,
-                 longest_pause: Duration = 60, waiting: Optional[str] = "queue") -> None:
-        self._lock = lock if waiting is None else lock._waiting_as(waiting)
-        self._work, self._on_ended = work, on_ended or self._log
+                 longest_pause: Duration = 60) -> None:
+        self._lock, self._work, self._on_ended = lock, work, on_ended or self._log
         self._pause_ms = arguments.milliseconds("pause", pause)
         self._longest_ms = arguments.milliseconds("longest_pause", longest_pause)
         if self._pause_ms > self._longest_ms:

@@ -98,11 +98,6 @@ class Lock(_Source[Held]):
 
     _granted = Held
 
-    def _waiting_as(self, waiting: str) -> "Lock":
-        options = LockOptions.from_buffer_copy(self._options)
-        options.waiting = arguments.text("waiting", waiting)
-        return Lock(self._provider, self.name, options)
-
 
 class Semaphore(_Source[Permit]):
     """Up to N holders at once, of all processes that use the same name, each in a slot of its own. Each slot is a lock,
@@ -172,7 +167,8 @@ class Provider:
              max_holding: Optional[Duration] = None, hand_overs_in_a_row: Optional[int] = None,
              max_drift: Optional[float] = None, waiting: Optional[str] = None) -> Lock:
         """The lock of this name. Durations are in seconds or timedeltas; None is the default; what they mean is said of
-        `LockOptions` in <leasehold/lock_options.hpp>. `waiting` is "uniform", "adaptive" or "queue"."""
+        `LockOptions` in <leasehold/lock_options.hpp>. `waiting` is "queue" (the default), "adaptive" or
+        "uniform"."""
         return Lock(self, name, _lock_options(0, expiry, extension_cadence, clock_margin, operation_timeout, max_holding,
                                               hand_overs_in_a_row, max_drift, waiting))
 
