@@ -101,10 +101,11 @@ struct StreamCommand {
   enum class Step {
     open,
     next,  ///< waits for events, at the server, for a third of its time-out
+    look,  ///< asks for those that have come
     close
   };
   Step step = Step::open;
-  std::int64_t cursor = 0;  ///< next, close: the one that open returned
+  std::int64_t cursor = 0;  ///< not open: the one that open returned
   std::uint64_t provider = 0;  ///< open: to report writes that name an owner with this first half
   FencingToken since = {};     ///< open: from this place in the oplog on; 0: from now on
 };

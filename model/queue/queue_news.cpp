@@ -59,12 +59,28 @@ std::int64_t useless_from(const Digest& d, Index place) {
   return d.fact(sent.send).at_ns + lease - rules::drift_ns(lease / kMs, s.asked->max_drift_ppm);
 }
 
+/// A call that has been the first for longer may leave its stream unread for a while.
+constexpr std::int64_t kReadsAsFirst = 4'000 * kMs;
+
 /// When calls were in this queue, knew of it and had not asked to leave, by id of the process.
 void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Reader>& all) {
   std::unordered_map<Id, Span*> open;  // by owner
+  std::vector<Id> queue;  // of owners
+  std::int64_t reads = kNever;  // the first in it, without a pause
   for (auto& reader : all) reader.waits.reserve(reader.waits.size() + places.size());
   for (const Index i : places) {
     const Fact& place = d.fact(i);
+    const Id was_first = queue.empty() ? Id() : queue.front();
+    std::erase(queue, place.owner);
+    if (place->count > 0) {
+      const auto at = std::min(static_cast<std::size_t>(place->count) - 1, queue.size());
+      queue.insert(queue.begin() + static_cast<std::ptrdiff_t>(at), place.owner);
+    }
+    if (!queue.empty() && queue.front() != was_first) {
+      reads = place.at_ns + kReadsAsFirst;
+      const auto first = open.find(queue.front());
+      if (first != open.end()) first->second->to = std::min(first->second->to, reads);
+    }
     const auto before = open.extract(place.owner);
     if (!before.empty()) {
       auto& to = before.mapped()->to;
@@ -75,7 +91,8 @@ void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Re
     const SessionDigest& s = d.session_of(d.fact(d.writer(i).send));
     auto& waits = all[s.process].waits;
     const auto leaves = first_sent(d, d.deletes[place.owner], 0);
-    waits.push_back({told, std::min(over_at(d, s), leaves)});
+    const bool first = place.owner == queue.front();
+    waits.push_back({told, std::min({over_at(d, s), leaves, first ? reads : kNever})});
     open[place.owner] = &waits.back();
   }
 }

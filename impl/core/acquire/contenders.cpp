@@ -208,7 +208,7 @@ void Contenders::read_on(ChangeStream::Heard heard, SendingStep step) {
       bring_forward(queue.head, step.now, step);
     }
   }
-  stream_.read_on(anyone_listens(), anyone_stands(), step);
+  stream_.read_on(anyone_listens(), unread_for(step.now), step);
 }
 
 /// The head asks in its turn: another process that was seen to want the lock gets a chance before
@@ -304,11 +304,15 @@ bool Contenders::anyone_listens() const {
                      [](const auto& entry) { return entry.second.listens(); });
 }
 
-/// Whether the event of a grant may be for one of the calls.
-bool Contenders::anyone_stands() const {
-  return std::any_of(calls_.begin(), calls_.end(), [](const auto& entry) {
-    return entry.second.listens() && entry.second.place.stands();
-  });
+/// The shortest of all calls that the event of a grant may be for; none: there is no such call.
+std::optional<Duration> Contenders::unread_for(LocalInstant now) const {
+  std::optional<Duration> shortest;
+  for (const auto& [id, call] : calls_) {
+    if (!call.listens() || !call.place.stands()) continue;
+    const auto one = call.place.unread_for(now);
+    shortest = std::min(shortest.value_or(one), one);
+  }
+  return shortest;
 }
 
 }  // namespace leasehold::core

@@ -139,7 +139,7 @@ class Contenders {
  private:
   // contenders.cpp: which call is next, and what an answer means for it.
   [[nodiscard]] bool anyone_listens() const;
-  [[nodiscard]] bool anyone_stands() const;
+  [[nodiscard]] std::optional<Duration> unread_for(LocalInstant now) const;
   void contend(SessionId id, LocalInstant at_latest, SendingStep step);
 
   // attempts.cpp: the attempts of one call, and what it learns from their answers.

@@ -19,7 +19,7 @@ void ChangeStream::listen(std::uint64_t provider, FencingToken since, SendingSte
   provider_ = provider;
   wanted_until_ = step.now + kStreamIdle;
   if (phase_ == Phase::off) return open(since, step);
-  if (phase_ == Phase::open && command_ == 0) send(StreamCommand::Step::next, step);
+  if (phase_ == Phase::open && command_ == 0) send(StreamCommand::Step::look, step);
 }
 
 /// From the attempt on that found the call in the queue: so that call need not ask once more. Only
@@ -60,10 +60,11 @@ ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply
   return opening && gap_ ? Heard::gap : Heard::news;
 }
 
-void ChangeStream::read_on(bool listened, bool awaited, SendingStep step) {
+void ChangeStream::read_on(bool listened, std::optional<Duration> unread, SendingStep step) {
   if (phase_ != Phase::open) return;
   if (!is_wanted(listened, step.now)) return close(step);
-  if (!awaited) return idle(listened, step);
+  if (!unread) return idle(listened, step);
+  if (*unread > Duration(0)) return pause(Phase::open, *unread, step);
   send(StreamCommand::Step::next, step);
 }
 
@@ -87,7 +88,7 @@ void ChangeStream::due(bool listened, SendingStep step) {
   if (phase_ == Phase::pausing) return open({}, step);
   if (phase_ != Phase::open) return;
   if (!is_wanted(listened, step.now)) return close(step);
-  listened ? send(StreamCommand::Step::next, step) : idle(listened, step);
+  listened ? send(StreamCommand::Step::look, step) : idle(listened, step);
 }
 
 /// Waiting calls go on by polling until it is open again, which has them all ask.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/pending_commands.hpp"
 
@@ -34,10 +35,10 @@ class ChangeStream {
   /// reported. `listened`: whether a call waits that acts on events.
   enum class Heard { nothing, gap, news };
   Heard answered(CommandId command, const Reply& reply, bool listened, SendingStep step);
-  /// After such a reply: closes the stream if no call has listened for a while; reads on at once if
-  /// a call awaits events, after a while if one listens, and else not before the next one does.
-  /// Does nothing if it is not open.
-  void read_on(bool listened, bool awaited, SendingStep step);
+  /// After such a reply: closes the stream if no call has listened for a while; reads on if a call
+  /// awaits events, when it has stayed `unread` for so long; after a while if one listens, and else
+  /// not before the next one does. Does nothing if it is not open.
+  void read_on(bool listened, std::optional<Duration> unread, SendingStep step);
 
   /// Its timer fired.
   void due(bool listened, SendingStep step);

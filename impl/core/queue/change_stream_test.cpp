@@ -74,7 +74,38 @@ TEST(Stream, IsNotReadWhileNoCallWaits) {
   w.join(2);
   w.answer_queued();
   EXPECT_EQ(w.sent_as<StreamCommand>().size(), steps + 1);
+  EXPECT_EQ(w.step(), Step::look) << "what came meanwhile is there";
+  w.answer_stream();
   EXPECT_EQ(w.step(), Step::next);
+}
+
+/// Each write wakes each stream that is read.
+TEST(Stream, IsReadWithPausesByACallThatHasBeenTheFirstForLong) {
+  auto w = QueueWorld::waiting();
+  const auto first = [&w](Duration later) {
+    w.now += later;
+    w.advance(milliseconds(0));  // its renewal is due
+    auto r = CoreWorld::refused(w.kRival);
+    r.documents.front().queue = w.entry_of(w.asked().lock_id);
+    r.operation_time = FencingToken(++w.oplog);
+    w.give(ReplyArrived{w.attempt().id, r});
+  };
+  const auto steps = [&w] { return w.sent_as<StreamCommand>().size(); };
+  first(seconds(1));
+  w.answer_stream();
+  EXPECT_EQ(w.step(), Step::next) << "at once";
+  first(seconds(6));
+  const auto before = steps();
+  w.answer_stream();
+  w.advance(milliseconds(374));
+  EXPECT_EQ(steps(), before);
+  w.advance(milliseconds(1));  // 6 s / 16
+  ASSERT_EQ(steps(), before + 1);
+  EXPECT_EQ(w.step(), Step::look);
+  w.answer_stream({{NamedOwner::As::holder,
+                    {"lock", w.asked().lock_id, ServerInstant{99}, w.oplog, ""},
+                    FencingToken(w.oplog + 1)}});
+  EXPECT_TRUE(w.has<Granted>());
 }
 
 TEST(Stream, ABrokenOneIsReplacedAndWakesAllWhileTheyPoll) {
@@ -116,7 +147,7 @@ TEST(Stream, OneThatIsNotPermittedIsReportedOnceAndWaitersPoll) {
 QueueWorld closing() {
   auto w = QueueWorld::waiting();
   w.give(CancelAsked{1});
-  for (int i = 0; w.step() == Step::next; ++i) {
+  while (w.step() != Step::close) {
     w.answer_stream();
     w.advance(seconds(1));
   }

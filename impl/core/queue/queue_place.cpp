@@ -21,6 +21,11 @@ constexpr std::int64_t kMostBefore = 100'000;
 /// leaves no turn unused, and because of the rest a call that is early finds room.
 constexpr std::int64_t kPlacesTaken = kMostInQueue * 3 / 4;
 
+/// A call that has been the first for so long looks this often in all of that time.
+constexpr Duration kPatientAfter = std::chrono::seconds(5);
+constexpr int kLooks = 16;
+constexpr Duration kLongestUnread = std::chrono::milliseconds(800);
+
 }  // namespace
 
 /// The oldest makes room.
@@ -42,8 +47,9 @@ void QueuePlace::shown(const LockDocument& document, Owner owner, FencingToken a
                        LocalInstant now) {
   if (at < stood_at_) return;
   const auto owners = owners_in(document.queue);
-  const bool stood = stands();
+  const bool stood = stands(), was_first = before_ == 0;
   before_ = place_among(owners, owner);
+  if (!was_first) first_since_ = now;
   if (stands()) stood_at_ = at;
   if (!stood) stands_since_ = now;
   if (stands() || owners.empty()) {
@@ -52,6 +58,12 @@ void QueuePlace::shown(const LockDocument& document, Owner owner, FencingToken a
   } else {
     see_full(document.queue, static_cast<std::int64_t>(owners.size()), now);
   }
+}
+
+Duration QueuePlace::unread_for(LocalInstant now) const {
+  const Duration first_for = before_ == 0 ? now - first_since_ : Duration(0);
+  if (first_for < kPatientAfter) return Duration(0);
+  return std::min(first_for / kLooks, kLongestUnread);
 }
 
 /// Each call that joined was served, has left, or is there: so the tickets tell how many have

@@ -39,8 +39,12 @@ class QueuePlace {
   [[nodiscard]] LocalInstant stands_since(LocalInstant now) const {
     return stands() ? stands_since_ : now;
   }
-  /// How many were before it then. REQUIRES: it has a place
-  [[nodiscard]] std::size_t before() const { return *before_; }
+  /// For how long the stream may stay unread that notifies it; 0: it is read without a pause. Each
+  /// write of anybody wakes each stream that is read, at the cost of some 0.1 ms of the server's
+  /// CPU. So a call that has been the first for long, whose holder therefore has a long job, only
+  /// looks now and then: by that the lock stays idle for some 3 % of the job, and 0.4 s at most, on
+  /// average.
+  [[nodiscard]] Duration unread_for(LocalInstant now) const;
 
   /// The queue had no room for it when it last looked: how long until it has, as estimated then; 0:
   /// no estimate. None: it has a place, or there was room.
@@ -74,7 +78,7 @@ class QueuePlace {
 
   std::vector<Attempt> attempts_;  ///< the latest, in their order
   std::optional<std::size_t> before_;
-  LocalInstant stands_since_;
+  LocalInstant stands_since_, first_since_;  ///< whenever it looked
   std::optional<Full> full_;
   std::optional<std::int64_t> ticket_;
   FencingToken stood_at_;
