@@ -22,21 +22,6 @@ struct HandMovedClock final : Clock {
   std::atomic<core::Duration> at{std::chrono::hours(1)};
 };
 
-TEST(Held, ComparesTheClockAtEachCall) {
-  const auto clock = std::make_shared<HandMovedClock>();
-  const auto provider = detail::Access::provider(Driver::make(
-      production_parts(std::make_shared<FakeServer>(),
-                       std::make_unique<core::ProviderCore>("", 4), clock)));
-  const auto handle = provider.create_lock("lock").value().try_acquire().value();
-  EXPECT_TRUE(handle.held());
-  clock->at = clock->at.load() + std::chrono::milliseconds(29'000);
-  EXPECT_TRUE(handle.held());
-  EXPECT_LT(handle.remaining(), std::chrono::seconds(1));
-  clock->at = clock->at.load() + std::chrono::milliseconds(900);
-  EXPECT_FALSE(handle.held()) << "no timer has come yet";
-  EXPECT_EQ(handle.remaining().count(), 0);
-}
-
 TEST(Held, AfterANoAnExtensionThatComesLateChangesNothing) {
   for (const bool ended : {false, true}) {
     core::Granted granted{};
@@ -117,6 +102,16 @@ struct HalfOver {
   LockHandle handle;
 };
 
+TEST(Held, ComparesTheClockAtEachCall) {
+  const HalfOver h;
+  h.pass(milliseconds(14'000));
+  EXPECT_TRUE(h.handle.held());
+  EXPECT_LT(h.handle.remaining(), std::chrono::seconds(1));
+  h.pass(milliseconds(900));
+  EXPECT_FALSE(h.handle.held()) << "no timer has come yet";
+  EXPECT_EQ(h.handle.remaining().count(), 0);
+}
+
 TEST(Ensure, AnExtensionIsAskedForWhereTooLittleIsLeft) {
   HalfOver h;
   EXPECT_TRUE(h.handle.ensure(milliseconds(14'000)));
@@ -149,14 +144,6 @@ TEST(Ensure, NothingIsAskedForThatNoExtensionGives) {
   EXPECT_FALSE(unlimited.handle.ensure(milliseconds(20'000)));
   EXPECT_EQ(unlimited.observer->asked, 0);
   EXPECT_EQ(h.extensions + unlimited.extensions, 1);
-}
-
-TEST(Ensure, AServerThatHangsIsWaitedForNoLongerThanAnOperation) {
-  HalfOver h(LockOptions{.operation_timeout = milliseconds(50)});
-  h.server->mode = Mode::hang;
-  EXPECT_FALSE(h.handle.ensure(milliseconds(20'000)));
-  EXPECT_TRUE(h.handle.held());
-  h.server->mode = Mode::serve;
 }
 
 /// It was sent too early to give enough.

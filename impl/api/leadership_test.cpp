@@ -16,26 +16,6 @@ using Mode = FakeServer::Mode;
 
 constexpr milliseconds kEnough(20'000);
 
-/// Terms as `on_ended` gets them; whoever waits for the `n`-th has them all.
-class Terms {
- public:
-  void add(const Term& term) {
-    const std::lock_guard lock(mutex_);
-    terms_.push_back(term);
-    added_.notify_all();
-  }
-  std::vector<Term> wait_for(std::size_t n) {
-    std::unique_lock lock(mutex_);
-    EXPECT_TRUE(added_.wait_for(lock, kEnough, [&] { return terms_.size() >= n; }));
-    return terms_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable added_;
-  std::vector<Term> terms_;
-};
-
 /// A candidate on a thread of its own, whose `n`-th term does `work`.
 class Candidate {
  public:
@@ -50,7 +30,7 @@ class Candidate {
               begun_.notify_all();
               work_(n, stop);
             },
-            {.on_ended = [this](const Term& term) { terms.add(term); },
+            {.on_ended = [this](const Term& term) { terms.push_back(term); },
              .pause = pause,
              .longest_pause = std::max(pause, milliseconds(1))}),
         thread_([this](const std::stop_token& stop) {
@@ -68,7 +48,7 @@ class Candidate {
   Error wait_for_end() { return why_.get_future().get(); }
   [[nodiscard]] int begun() const { return begun_; }
 
-  Terms terms;
+  std::vector<Term> terms;  ///< as `on_ended` got them; to be read once it has ended
 
  private:
   std::atomic<int> begun_ = 0;
@@ -87,41 +67,26 @@ LockOptions eager(LockOptions options) {
   return options;
 }
 
-TEST(Leadership, LeadsAgainAndAgainUntilItIsStopped) {
+TEST(Leadership, LeadsAgainAndAgainUntilItIsStoppedWhateverTheWorkThrows) {
   Fixture f;
   Candidate one(f.lock(), [&](int n, const std::stop_token& stop) {
+    EXPECT_FALSE(n == 1 && one.leadership.resign(kEnough)) << "it would wait for itself";
+    EXPECT_EQ(stop.stop_requested(), n == 1);
+    if (n == 2) throw std::runtime_error("no paper");
     if (n == 3) wait_for(stop);
   });
   one.wait_for_term(3);
   EXPECT_EQ(one.end().kind, ErrorKind::cancelled);
-  const auto terms = one.terms.wait_for(3);
-  EXPECT_LT(terms[0].token, terms[1].token);
-  EXPECT_LT(terms[1].token, terms[2].token);
-  for (const auto& term : terms) {
-    EXPECT_FALSE(term.lost || term.failure);
-    EXPECT_EQ(term.release, ReleaseResult::released);
+  ASSERT_EQ(one.terms.size(), 3u);
+  EXPECT_LT(one.terms[0].token, one.terms[1].token);
+  EXPECT_LT(one.terms[1].token, one.terms[2].token);
+  for (const auto& term : one.terms) {
+    EXPECT_FALSE(term.lost);
+    EXPECT_EQ(term.release, ReleaseResult::released) << "another may lead";
   }
+  EXPECT_FALSE(one.terms[0].failure || one.terms[2].failure);
+  EXPECT_THROW(std::rethrow_exception(one.terms[1].failure), std::runtime_error);
   EXPECT_EQ(f.server->deletes, 3);
-}
-
-TEST(Leadership, TheTokenIsShownWhileItLeadsAndAtNoOtherTime) {
-  Fixture f;
-  std::promise<FencingToken> given;
-  std::promise<void> over;
-  Leadership leadership(f.lock(), [&](const std::stop_token&, FencingToken token) {
-    given.set_value(token);
-    over.get_future().get();
-  });
-  EXPECT_FALSE(leadership.leading());
-  EXPECT_TRUE(leadership.resign()) << "of nothing";
-  std::jthread thread([&](const std::stop_token& stop) { (void)leadership.run(stop); });
-  const auto token = given.get_future().get();
-  EXPECT_EQ(leadership.leading(), token);
-  thread.request_stop();
-  EXPECT_TRUE(leadership.leading()) << "until the work has returned";
-  over.set_value();
-  thread.join();
-  EXPECT_FALSE(leadership.leading());
 }
 
 TEST(Leadership, ALossStopsTheWorkAndTheNextTermBeginsAfterItHasReturned) {
@@ -146,11 +111,11 @@ TEST(Leadership, ALossStopsTheWorkAndTheNextTermBeginsAfterItHasReturned) {
   go_on.set_value();
   one.wait_for_term(2);
   EXPECT_LT(std::chrono::steady_clock::now() - began, kEnough) << "no pause follows a loss";
-  const auto term = one.terms.wait_for(1)[0];
+  EXPECT_EQ(one.end().kind, ErrorKind::cancelled);
+  const auto& term = one.terms.at(0);
   EXPECT_TRUE(term.lost);
   EXPECT_GT(term.ran_on.count(), 0);
   EXPECT_LT(term.ran_on, term.lasted);
-  EXPECT_EQ(one.end().kind, ErrorKind::cancelled);
 }
 
 TEST(Leadership, ResigningWaitsForTheWorkAndTheRelease) {
@@ -173,44 +138,14 @@ TEST(Leadership, ResigningSaysThatTheWorkStillRuns) {
       f.lock(), [&](int, const std::stop_token&) { over.get_future().get(); }, kEnough);
   one.wait_for_term(1);
   EXPECT_FALSE(one.leadership.resign(milliseconds(1)));
-  EXPECT_TRUE(one.leadership.leading()) << "nobody else may lead beside work that runs";
+  const auto token = one.leadership.leading();
+  EXPECT_TRUE(token) << "nobody else may lead beside work that runs";
   over.set_value();
   EXPECT_TRUE(one.leadership.resign(kEnough));
   EXPECT_FALSE(one.leadership.leading());
   EXPECT_EQ(one.end().kind, ErrorKind::cancelled) << "also in the pause";
   EXPECT_EQ(one.begun(), 1) << "it stood back";
-}
-
-TEST(Leadership, TheWorkMayResign) {
-  Fixture f;
-  std::atomic<bool> asked = false;
-  Candidate one(f.lock(), [&](int n, const std::stop_token& stop) {
-    if (n == 1) {
-      EXPECT_FALSE(one.leadership.resign(kEnough)) << "it would wait for itself";
-      asked = stop.stop_requested();
-    } else {
-      wait_for(stop);
-    }
-  });
-  one.wait_for_term(2);
-  EXPECT_TRUE(asked);
-  (void)one.end();
-}
-
-TEST(Leadership, AnExceptionEndsTheTermAndIsReported) {
-  Fixture f;
-  Candidate one(f.lock(), [&](int n, const std::stop_token& stop) {
-    if (n <= 2) throw std::runtime_error("no paper");
-    wait_for(stop);
-  });
-  const auto terms = one.terms.wait_for(2);
-  for (const auto& term : terms) {
-    EXPECT_THROW(std::rethrow_exception(term.failure), std::runtime_error);
-    EXPECT_EQ(term.release, ReleaseResult::released) << "another may lead";
-    EXPECT_FALSE(term.lost);
-  }
-  one.wait_for_term(3);
-  (void)one.end();
+  EXPECT_EQ(one.terms.at(0).token, token);
 }
 
 /// Pauses of an hour are over at once, and kept; all other waiting is as usual.
@@ -238,10 +173,7 @@ class SkipsHours final : public Executor {
 
 TEST(Leadership, PausesDoubleToTheLongestUntilATermEndsWell) {
   const auto executor = std::make_shared<SkipsHours>();
-  auto parts = production_parts(std::make_shared<FakeServer>(),
-                                std::make_unique<core::ProviderCore>("", 4));
-  parts.executor = executor;
-  const auto provider = detail::Access::provider(Driver::make(std::move(parts)));
+  const auto provider = provider_with([&](DriverParts& parts) { parts.executor = executor; });
   std::stop_source over;
   int term = 0;
   Leadership leadership(
@@ -283,43 +215,18 @@ TEST(Leadership, WithoutAListenerABadEndIsALineOnStandardError) {
 
 TEST(Leadership, EndsWithItsProviderAndATermUnderWayGoesOn) {
   Fixture f;
+  f.server->refused_name = "other";
   std::promise<void> over;
   Candidate one(f.lock(), [&](int, const std::stop_token&) { over.get_future().get(); });
+  Candidate waits(f.lock({}, "other"), [](int, const std::stop_token&) {});
   one.wait_for_term(1);
   f.provider.reset();
+  EXPECT_EQ(waits.wait_for_end().kind, ErrorKind::shut_down);
+  EXPECT_EQ(waits.begun(), 0);
   EXPECT_TRUE(one.leadership.leading());
   over.set_value();
   EXPECT_EQ(one.wait_for_end().kind, ErrorKind::shut_down);
-  EXPECT_EQ(one.terms.wait_for(1)[0].release, ReleaseResult::released);
-}
-
-TEST(Leadership, WaitingEndsWithItsProviderToo) {
-  Fixture f;
-  f.server->mode = Mode::refuse;
-  Candidate one(f.lock(), [](int, const std::stop_token&) {});
-  f.provider.reset();
-  EXPECT_EQ(one.wait_for_end().kind, ErrorKind::shut_down);
-  EXPECT_EQ(one.begun(), 0);
-}
-
-TEST(Leadership, TwoCandidatesOfOneProcessLeadOneAfterTheOther) {
-  Fixture f;
-  std::atomic<int> leaders = 0, terms = 0;
-  const auto work = [&](int, const std::stop_token&) {
-    EXPECT_EQ(++leaders, 1);
-    ++terms;
-    terms.notify_all();
-    std::this_thread::yield();
-    --leaders;
-  };
-  // Hand-overs are what the server of this test does not know.
-  const auto lock = f.lock(eager({.hand_overs_in_a_row = 0}));
-  Candidate one(lock, work), other(lock, work);
-  for (int seen = terms; seen < 50; seen = terms) terms.wait(seen);
-  EXPECT_EQ(one.end().kind, ErrorKind::cancelled);
-  EXPECT_EQ(other.end().kind, ErrorKind::cancelled);
-  EXPECT_GT(one.begun(), 0);
-  EXPECT_GT(other.begun(), 0);
+  EXPECT_EQ(one.terms.at(0).release, ReleaseResult::released);
 }
 
 TEST(Leadership, BadUseIsNamed) {
@@ -328,6 +235,8 @@ TEST(Leadership, BadUseIsNamed) {
   Leadership backwards(f.lock(), nothing, {.pause = milliseconds(-1)});
   EXPECT_EQ(backwards.run().message,
             "pause is -1 ms: it must be 0 to longest_pause, which is 60000 ms");
+  EXPECT_TRUE(backwards.resign()) << "of nothing";
+  EXPECT_FALSE(backwards.leading());
   Leadership too_long(f.lock(), nothing,
                       {.pause = milliseconds(2), .longest_pause = milliseconds(1)});
   EXPECT_EQ(too_long.run().kind, ErrorKind::invalid_option);

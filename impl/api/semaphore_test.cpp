@@ -7,8 +7,6 @@
 #include <mutex>
 #include <thread>
 
-#include "api/permit_call.hpp"
-#include "core/document/lock_queue.hpp"
 #include "runtime/testing/fake_server.hpp"
 
 namespace leasehold::runtime::semaphore_test {
@@ -27,42 +25,10 @@ void end(Fixture& f) {
   while (f.server->links > 0) std::this_thread::yield();
 }
 
-TEST(Slots, AreFreeWithoutADocumentOrPastTheirEnd) {
-  core::Reply reply{.outcome = Outcome::done};
-  reply.operation_time = FencingToken::from_timestamp(FencingToken::kEpochSeconds + 100, 1);
-  const auto document = [](const char* name, std::int64_t ends_s) {
-    core::LockDocument d{name, "x"};
-    d.expires_at = {(FencingToken::kEpochSeconds + ends_s) * 1'000};
-    return d;
-  };
-  reply.documents = {document("s#2", 99), document("s#0", 130)};
-  const std::vector<std::string> slots{"s#0", "s#1", "s#2"};
-  EXPECT_EQ(free_slots(slots, reply), (std::vector<int>{1, 2}));
-  reply.outcome = Outcome::unknown;
-  EXPECT_TRUE(free_slots(slots, reply).empty()) << "nothing is known";
-}
-
-TEST(Slots, HaveQueuesAsLongAsTheirDocumentsSay) {
-  const auto id = core::format_lock_id({{1, 2}, 30'000, 1, "h"});
-  const auto entry = "0000000000001" + core::entry_without_until(milliseconds(5), milliseconds(9),
-                                                                  id);
-  core::Reply reply{.outcome = Outcome::done, .documents = {{"s#1", "x"}}};
-  reply.documents[0].queue = entry + '~' + entry;
-  EXPECT_EQ(queue_lengths({"s#0", "s#1"}, reply), (std::vector<std::size_t>{0, 2}));
-}
-
-TEST(Semaphores, TakesAFreeSlotWithOneCommand) {
+TEST(Semaphores, FindsTheOnlyFreeSlotWithALookAndAnyIfAllAreFreeWithoutOne) {
   Fixture f;
-  auto permit = semaphore(f, 3).try_acquire();
-  ASSERT_TRUE(permit);
-  EXPECT_TRUE(permit->handle.held());
-  EXPECT_TRUE(permit->slot >= 0 && permit->slot < 3);
+  EXPECT_LT(semaphore(f, 3).try_acquire().value().slot, 3);
   EXPECT_EQ(f.server->looks, 0);
-  EXPECT_EQ(permit->handle.release(), ReleaseResult::released);
-}
-
-TEST(Semaphores, FindsTheOnlyFreeSlot) {
-  Fixture f;
   f.server->only_free = "s#37";
   for (int i = 0; i < 20; ++i) {
     const auto permit = semaphore(f, 50).try_acquire();
@@ -72,47 +38,12 @@ TEST(Semaphores, FindsTheOnlyFreeSlot) {
   EXPECT_LE(f.server->looks, 20);
 }
 
-TEST(Semaphores, WithoutWaitingItSaysThatAllAreTaken) {
-  Fixture f;
-  f.server->mode = Mode::refuse;
-  const auto refused = semaphore(f, 3).try_acquire();
-  EXPECT_EQ(refused.error().kind, ErrorKind::refused);
-  EXPECT_EQ(refused.error().message, "semaphore 's': all are taken");
-}
-
 TEST(Semaphores, WithoutAnAnswerNoneIsSaidToBeTaken) {
   Fixture f;
   f.server->mode = Mode::hang;
   const auto error = semaphore(f, 3, milliseconds(300)).try_acquire().error();
   EXPECT_EQ(error.kind, ErrorKind::unavailable) << error.message;
   EXPECT_NE(error.message.find("no reply"), std::string::npos) << error.message;
-}
-
-TEST(Semaphores, AWaitEndsInTimeOrByItsStopToken) {
-  Fixture f;
-  f.server->mode = Mode::refuse;
-  EXPECT_EQ(semaphore(f, 3).try_acquire(milliseconds(20)).error().kind, ErrorKind::timed_out);
-  std::stop_source stop;
-  std::promise<ErrorKind> ended;
-  semaphore(f, 3).acquire_async(
-      milliseconds(3'600'000),
-      [&](const Result<Permit>& permit) { ended.set_value(permit.error().kind); },
-      stop.get_token());
-  stop.request_stop();
-  EXPECT_EQ(ended.get_future().get(), ErrorKind::cancelled);
-  EXPECT_EQ(semaphore(f, 3).acquire(stop.get_token()).error().kind, ErrorKind::cancelled);
-}
-
-TEST(Semaphores, OneThatWaitsGetsASlotThatBecomesFree) {
-  Fixture f;
-  f.server->mode = Mode::refuse;
-  std::promise<bool> got;
-  semaphore(f, 3).acquire_async(milliseconds(20'000), [&](const Result<Permit>& permit) {
-    got.set_value(permit.has_value());
-  });
-  while (f.server->looks == 0) std::this_thread::yield();
-  f.server->mode = Mode::serve;
-  EXPECT_TRUE(got.get_future().get());
 }
 
 /// Waits at one of two slots, its home.
@@ -152,13 +83,6 @@ struct WaitsAtHome {
 };
 
 /// Where it waits it is refused for ever.
-TEST(Semaphores, OneThatWaitsTakesASlotThatBecomesFreeElsewhere) {
-  WaitsAtHome w;
-  w.then = [&w](const Command&) { w.free_other(); };
-  EXPECT_TRUE(w.gets_other());
-  end(w.f);
-}
-
 TEST(Semaphores, OneThatCameTooLateElsewhereLooksAgain) {
   WaitsAtHome w;
   w.then = [&w](const Command& command) {
@@ -203,39 +127,26 @@ TEST(Semaphores, AHomeThatIsGrantedBesideAnotherSlotIsGivenBack) {
   EXPECT_EQ(w.f.server->deletes, 2) << "of the permit, and of its home";
 }
 
-/// Waits for one of two slots, which others have, and counts its attempts after the first look.
-struct WaitsAtEither {
-  void begin() {
+/// By chance it would be right five times in ten.
+TEST(Semaphores, OneThatWaitsDoesSoWhereTheQueueIsShortest) {
+  for (int i = 0; i < 10; ++i) {
+    Fixture f;
+    f.server->queued_at = "s#0";
     f.server->mode = Mode::refuse;
-    f.server->before = [this](const Command& command) {
+    std::atomic<int> at_0 = 0, at_1 = 0;
+    f.server->before = [&](const Command& command) {
       const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
       if (attempt == nullptr || f.server->looks == 0) return;
       ++(attempt->name == "s#0" ? at_0 : at_1);
     };
-    semaphore(f, 2).acquire_async(
-        milliseconds(60'000), [this](const Result<Permit>&) { ended.set_value(); },
-        stop.get_token());
-  }
-  ~WaitsAtEither() {
-    stop.request_stop();
-    ended.get_future().get();
+    std::promise<ErrorKind> ended;
+    semaphore(f, 2).acquire_async(milliseconds(60'000), [&](const Result<Permit>& permit) {
+      ended.set_value(permit.error().kind);
+    });
+    while (at_0 + at_1 < 3) std::this_thread::yield();
     end(f);
-  }
-
-  Fixture f;
-  std::atomic<int> at_0 = 0, at_1 = 0;
-  std::stop_source stop;
-  std::promise<void> ended;
-};
-
-/// By chance it would be right five times in ten.
-TEST(Semaphores, OneThatWaitsDoesSoWhereTheQueueIsShortest) {
-  for (int i = 0; i < 10; ++i) {
-    WaitsAtEither w;
-    w.f.server->queued_at = "s#0";
-    w.begin();
-    while (w.at_0 + w.at_1 < 3) std::this_thread::yield();
-    EXPECT_EQ(w.at_0, 0);
+    EXPECT_EQ(at_0, 0);
+    EXPECT_EQ(ended.get_future().get(), ErrorKind::shut_down) << "with its provider";
   }
 }
 
@@ -257,25 +168,10 @@ TEST(Semaphores, WithoutWaitingItTriesTwiceAtMost) {
 }
 
 TEST(Semaphores, AreOfTheProductionLockOnly) {
-  auto parts = production_parts(std::make_shared<FakeServer>(),
-                                std::make_unique<core::ProviderCore>("", 4));
-  parts.inspects = false;  // as those of published locks
-  const auto provider = detail::Access::provider(Driver::make(std::move(parts)));
+  // As those of published locks.
+  const auto provider = provider_with([](DriverParts& parts) { parts.inspects = false; });
   EXPECT_EQ(Semaphore::create(provider, "s", 2).error().message,
             "semaphore 's' is of a published lock: it must be of the production one");
-}
-
-TEST(Semaphores, EndsWithItsProvider) {
-  Fixture f;
-  f.server->mode = Mode::refuse;
-  const auto slots = semaphore(f, 2);
-  std::promise<ErrorKind> ended;
-  slots.acquire_async(milliseconds(3'600'000), [&](const Result<Permit>& permit) {
-    ended.set_value(permit.error().kind);
-  });
-  while (f.server->looks == 0) std::this_thread::yield();
-  f.provider.reset();
-  EXPECT_EQ(ended.get_future().get(), ErrorKind::shut_down);
 }
 
 TEST(Semaphores, StoppedAtAnyMomentItAnswersOnceAndKeepsNothing) {
@@ -325,22 +221,6 @@ TEST(Semaphores, AUsersFunctionThatBlocksDelaysNeitherPermitsNorTheirTimeOuts) {
   std::jthread stops([&stop] { stop.request_stop(); });
   EXPECT_EQ(semaphore(f, 3).acquire(stop.get_token()).error().kind, ErrorKind::cancelled);
   over.set_value();
-}
-
-/// Slot 0 or 1 is that of a long job, the other changes hands at each look; where it waits first is
-/// chance, so some of the calls stand at the long job.
-TEST(Semaphores, OneThatWaitsBehindALongJobStandsAtASlotThatPassesToo) {
-  int stood_at_both = 0;
-  for (int i = 0; i < 8; ++i) {
-    WaitsAtEither w;
-    w.f.server->passing = "s#1";
-    w.begin();
-    while (w.f.server->looks < 2) std::this_thread::yield();
-    const bool stands_at_long = w.at_0 > 0;
-    while (stands_at_long && w.at_1 == 0) std::this_thread::yield();
-    stood_at_both += stands_at_long ? 1 : 0;
-  }
-  EXPECT_GT(stood_at_both, 0) << "by chance it would be none once in 256 times";
 }
 
 }  // namespace

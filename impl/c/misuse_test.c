@@ -100,7 +100,9 @@ static void inspects_only_with_what_makes_sense(void) {
           "seen is NULL: it must be the address of a leasehold_seen_holder");
   REFUSED(leasehold_inspect(provider, "job", 0, &seen, &error),
           "timeout is 0 ms: it must be at least 1 ms");
+  seen.is_there = 7;
   EXPECT(leasehold_inspect(provider, "job", 50, &seen, &error) == LEASEHOLD_UNAVAILABLE);
+  EXPECT(seen.is_there == 0);
   seen.size -= 1;
   REFUSED(leasehold_inspect(provider, "job", 1, &seen, &error),
           "size of leasehold_seen_holder is 319: it must be sizeof(leasehold_seen_holder)");
@@ -110,6 +112,7 @@ static void nothing_comes_of_null(void) {
   leasehold_handle* none = NULL;
   uint64_t timestamp = 7;
   EXPECT(leasehold_held(NULL) == 0);
+  EXPECT(leasehold_slot(NULL) == -1);
   EXPECT(leasehold_remaining_ns(NULL) == 0);
   EXPECT(leasehold_fencing_token(NULL, &timestamp) == 0 && timestamp == 0);
   EXPECT(leasehold_call_fd(NULL) == -1);

@@ -36,8 +36,7 @@ TEST(FlowControl, ACallWaitsUnsentUntilASlotIsFree) {
   const auto sent = w.now;
   w.now += milliseconds(100);
   w.give(ReplyArrived{third.id, w.won(third)});
-  ASSERT_TRUE(w.has<Granted>());
-  EXPECT_EQ(w.find<Granted>()->sent, sent) << "and so does the lease";
+  EXPECT_EQ(w.the<Granted>().sent, sent) << "and so does the lease";
 }
 
 TEST(FlowControl, ACallThatWasNeverSentEndsWithoutATrace) {
@@ -50,33 +49,24 @@ TEST(FlowControl, ACallThatWasNeverSentEndsWithoutATrace) {
   EXPECT_EQ(w.sent().size(), 1u);
 }
 
-TEST(FlowControl, ASingleAttemptThatFindsNoSlotEndsWithinAnOperation) {
-  auto w = world_with(1);
-  w.acquire(1, "one");
-  w.acquire(2, "other", CoreWorld::options(), {}, true);
-  w.give(ReplyArrived{99, {}});
-  auto first = w.sent()[0];
-  w.timers.erase({Timer::Kind::command_timeout, first.id});
-  w.advance(first.timeout);
-  ASSERT_TRUE(w.has<Ended>());
-  EXPECT_EQ(w.find<Ended>()->session, 2u);
-  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::unavailable);
-  EXPECT_EQ(w.core.departures_left(), 0u);
-}
-
-TEST(FlowControl, ASingleAttemptThatWaitedEndsWithinOneOperationAllTheSame) {
-  auto w = world_with(1);
-  w.acquire(1, "one");
-  w.acquire(2, "other", CoreWorld::options(), {}, true);
-  w.advance(milliseconds(900));
-  w.give(ReplyArrived{w.sent()[0].id, w.won(w.sent()[0])});
-  ASSERT_EQ(w.sent_as<AcquireCommand>().size(), 2u);
-  w.advance(milliseconds(99));
-  EXPECT_FALSE(w.has<Ended>());
-  w.advance(milliseconds(1));
-  ASSERT_TRUE(w.has<Ended>());
-  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::unknown_outcome);
-  EXPECT_EQ(w.core.departures_left(), 1u) << "it was sent: it may have won";
+TEST(FlowControl, ASingleAttemptEndsWithinAnOperationWhetherItFindsASlotOrNot) {
+  for (const bool finds : {false, true}) {
+    auto w = world_with(1);
+    w.acquire(1, "one");
+    w.acquire(2, "other", CoreWorld::options(), {}, true);
+    w.give(ReplyArrived{99, {}});
+    const auto first = w.sent()[0];
+    w.timers.erase({Timer::Kind::command_timeout, first.id});
+    w.advance(milliseconds(900));
+    if (finds) w.give(ReplyArrived{first.id, w.won(first)});
+    w.advance(milliseconds(99));
+    EXPECT_FALSE(w.has<Ended>());
+    w.advance(milliseconds(1));
+    EXPECT_EQ(w.the<Ended>().session, 2u);
+    EXPECT_EQ(w.the<Ended>().error.kind,
+              finds ? ErrorKind::unknown_outcome : ErrorKind::unavailable);
+    EXPECT_EQ(w.core.departures_left(), finds ? 1u : 0u) << "what was sent may have won";
+  }
 }
 
 /// A process that was stopped finds everything due at once, in any order.

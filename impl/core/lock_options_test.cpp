@@ -93,8 +93,6 @@ TEST(Holder, HasAtMost256BytesOfUtf8WithoutNul) {
 }
 
 TEST(Utf8, APrefixEndsBeforeACharacterThatWasCut) {
-  EXPECT_EQ(core::valid_utf8_prefix(""), "");
-  EXPECT_EQ(core::valid_utf8_prefix("a job"), "a job");
   EXPECT_EQ(core::valid_utf8_prefix("caf\xC3"), "caf");
   EXPECT_EQ(core::valid_utf8_prefix("caf\xC3\xA9 \xF0\x9F\x94"), "caf\xC3\xA9 ");
   EXPECT_EQ(core::valid_utf8_prefix("\xFFx"), "");
@@ -104,15 +102,6 @@ RC_GTEST_PROP(Utf8, APrefixOfAnyBytesIsValid, (const std::string& text)) {
   const auto prefix = core::valid_utf8_prefix(text);
   RC_ASSERT(text.starts_with(prefix));
   RC_ASSERT(core::valid_utf8_prefix(prefix) == prefix);
-}
-
-TEST(Database, LocalIsNotReplicatedAndRefused) {
-  EXPECT_FALSE(check_database("leasehold"));
-  EXPECT_FALSE(check_database(""));
-  const auto error = check_database("local");
-  ASSERT_TRUE(error);
-  EXPECT_EQ(error->kind, ErrorKind::invalid_option);
-  EXPECT_EQ(error->message.find("database is 'local': it must be one that"), 0u);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <leasehold/mongoc.hpp>
+
 /// The commands of a lock's life are in `kept` (kept_test.cpp); here are the others.
 namespace leasehold::mongo {
 namespace {
@@ -25,9 +27,6 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-const core::Owner kGiver{0xC, 0xD};
-const std::string kGiverHex = "000000000000000c000000000000000d";
-
 TEST(Commands, AnObservedLockIdIsALiteralNeverAnExpression) {
   const core::AcquireCommand acquire{1, "job", kOwner, kHex + ".3000.1", "$lockId",
                                      milliseconds(3'000), milliseconds(500)};
@@ -38,19 +37,15 @@ TEST(Commands, AnObservedLockIdIsALiteralNeverAnExpression) {
       << text;
 }
 
-TEST(Commands, LookReadsOnlyWhatJudgesAnExtension) {
-  const Command look{4, milliseconds(100), core::ReadHoldersCommand{{"a", "b"}}};
-  EXPECT_EQ(json(build(look, "locks")),
-            R"({ "find" : "locks", "filter" : { "_id" : { "$in" : [ "a", "b" ] } }, )"
-            R"("projection" : { "lockId" : 1, "acquiredAt" : 1 }, "batchSize" : 100000, )"
-            R"("singleBatch" : true, "maxTimeMS" : 90 })");
-}
-
-TEST(Commands, LookReadsTheEndsWhereOneIsToBeChosen) {
-  const Command look{4, milliseconds(100), core::ReadHoldersCommand{{"a#0", "a#1"}, true}};
-  EXPECT_NE(json(build(look, "locks"))
-                .find(R"("projection" : { "lockId" : 1, "acquiredAt" : 1, "expiresAt" : 1 })"),
-            std::string::npos);
+TEST(Commands, LookReadsOnlyWhatJudgesAnExtensionAndTheEndsWhereOneIsToBeChosen) {
+  for (const bool ends : {false, true}) {
+    const Command look{4, milliseconds(100), core::ReadHoldersCommand{{"a", "b"}, ends}};
+    EXPECT_EQ(json(build(look, "locks")),
+              R"({ "find" : "locks", "filter" : { "_id" : { "$in" : [ "a", "b" ] } }, )"
+              R"("projection" : { "lockId" : 1, "acquiredAt" : 1)" +
+                  std::string(ends ? R"(, "expiresAt" : 1)" : "") +
+                  R"( }, "batchSize" : 100000, "singleBatch" : true, "maxTimeMS" : 90 })");
+  }
 }
 
 TEST(Commands, InspectReadsWhatNoOldPrimaryMakesUp) {
@@ -99,13 +94,23 @@ TEST(Commands, AChangeStreamTellsOfTheGrantsOfItsProvider) {
   EXPECT_EQ(text(Step::close, 7), R"({ "killCursors" : "locks", "cursors" : [ 7 ] })");
 }
 
-TEST(Commands, ADeleteIsByBothOwnersOfAHandOverOrOnlyWhereThereIsNoQueue) {
-  const auto removal = [](core::Owner owner, std::optional<core::Owner> other, bool unless_queued) {
-    const core::DeleteCommand remove{"job", owner, other, unless_queued};
-    return json(build({3, milliseconds(100), remove}, "locks"));
-  };
-  EXPECT_TRUE(contains(removal(kGiver, kOwner, false), "^(" + kGiverHex + "|" + kHex + ")"));
-  EXPECT_TRUE(contains(removal(kOwner, {}, true), "^" + kHex + R"(\\.[^~]*$")"));
+std::string_view bytes(const Bson& document) {
+  return {reinterpret_cast<const char*>(bson_get_data(document.get())), document.get()->len};
+}
+
+TEST(FencedBytes, AreWhatFencedUpdateSends) {
+  Bson id, update;
+  id.text("_id", "order-7");
+  update.doc("$set", [](Bson& set) { set.text("state", "done"); });
+  update.doc("$max", [](Bson& max) { max.int32("best", 9); });
+  const auto write = detail::fenced_bytes(bytes(id), bytes(update), FencingToken(7));
+  EXPECT_EQ(json(Bson::of(write->filter)),
+            R"({ "_id" : "order-7", "$or" : [ { "fencingToken" : null }, )"
+            R"({ "fencingToken" : { "$lte" : 7, "$not" : { "$type" : "array" } } } ] })");
+  EXPECT_EQ(json(Bson::of(write->update)),
+            R"({ "$set" : { "state" : "done" }, "$max" : { "best" : 9, "fencingToken" : 7 } })");
+  EXPECT_EQ(detail::fenced_bytes(bytes(id), bytes(update).substr(1), FencingToken(7)).error(),
+            (Error{ErrorKind::invalid_option, 0, "id and update must be whole documents"}));
 }
 
 }  // namespace

@@ -65,28 +65,6 @@ TEST(InsertUnique, ItsTransactionIsCommittedBeforeTheWorkBegins) {
   EXPECT_EQ(bench.find<core::Granted>()->token.value(), 0) << "this lock has no tokens";
 }
 
-TEST(InsertUnique, GivesUpAfterTenTriesAndThrowsAWriteConflict) {
-  Bench bench(*recipe_named("insert-unique"));
-  bench.ask();
-  settle_indexes(bench, 2);
-  for (int i = 1; i < 10; ++i) {
-    bench.answer(Outcome::duplicate_key, 0, 11000);
-    ASSERT_EQ(bench.find<core::Ended>(), nullptr) << i;
-    bench.fire(core::Timer::Kind::attempt, milliseconds(100));
-  }
-  bench.answer(Outcome::duplicate_key, 0, 11000);
-  ASSERT_NE(bench.find<core::Ended>(), nullptr);
-  EXPECT_EQ(bench.find<core::Ended>()->error.kind, ErrorKind::refused);
-
-  for (const bool hardened : {false, true}) {
-    Bench other(*recipe_named("insert-unique"), {.conflict_waits = hardened});
-    other.ask();
-    settle_indexes(other, 2);
-    other.answer(Outcome::not_executed, 0, 112);
-    EXPECT_EQ(other.find<core::Ended>() != nullptr, !hardened);
-  }
-}
-
 TEST(DistributedLock, DrawsAFreshGuidForEachTryAndTakesTheStoredToken) {
   Bench bench(*recipe_named("distributed-lock"));
   bench.ask();
@@ -111,16 +89,9 @@ TEST(DistributedLock, AHungExtensionLeavesItsHolderBelieving) {
     EXPECT_EQ(bench.last().role, Role::extend);
     bench.fire(core::Timer::Kind::lease_end, milliseconds(10'000));
     EXPECT_EQ(bench.find<core::Lost>() != nullptr, hardened);
+    bench.answer(Outcome::done, 0);
+    EXPECT_TRUE(hardened || bench.find<core::Lost>()) << "it matched nothing";
   }
-}
-
-TEST(DistributedLock, AnExtensionThatMatchesNothingIsTheLoss) {
-  Bench bench(*recipe_named("distributed-lock"));
-  bench.ask();
-  bench.answer(Outcome::done);
-  bench.fire(core::Timer::Kind::extension_round, milliseconds(1'000));
-  bench.answer(Outcome::done, 0);
-  EXPECT_NE(bench.find<core::Lost>(), nullptr);
 }
 
 TEST(DocumentedLocks, ThrowWhatTheServerThrowsAndForgetTheirAttempt) {

@@ -68,29 +68,20 @@ LockHandle acquired_from(std::optional<LockProvider>& provider, const LockOption
   return std::move(provider->create_lock("lock", options).value().acquire()).value();
 }
 
-TEST(Lifetime, AHandleIsTheLastOwnerAndAWorkerAnswersItsRelease) {
+TEST(Lifetime, AHandleIsTheLastOwnerAndAWorkerOrATimerAnswersItsRelease) {
   const Resources before;
   const auto server = std::make_shared<FakeServer>();
   for (int i = 0; i < rounds(); ++i) {
-    std::optional provider = provider_for(server);
-    auto handle = acquired_from(provider, {});
-    provider.reset();
-  }
-  EXPECT_EQ(server->deletes, rounds());
-  EXPECT_TRUE(before.as_at_the_start());
-}
-
-TEST(Lifetime, AHandleIsTheLastOwnerAndATimerAnswersItsRelease) {
-  const Resources before;
-  const auto server = std::make_shared<FakeServer>();
-  for (int i = 0; i < rounds(); ++i) {
-    std::optional provider = provider_for(server);
-    auto handle = acquired_from(provider, kShortLease);
+    std::optional provider = provider_for(server), other = provider_for(server);
+    auto by_timer = acquired_from(other, kShortLease);
     server->deletes_hang = true;
-    provider.reset();
-    EXPECT_EQ(handle.release(), ReleaseResult::unknown);
+    other.reset();
+    EXPECT_EQ(by_timer.release(), ReleaseResult::unknown);
     server->deletes_hang = false;
+    auto by_worker = acquired_from(provider, {});
+    provider.reset();
   }
+  EXPECT_GE(server->deletes, rounds());
   EXPECT_TRUE(before.as_at_the_start());
 }
 
@@ -100,8 +91,7 @@ TEST(Lifetime, NothingOfAWorkerIsLeftOnceTheLastOwnerIsGone) {
   for (int i = 0; i < rounds(); ++i) {
     {
       const auto provider = provider_for(server);
-      const auto lock = provider.create_lock("lock").value();
-      auto handle = lock.acquire().value();
+      const auto handle = provider.create_lock("lock").value().acquire().value();
     }
     ASSERT_EQ(server->links, 0) << "connections";
   }
@@ -152,40 +142,21 @@ TEST(Lifetime, ItsThreadsLeaveSignalsToTheApplication) {
 TEST(Lifetime, AnExceptionOfACallbackBecomesAWarning) {
   // The handle of the second call may be the last owner: warnings come after the test's end.
   const auto warned = std::make_shared<std::promise<std::string>>();
-  auto parts = production_parts(std::make_shared<FakeServer>(),
-                                std::make_unique<core::ProviderCore>("", 4));
-  parts.on_event = [](const LockEvent& event) {
-    if (event.kind == LockEvent::Kind::acquired) throw std::runtime_error("no such series");
-  };
-  parts.on_warning = [warned](const std::string& message) {
-    warned->set_value(message);
-    throw 1;
-  };
-  const auto provider = detail::Access::provider(Driver::make(std::move(parts)));
+  const auto provider = provider_with([warned](DriverParts& parts) {
+    parts.on_event = [](const LockEvent& event) {
+      if (event.kind == LockEvent::Kind::acquired) throw std::runtime_error("no such series");
+    };
+    parts.on_warning = [warned](const std::string& message) {
+      warned->set_value(message);
+      throw 1;
+    };
+  });
   EXPECT_TRUE(provider.create_lock("lock").value().try_acquire());
   EXPECT_EQ(warned->get_future().get(), "a function of the application threw: no such series");
   const auto called = std::make_shared<std::promise<void>>();
   provider.create_lock("lock").value().acquire_async(
       milliseconds(1'000), [called](const Result<LockHandle>&) { called->set_value(); });
   called->get_future().get();
-}
-
-/// The user's function owns the provider, and the handle that it is given: both go with it.
-TEST(Lifetime, AUsersFunctionIsTheLastOwner) {
-  const Resources before;
-  const auto server = std::make_shared<FakeServer>();
-  for (int i = 0; i < rounds(); ++i) {
-    auto provider = std::make_shared<LockProvider>(provider_for(server));
-    const auto called = std::make_shared<std::promise<void>>();
-    const auto lock = std::move(provider->create_lock("lock")).value();
-    lock.acquire_async(milliseconds(1'000),
-                       [called, provider = std::move(provider)](const Result<LockHandle>& handle) {
-                         EXPECT_TRUE(handle);
-                         called->set_value();
-                       });
-    called->get_future().get();
-  }
-  EXPECT_TRUE(before.as_at_the_start());
 }
 
 /// What a function owns: tells where it is destroyed, and uses the provider then, if it has one,
@@ -199,19 +170,31 @@ struct Owned {
   }
 };
 
-TEST(Lifetime, AUsersFunctionIsDestroyedWhereItIsCalled) {
+TEST(Lifetime, AUsersFunctionIsDestroyedWhereItIsCalledAndMayBeTheLastOwner) {
+  const Resources before;
   Fixture f;
-  for (int i = 0; i < 100; ++i) {
-    const auto destroyed_by = std::make_shared<std::promise<std::thread::id>>();
-    const auto provider = std::make_shared<LockProvider>(provider_for(f.server));
-    std::shared_ptr<Owned> owned(new Owned{destroyed_by, provider});
-    const auto called_by = std::make_shared<std::promise<std::thread::id>>();
-    provider->create_lock("lock").value().acquire_async(
-        milliseconds(1'000), [called_by, owned = std::move(owned)](const Result<LockHandle>&) {
-          called_by->set_value(std::this_thread::get_id());
-        });
-    EXPECT_EQ(called_by->get_future().get(), destroyed_by->get_future().get());
+  for (int i = 0; i < rounds(); ++i) {
+    auto handle = f.lock().acquire().value();
+    // A release is answered before the question or after it.
+    for (const bool acquires : {true, false, false}) {
+      const auto destroyed_by = std::make_shared<std::promise<std::thread::id>>();
+      const auto called_by = std::make_shared<std::promise<std::thread::id>>();
+      std::shared_ptr<Owned> owned(new Owned{destroyed_by, nullptr});
+      if (acquires) owned->provider = std::make_shared<LockProvider>(provider_for(f.server));
+      const auto* provider = owned->provider.get();
+      auto called = [called_by, owned = std::move(owned)](const auto&) {
+        called_by->set_value(std::this_thread::get_id());
+      };
+      if (acquires) {
+        provider->create_lock("lock").value().acquire_async(milliseconds(1'000), std::move(called));
+      } else {
+        handle.release_async(std::move(called));
+      }
+      EXPECT_EQ(called_by->get_future().get(), destroyed_by->get_future().get());
+    }
   }
+  f.provider.reset();
+  EXPECT_TRUE(before.as_at_the_start());
 }
 
 /// The driver's end waits for callbacks that run; who destroys this handle does not.
@@ -287,12 +270,11 @@ TEST(Lifetime, TheLastOwnersDestructorWaitsForACallbackThatRuns) {
 TEST(Lifetime, TheEndOfAProviderSaysWhatItLeavesUndeleted) {
   const auto server = std::make_shared<FakeServer>();
   std::promise<std::string> warned;
-  auto parts = production_parts(server, std::make_unique<core::ProviderCore>("", 4));
-  parts.on_warning = [&](const std::string& message) { warned.set_value(message); };
-  LockOptions options{.operation_timeout = milliseconds(50)};
+  const auto warn = [&](const std::string& message) { warned.set_value(message); };
   {
-    std::optional provider = detail::Access::provider(Driver::make(std::move(parts)));
-    auto handle = acquired_from(provider, options);
+    std::optional provider =
+        provider_with([&](DriverParts& parts) { parts.on_warning = warn; }, server);
+    auto handle = acquired_from(provider, {.operation_timeout = milliseconds(50)});
     server->deletes_hang = true;
     EXPECT_EQ(handle.release(), ReleaseResult::unknown);
   }
@@ -300,23 +282,6 @@ TEST(Lifetime, TheEndOfAProviderSaysWhatItLeavesUndeleted) {
             "the provider was destroyed with 1 clean-ups unfinished; those locks free themselves "
             "like a crashed holder's");
   server->deletes_hang = false;
-}
-
-/// Whether the answer comes before or after the question.
-TEST(Lifetime, AReleasesFunctionIsDestroyedWhereItIsCalled) {
-  Fixture f;
-  for (int i = 0; i < 100; ++i) {
-    auto handle = f.lock().acquire().value();
-    for (int j = 0; j < 2; ++j) {
-      const auto destroyed_by = std::make_shared<std::promise<std::thread::id>>();
-      std::promise<std::thread::id> called_by;
-      std::shared_ptr<Owned> owned(new Owned{destroyed_by, nullptr});
-      handle.release_async([&called_by, owned = std::move(owned)](ReleaseResult) {
-        called_by.set_value(std::this_thread::get_id());
-      });
-      EXPECT_EQ(called_by.get_future().get(), destroyed_by->get_future().get());
-    }
-  }
 }
 
 TEST(Lifetime, ALossMayDestroyItsHandleAndTheProvider) {
@@ -337,56 +302,6 @@ TEST(Lifetime, ALossMayDestroyItsHandleAndTheProvider) {
     destroyed.get_future().get();
   }
   EXPECT_TRUE(before.as_at_the_start());
-}
-
-/// Each stop callback waits for all the others to have begun, and a callback of the provider waits
-/// too: one queue for all of them would never come to its end. A lock that was lost before, on a
-/// slow machine, calls its own on this thread, which does not wait.
-TEST(Lifetime, LossesWaitNeitherForEachOtherNorForOtherCallbacks) {
-  constexpr int kLocks = 10;
-  Fixture f;
-  std::vector<LockHandle> handles;
-  for (int i = 0; i < kLocks; ++i) {
-    auto lock = f.provider->create_lock("lock" + std::to_string(i), kShortLease);
-    handles.push_back(std::move(lock.value().acquire()).value());
-  }
-  std::latch all_signalled(kLocks + 1);
-  f.server->mode = FakeServer::Mode::refuse;
-  f.provider->create_lock("lock", kShortLease)
-      .value()
-      .acquire_async(milliseconds(0),
-                     [&](const Result<LockHandle>&) { all_signalled.arrive_and_wait(); });
-  f.server->mode = FakeServer::Mode::hang;
-  {
-    std::vector<std::unique_ptr<std::stop_callback<std::function<void()>>>> on_lost;
-    for (const auto& handle : handles) {
-      on_lost.push_back(std::make_unique<std::stop_callback<std::function<void()>>>(
-          handle.lost(), [&, here = std::this_thread::get_id()] {
-            all_signalled.count_down();
-            if (std::this_thread::get_id() != here) all_signalled.wait();
-          }));
-    }
-    all_signalled.wait();
-  }
-  f.server->mode = FakeServer::Mode::serve;
-}
-
-/// One after the other they would wait for as many time-outs.
-TEST(Lifetime, AcquireAllLetsGoOfAllAtOnce) {
-  constexpr int kLocks = 8;
-  Fixture f(kLocks);
-  LockOptions options{.operation_timeout = milliseconds(500)};
-  std::vector<Lock> locks;
-  for (int i = 0; i < kLocks; ++i) {
-    locks.push_back(f.provider->create_lock("lock" + std::to_string(i), options).value());
-  }
-  locks.push_back(f.provider->create_lock("none", options).value());
-  f.server->refused_name = "none";
-  f.server->deletes_hang = true;
-  EXPECT_FALSE(acquire_all(locks));
-  // Else this never ends: the deletes of all are on their way together.
-  while (f.server->most_hanging < kLocks) std::this_thread::yield();
-  f.server->deletes_hang = false;
 }
 
 /// So many threads, and no more.
@@ -417,11 +332,9 @@ TEST(Lifetime, AProviderHasTheThreadsThatItNeedsOrSaysWhichIsMissingAndKeepsNone
   std::set<std::string> missing;
   int threads = 0;
   for (bool made = false; !made; ++threads) {
-    auto parts = production_parts(std::make_shared<FakeServer>(),
-                                  std::make_unique<core::ProviderCore>("", 4));
-    parts.executor = std::make_shared<FewThreads>(threads);
     try {
-      const auto provider = detail::Access::provider(Driver::make(std::move(parts)));
+      const auto provider = provider_with(
+          [=](DriverParts& parts) { parts.executor = std::make_shared<FewThreads>(threads); });
       EXPECT_TRUE(provider.create_lock("lock").value().try_acquire());
       made = true;
     } catch (const std::system_error& error) {

@@ -12,7 +12,7 @@ namespace leasehold::cli {
 namespace {
 
 using mongo::Json;
-using Kind = LifeStep::Kind;
+using Told = std::vector<std::string>;
 
 constexpr std::int64_t kLease_ms = 30'000;
 
@@ -47,6 +47,26 @@ LockLife life_of(const std::vector<Json>& entries) {
   return life;
 }
 
+std::string seconds(std::int64_t ms) { return std::to_string(ms / 1'000) + " s"; }
+
+/// Each step, and who has the lock at the end.
+Told told(const std::vector<Json>& entries) {
+  const LockLife life = life_of(entries);
+  Told all;
+  for (const LifeStep& step : life.steps()) {
+    std::string line = seconds(step.at_ms) + ": " + to_string(step.kind);
+    if (!step.holder.empty()) line += ' ' + step.holder;
+    if (!step.from.empty()) line += " from " + step.from;
+    if (step.times > 1) {
+      line += ", " + std::to_string(step.times) + " times to " + seconds(step.last_ms);
+    }
+    if (step.held_ms > 0) line += " after " + seconds(step.held_ms);
+    all.push_back(line);
+  }
+  all.push_back(life.holder().empty() ? "free" : life.holder() + " has it");
+  return all;
+}
+
 TEST(Span, RoundsLessThanATenthOfASecondToZeroWithoutASign) {
   EXPECT_EQ(span(-99), "0.0 s");
   EXPECT_EQ(span(-100), "-0.1 s");
@@ -59,81 +79,56 @@ TEST(LockLife, AQueueIsNotTheHolder) {
   const auto first = id(1, 1, "a"), second = id(1, 2, "a");
   auto freed = document("", 1'000);
   freed["expiresAt"] = date_at(0);
-  const auto life = life_of(
-      {entry("i", 1'000, document(first, 1'000)),
-       entry("u", 2'000, {{"$v", 2}, {"diff", {{"u", {{"lockId", first + "~entry"}}}}}}),
-       entry("u", 9'000, {{"$v", 2}, {"diff", {{"u", {{"lockId", first + "~later entry"}}}}}}),
-       entry("u", 11'000, extension(second + "~later entry", 11'000)), entry("u", 12'000, freed),
-       entry("u", 13'000, document(id(2, 3, "b"), 13'000))});
-  ASSERT_EQ(life.steps().size(), 4u);
-  EXPECT_EQ(life.steps()[0].holder, "a");
-  EXPECT_EQ(life.steps()[1].kind, Kind::extended);
-  EXPECT_EQ(life.steps()[1].times, 1);
-  EXPECT_EQ(life.steps()[1].at_ms, 11'000);
-  EXPECT_EQ(life.steps()[2].kind, Kind::released);
-  EXPECT_EQ(life.steps()[2].holder, "a");
-  EXPECT_EQ(life.steps()[2].held_ms, 11'000);
-  EXPECT_EQ(life.steps()[3].kind, Kind::taken);
-  EXPECT_EQ(life.holder(), "b");
+  EXPECT_EQ(
+      told({entry("i", 1'000, document(first, 1'000)),
+            entry("u", 2'000, {{"$v", 2}, {"diff", {{"u", {{"lockId", first + "~entry"}}}}}}),
+            entry("u", 9'000, {{"$v", 2}, {"diff", {{"u", {{"lockId", first + "~later"}}}}}}),
+            entry("u", 11'000, extension(second + "~later", 11'000)),
+            entry("u", 12'000, freed),
+            entry("u", 13'000, document(id(2, 3, "b"), 13'000))}),
+      (Told{"1 s: taken a", "11 s: extended a", "12 s: released a after 11 s", "13 s: taken b",
+            "b has it"}));
   EXPECT_EQ(life_of({entry("u", 12'000, freed), entry("d", 13'000, {{"_id", "n"}})}).steps().size(),
             1u)
       << "the document of a free lock is removed";
 }
 
 TEST(LockLife, TakenExtendedAndReleased) {
-  const auto life = life_of({entry("i", 1'000, document(id(1, 1, "a"), 1'000)),
-                             entry("u", 11'000, extension(id(1, 2, "a"), 11'000)),
-                             entry("u", 21'000, extension(id(1, 3, "a"), 21'000)),
-                             entry("d", 25'000, {{"_id", "n"}})});
-  ASSERT_EQ(life.steps().size(), 3u);
-  const auto& taken = life.steps()[0];
-  EXPECT_EQ(taken.kind, Kind::taken);
-  EXPECT_EQ(taken.holder, "a");
-  EXPECT_EQ(taken.token, (std::int64_t{1} << 32) + 1) << "its operation time";
-  const auto& extended = life.steps()[1];
-  EXPECT_EQ(extended.kind, Kind::extended);
-  EXPECT_EQ(extended.times, 2);
-  EXPECT_EQ(extended.last_ms, 21'000);
-  const auto& released = life.steps()[2];
-  EXPECT_EQ(released.kind, Kind::released);
-  EXPECT_EQ(released.held_ms, 24'000);
-  EXPECT_TRUE(life.holder().empty());
+  const std::vector entries{entry("i", 1'000, document(id(1, 1, "a"), 1'000)),
+                            entry("u", 11'000, extension(id(1, 2, "a"), 11'000)),
+                            entry("u", 21'000, extension(id(1, 3, "a"), 21'000)),
+                            entry("d", 25'000, {{"_id", "n"}})};
+  EXPECT_EQ(told(entries), (Told{"1 s: taken a", "11 s: extended a, 2 times to 21 s",
+                                 "25 s: released a after 24 s", "free"}));
+  EXPECT_EQ(life_of(entries).steps()[0].token, (std::int64_t{1} << 32) + 1)
+      << "its operation time";
 }
 
 TEST(LockLife, ATakeoverIsOfAnExpiredLeaseAndAHandOverIsNot) {
-  const auto early = life_of({entry("i", 1'000, document(id(1, 1, "a"), 1'000)),
-                              entry("u", 9'000, document(id(2, 1, "b"), 9'000))});
-  EXPECT_EQ(early.steps()[1].kind, Kind::handed_on);
-  EXPECT_EQ(early.steps()[1].from, "a");
-  EXPECT_EQ(early.steps()[1].held_ms, 8'000);
-  EXPECT_EQ(early.holder(), "b");
-  const auto late = life_of({entry("i", 1'000, document(id(1, 1, "a"), 1'000)),
-                             entry("u", 32'000, document(id(2, 1, "b"), 32'000))});
-  EXPECT_EQ(late.steps()[1].kind, Kind::taken_over);
-}
-
-TEST(LockLife, AnExtensionMovesTheEndThatATakeoverIsHeldAgainst) {
-  const auto life = life_of({entry("i", 1'000, document(id(1, 1, "a"), 1'000)),
-                             entry("u", 20'000, extension(id(1, 2, "a"), 20'000)),
-                             entry("u", 40'000, document(id(2, 1, "b"), 40'000))});
-  EXPECT_EQ(life.steps()[2].kind, Kind::handed_on);
+  const auto taken = entry("i", 1'000, document(id(1, 1, "a"), 1'000));
+  EXPECT_EQ(told({taken, entry("u", 9'000, document(id(2, 1, "b"), 9'000))}),
+            (Told{"1 s: taken a", "9 s: handed on b from a after 8 s", "b has it"}));
+  EXPECT_EQ(told({taken, entry("u", 32'000, document(id(2, 1, "b"), 32'000))}),
+            (Told{"1 s: taken a", "32 s: taken over b from a after 31 s", "b has it"}));
+  EXPECT_EQ(told({taken, entry("u", 20'000, extension(id(1, 2, "a"), 20'000)),
+                  entry("u", 40'000, document(id(2, 1, "b"), 40'000))}),
+            (Told{"1 s: taken a", "20 s: extended a", "40 s: handed on b from a after 39 s",
+                  "b has it"}));
 }
 
 TEST(LockLife, ForceAndTheTtlMonitorAndElectionsAreToldApart) {
-  const auto life =
-      life_of({entry("i", 1'000, document(id(1, 1, "a"), 1'000)),
-               entry("n", 2'000, {{"msg", "new primary"}}),
-               entry("u", 3'000, document(id(2, 1, core::kForcedHolder), 3'000)),
-               entry("d", 40'000, {{"_id", "n"}}), entry("n", 41'000, {{"msg", "periodic noop"}})});
-  ASSERT_EQ(life.steps().size(), 4u);
-  EXPECT_EQ(life.steps()[1].kind, Kind::new_primary);
-  EXPECT_EQ(life.steps()[2].kind, Kind::forced);
-  EXPECT_EQ(life.steps()[3].kind, Kind::removed);
+  const std::string force = core::kForcedHolder;
+  EXPECT_EQ(told({entry("i", 1'000, document(id(1, 1, "a"), 1'000)),
+                  entry("n", 2'000, {{"msg", "new primary"}}),
+                  entry("u", 3'000, document(id(2, 1, force), 3'000)),
+                  entry("d", 40'000, {{"_id", "n"}}),
+                  entry("n", 41'000, {{"msg", "periodic noop"}})}),
+            (Told{"1 s: taken a", "2 s: new primary", "3 s: forced " + force + " from a after 2 s",
+                  "40 s: removed " + force + " after 37 s", "free"}));
 }
 
 /// Since 6.1 the TTL monitor writes one entry for all that it deletes in a batch.
 TEST(LockLife, ADeletionInABatchIsOne) {
-  const auto lock = id(1, 1, "a");
   const auto deletion = [](const char* space, const char* name) {
     return Json{{"op", "d"}, {"ns", space}, {"o", {{"_id", name}}}};
   };
@@ -144,27 +139,17 @@ TEST(LockLife, ADeletionInABatchIsOne) {
   const auto writes = writes_of(batch, "d.locks", "n");
   ASSERT_EQ(writes.size(), 1u);
   EXPECT_EQ(writes_of(batch, "d.locks", "third").size(), 0u);
-  const auto life = life_of({entry("i", 1'000, document(lock, 1'000)), writes[0]});
-  ASSERT_EQ(life.steps().size(), 2u);
-  EXPECT_EQ(life.steps()[1].kind, Kind::removed);
-  EXPECT_EQ(life.steps()[1].at_ms, 70'000);
-  EXPECT_EQ(life.holder(), "");
+  EXPECT_EQ(told({entry("i", 1'000, document(id(1, 1, "a"), 1'000)), writes[0]}),
+            (Told{"1 s: taken a", "70 s: removed a after 69 s", "free"}));
 }
 
-TEST(LockLife, ShowsAHolderWhoseGrantIsOlderThanTheFirstEntry) {
-  const auto life = life_of(
-      {entry("u", 11'000, extension(id(1, 2, "a"), 11'000)), entry("d", 12'000, {{"_id", "n"}})});
-  ASSERT_EQ(life.steps().size(), 2u);
-  EXPECT_EQ(life.steps()[0].kind, Kind::extended);
-  EXPECT_EQ(life.steps()[0].holder, "a");
-  EXPECT_EQ(life.steps()[1].held_ms, 0) << "nobody knows";
-}
-
-TEST(LockLife, OtherSoftwaresLockIdIsShownWhole) {
-  const auto life = life_of({entry("i", 1'000, document("somebody", 1'000)),
-                             entry("u", 2'000, extension("somebody", 2'000))});
-  EXPECT_EQ(life.steps()[0].holder, "somebody");
-  EXPECT_EQ(life.steps()[1].kind, Kind::extended);
+TEST(LockLife, AGrantBeforeTheFirstEntryIsNotKnownAndAForeignLockIdIsShownWhole) {
+  EXPECT_EQ(told({entry("u", 11'000, extension(id(1, 2, "a"), 11'000)),
+                  entry("d", 12'000, {{"_id", "n"}})}),
+            (Told{"11 s: extended a", "12 s: released a", "free"}));
+  EXPECT_EQ(told({entry("i", 1'000, document("somebody", 1'000)),
+                  entry("u", 2'000, extension("somebody", 2'000))}),
+            (Told{"1 s: taken somebody", "2 s: extended somebody", "somebody has it"}));
 }
 
 }  // namespace

@@ -17,18 +17,16 @@ void hold_many(World& w, int count, LockOptions options = World::options()) {
   }
 }
 
-/// Session 1 holds, and its first extension is under way.
-World extending() {
+/// So many locks are held, and their first extension is under way.
+World extending(int count) {
   World w;
-  w.hold(1);
+  hold_many(w, count);
   w.advance(milliseconds(1'000));
   return w;
 }
 
 TEST(Extension, LocksThatAreDueTogetherTravelTogetherAtMost500Each) {
-  World w;
-  hold_many(w, 1'100);
-  w.advance(milliseconds(1'000));
+  auto w = extending(1'100);
   const auto commands = w.sent_as<ExtendCommand>();
   ASSERT_EQ(commands.size(), 3u);
   EXPECT_EQ(std::get<ExtendCommand>(commands[0].body).statements.size(), 500u);
@@ -67,27 +65,11 @@ TEST(Extension, OneThatIsAskedForIsSentAtOnceAndTheNextIsACadenceLater) {
   w.give(ExtendAsked{1});
   EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u) << "one is under way";
   w.reply(extended(1));
-  ASSERT_TRUE(w.has<Extended>());
-  EXPECT_EQ(w.find<Extended>()->deadline, lease_deadline(sent, milliseconds(3'000), 0.005));
+  EXPECT_EQ(w.the<Extended>().deadline, lease_deadline(sent, milliseconds(3'000), 0.005));
   w.advance(milliseconds(990));
   EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
   w.advance(milliseconds(10));
   EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 2u);
-}
-
-TEST(Extension, OneThatIsAskedForWhereNothingIsHeldIsNotSent) {
-  World w;
-  w.give(ExtendAsked{1});
-  w.acquire(1);
-  w.give(ExtendAsked{1});
-  const auto attempt = w.last_command();
-  w.give(ReplyArrived{attempt.id, w.won(attempt)});
-  w.now += milliseconds(3'000);
-  w.give(ExtendAsked{1});
-  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
-  EXPECT_TRUE(w.has<Lost>()) << "it is past its deadline, whatever timer has fired";
-  w.give(ExtendAsked{1});
-  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
 }
 
 TEST(Extension, OneThatIsAskedForWhileTheRoundIsBehindFollowsTheRound) {
@@ -120,21 +102,8 @@ TEST(Extension, NoneMovesTheDeadlineBeyondTheLongestHolding) {
   EXPECT_FALSE(w.has<Lost>());
   EXPECT_EQ(w.sent_as<ExtendCommand>().size(), extensions) << "more would be in vain";
   w.advance(milliseconds(1));
-  ASSERT_TRUE(w.has<Lost>());
-  EXPECT_EQ(w.find<Lost>()->reason, LostReason::max_holding);
+  EXPECT_EQ(w.the<Lost>().reason, LostReason::max_holding);
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u) << "others need not wait for the lease";
-}
-
-TEST(Extension, ALongestHoldingBelowTheLeaseCutsTheLease) {
-  World w;
-  auto limited = World::options();
-  limited.max_holding = milliseconds(500);
-  const auto began = w.now;
-  w.hold(1, "lock", limited);
-  EXPECT_EQ(w.find<Granted>()->deadline, began + milliseconds(500));
-  w.advance(milliseconds(500));
-  ASSERT_TRUE(w.has<Lost>());
-  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
 }
 
 TEST(Extension, AGrantThatComesAfterTheLongestHoldingIsGivenBack) {
@@ -154,34 +123,8 @@ TEST(Extension, AGrantThatComesAfterTheLongestHoldingIsGivenBack) {
   }
 }
 
-TEST(Extension, NoMatchMeansLostAndNothingIsInsertedAgain) {
-  auto w = extending();
-  w.reply(extended(0));
-  ASSERT_TRUE(w.has<Lost>());
-  EXPECT_EQ(w.find<Lost>()->reason, LostReason::not_owner);
-  w.advance(milliseconds(5'000));
-  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
-  EXPECT_EQ(w.count<Lost>(), 1);
-}
-
-/// A primary that was cut off before the win answers that nothing matched.
-TEST(Extension, AReplyOfATimeBeforeTheWinIsNoLoss) {
-  auto w = extending();
-  Reply old = extended(0);
-  old.operation_time = FencingToken(999);  // the win's is 1000
-  w.reply(old);
-  EXPECT_FALSE(w.has<Lost>());
-  w.advance(milliseconds(1'000));
-  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 2u) << "it is asked again";
-  old.operation_time = FencingToken(1'000);
-  w.reply(old);
-  EXPECT_TRUE(w.has<Lost>()) << "as of the win or later it counts";
-}
-
 TEST(Extension, ALookTellsWhichOfABatchIsLost) {
-  World w;
-  hold_many(w, 4);
-  w.advance(milliseconds(1'000));
+  auto w = extending(4);
   const auto batch = std::get<ExtendCommand>(w.last_command().body).statements;
   w.reply(extended(2));
   ASSERT_EQ(w.sent_as<ReadHoldersCommand>().size(), 1u);
@@ -202,9 +145,7 @@ TEST(Extension, ALookTellsWhichOfABatchIsLost) {
 }
 
 TEST(Extension, OneBadStatementCostsTheOthersNothing) {
-  World w;
-  hold_many(w, 3);
-  w.advance(milliseconds(1'000));
+  auto w = extending(3);
   Reply reply = extended(2);
   reply.failed = {1};
   w.reply(reply);
@@ -214,26 +155,8 @@ TEST(Extension, OneBadStatementCostsTheOthersNothing) {
   EXPECT_EQ(std::get<ExtendCommand>(w.last_command().body).statements.at(0).name, "lock2");
 }
 
-TEST(Extension, ALossIsFinalForALateReplyWhetherAHandleOrTheReplyShowsItFirst) {
-  for (const bool handle_first : {true, false}) {
-    auto w = extending();
-    const auto extension = w.last_command();
-    if (handle_first) {
-      w.give(DeadlineSeen{1});
-      EXPECT_TRUE(w.has<Lost>());
-    } else {
-      w.now += milliseconds(2'500);  // paused: no timer ran
-    }
-    w.give(ReplyArrived{extension.id, extended(1)});
-    EXPECT_FALSE(w.has<Extended>());
-    EXPECT_EQ(w.count<Lost>(), 1);
-  }
-}
-
 TEST(Extension, ALookWithoutAnAnswerIsFollowedByAnotherExtension) {
-  World w;
-  hold_many(w, 2);
-  w.advance(milliseconds(1'000));
+  auto w = extending(2);
   w.reply(extended(1));  // one of two: which?
   ASSERT_EQ(w.sent_as<ReadHoldersCommand>().size(), 1u);
   w.reply(World::with(Outcome::unknown));
@@ -245,19 +168,24 @@ TEST(Extension, ALookWithoutAnAnswerIsFollowedByAnotherExtension) {
 }
 
 /// After a pause of the process the timers that came due meanwhile fire in any order.
-TEST(Extension, ARoundOrARetryThatComesAfterTheDeadlineLosesInsteadOfExtending) {
-  for (const std::size_t sent : {0u, 1u}) {
+TEST(Extension, NoneIsSentAfterTheDeadlineWhicheverOfRoundRetryAndQuestionComesFirst) {
+  for (const auto* first : {"round", "retry", "question"}) {
     World w;
+    w.give(ExtendAsked{1});  // of nothing
     w.hold(1);
-    if (sent > 0) {
+    const bool retry = first == std::string("retry");
+    if (retry) {
       w.advance(milliseconds(1'000));
       w.reply(World::with(Outcome::not_executed));
     }
     w.now += milliseconds(3'000);
-    w.give(TimerFired{{Timer::Kind::extension_round, 0}});
-    ASSERT_TRUE(w.has<Lost>()) << sent;
-    EXPECT_EQ(w.find<Lost>()->reason, LostReason::deadline);
-    EXPECT_EQ(w.sent_as<ExtendCommand>().size(), sent);
+    if (first == std::string("question")) {
+      w.give(ExtendAsked{1});
+    } else {
+      w.give(TimerFired{{Timer::Kind::extension_round, 0}});
+    }
+    EXPECT_EQ(w.the<Lost>().reason, LostReason::deadline) << first;
+    EXPECT_EQ(w.sent_as<ExtendCommand>().size(), retry ? 1u : 0u) << first;
   }
 }
 
@@ -269,6 +197,7 @@ TEST(Extension, TheEndOfALimitedHoldingIsDeletedTwiceAfterAnAttemptWithoutAnswer
   w.acquire(1, "lock", limited);
   w.advance(milliseconds(1'000));  // no answer
   w.reply(w.won(w.last_command()));
+  EXPECT_EQ(w.the<Granted>().deadline, w.now + milliseconds(500)) << "below the lease";
   w.advance(milliseconds(500));
   ASSERT_TRUE(w.has<Lost>());
   w.reply(World::with(Outcome::done, 1));
@@ -297,14 +226,6 @@ TEST(IndexCreation, IsAskedForAgainFiveTimesInAllAndThenWarned) {
     ASSERT_TRUE(std::holds_alternative<Warned>(w.effects.back()));
     EXPECT_EQ(std::get<Warned>(w.effects.back()).message, "TTL index: no reply");
   }
-}
-
-TEST(IndexCreation, IsSettledByAnAnswer) {
-  IndexWorld w;
-  w.index.ensure(w.step());
-  w.index.answered(CoreWorld::with(Outcome::done), w.step());
-  w.index.ensure(w.step());
-  EXPECT_EQ(w.asked(), 1u);
 }
 
 /// The collection may have been dropped meanwhile, and made again by an upsert.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "core/provider_core.hpp"
@@ -118,6 +119,11 @@ class CoreWorld {
       if (const auto* found = std::get_if<T>(&effect)) return found;
     }
     return nullptr;
+  }
+  template <typename T>
+  [[nodiscard]] const T& the() const {
+    if (!has<T>()) throw std::logic_error("no such effect");
+    return *find<T>();
   }
 
   /// Every command sent so far.

@@ -54,6 +54,7 @@ class DrawnSchedule : public CoreWorld {
         under_way[sent->command.id] = sent->command;
       }
       if (const auto* abandon = std::get_if<Abandon>(&effect)) under_way.erase(abandon->command);
+      if (const auto* won = std::get_if<Granted>(&effect)) granted.insert(won->session);
       if (const auto* ended = std::get_if<Ended>(&effect)) over.insert(ended->session);
       if (const auto* released = std::get_if<Released>(&effect)) over.insert(released->session);
     }
@@ -70,8 +71,16 @@ class DrawnSchedule : public CoreWorld {
     now = std::max(now, until);
   }
 
+  /// Whether a hand-over to this session is under way.
+  [[nodiscard]] bool receives(SessionId session) const {
+    return std::any_of(under_way.begin(), under_way.end(), [session](const auto& one) {
+      const auto* hand_over = std::get_if<HandOverCommand>(&one.second.body);
+      return hand_over != nullptr && hand_over->session == session;
+    });
+  }
+
   std::map<CommandId, Command> under_way;  ///< neither answered nor abandoned
-  std::set<SessionId> over;                ///< ended or released
+  std::set<SessionId> granted, over;       ///< over: ended or released
   std::function<void(const Effects&)> after_each;
 
  private:

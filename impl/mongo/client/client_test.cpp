@@ -70,7 +70,7 @@ Outcome of_selection(const std::string& complaints, std::size_t members) {
                     members);
 }
 
-TEST(ServerSelection, IsHopelessOnlyIfEveryMemberIsUntrusted) {
+TEST(ServerSelection, IsHopelessOnlyIfEveryMemberIsUntrustedOrWantsAVersionOfTheCommands) {
   EXPECT_EQ(of_selection(kUntrusted, 1), Outcome::configuration);
   EXPECT_EQ(of_selection(kUntrusted + ' ' + kUntrusted + ' ' + kUntrusted, 3),
             Outcome::configuration);
@@ -78,6 +78,9 @@ TEST(ServerSelection, IsHopelessOnlyIfEveryMemberIsUntrusted) {
   EXPECT_EQ(of_selection(kUntrusted, 3), Outcome::not_executed) << "two members have no complaint";
   EXPECT_EQ(of_selection(kRefused + ' ' + kRefused, 2), Outcome::not_executed);
   EXPECT_EQ(of_selection("", 0), Outcome::not_executed);
+  const std::string versioned = "[The apiVersion parameter is required]";
+  EXPECT_EQ(of_selection(versioned, 1), Outcome::configuration);
+  EXPECT_EQ(of_selection(versioned + ' ' + kRefused, 2), Outcome::not_executed);
 }
 
 TEST(ServerSelection, ComplaintsThatTheBufferCutsOffCountLikeThoseBefore) {
@@ -166,12 +169,6 @@ TEST(Uri, ALogInThatTheDriverDoesNotSurviveOrWouldTryForEverIsRefused) {
   EXPECT_EQ(refusal_of(user + "PLAIN&authSource=$external"), "");
 }
 
-TEST(ServerSelection, IsHopelessIfEveryMemberWantsAVersionOfTheCommands) {
-  EXPECT_EQ(of_selection("[The apiVersion parameter is required]", 1), Outcome::configuration);
-  EXPECT_EQ(of_selection("[The apiVersion parameter is required] " + kRefused, 2),
-            Outcome::not_executed);
-}
-
 TEST(Pool, GivesNoClientIfTheDriversThreadsCannotStart) {
   EXPECT_EXIT(
       {
@@ -189,24 +186,23 @@ TEST(Pool, GivesNoClientIfTheDriversThreadsCannotStart) {
       geteuid() == 0 ? "threads cannot start" : "");
 }
 
-TEST(Uri, SecretsAreFound) {
-  for (const auto* uri : {"mongodb://u:p@h/", "mongodb://u:@h", "mongodb+srv://u:p@h/?appName=a",
-                          "mongodb://u:p/q@h/", "mongodb://u:p?q@h:1/", "u:p@h"}) {
-    EXPECT_EQ(secret_in(uri), "a password") << uri;
-  }
-  EXPECT_EQ(secret_in("mongodb://h/?tls=true&tlscertificatekeyfilepassword=s"),
-            "tlsCertificateKeyFilePassword");
-  EXPECT_EQ(secret_in("mongodb://h/?sslClientCertificateKeyPassword=s"),
-            "sslClientCertificateKeyPassword");
-  EXPECT_EQ(secret_in("mongodb://u@h/?authMechanismProperties=AWS_SESSION_TOKEN:s"),
-            "AWS_SESSION_TOKEN");
-}
-
-TEST(Uri, AnAtSignInAnOptionIsNoPassword) {
-  for (const auto* uri :
-       {"mongodb://h:1/?replicaSet=bar&appName=ci@build", "mongodb://h:1,[::1]:2,i/?appName=@a@",
-        "mongodb://u@h:1/db", "mongodb://h", "mongodb://%2Ftmp%2Fs.sock/?appName=a@b", ""}) {
-    EXPECT_EQ(secret_in(uri), "") << uri;
+TEST(Uri, SecretsAreFoundAndAnAtSignInAnOptionIsNone) {
+  const struct {
+    const char* secret;
+    std::vector<const char*> uris;
+  } rows[]{
+      {"a password", {"mongodb://u:p@h/", "mongodb://u:@h", "mongodb+srv://u:p@h/?appName=a",
+                      "mongodb://u:p/q@h/", "mongodb://u:p?q@h:1/", "u:p@h"}},
+      {"tlsCertificateKeyFilePassword",
+       {"mongodb://h/?tls=true&tlscertificatekeyfilepassword=s"}},
+      {"sslClientCertificateKeyPassword", {"mongodb://h/?sslClientCertificateKeyPassword=s"}},
+      {"AWS_SESSION_TOKEN", {"mongodb://u@h/?authMechanismProperties=AWS_SESSION_TOKEN:s"}},
+      {"", {"mongodb://h:1/?replicaSet=bar&appName=ci@build",
+            "mongodb://h:1,[::1]:2,i/?appName=@a@", "mongodb://u@h:1/db", "mongodb://h",
+            "mongodb://%2Ftmp%2Fs.sock/?appName=a@b", ""}},
+  };
+  for (const auto& [secret, uris] : rows) {
+    for (const auto* uri : uris) EXPECT_EQ(secret_in(uri), secret) << uri;
   }
 }
 

@@ -65,14 +65,12 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
   }
   std::atomic<int> connections = 0;
   std::atomic<int> links = 0;  ///< that exist now
-  std::atomic<int> hanging = 0, most_hanging = 0;
-  std::atomic<int> cuts = 0;
+  std::atomic<int> hanging = 0;
   std::atomic<int> deletes = 0, pass_ons = 0;
   std::atomic<bool> deletes_hang = false;  ///< until they are cut
   std::string refused_name;                ///< a lock that another holds; set while no command runs
   SharedName only_free;                    ///< if not empty: the one that no other holds
   std::string queued_at;                   ///< if not empty: a lock that a call waits for
-  std::string passing;                     ///< if not empty: one that changes hands at each look
   std::vector<core::LockDocument> shown;   ///< to an inspection; set while no command runs
   std::atomic<int> looks = 0;
   /// Sees each command before it is executed, and may set the mode for it; set while none runs.
@@ -123,7 +121,6 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
           if (!server_->refuses(name)) continue;
           reply.documents.push_back({name, "other software"});
           reply.documents.back().expires_at = {kFarAway_ms};
-          if (name == server_->passing) reply.documents.back().acquired_at = {server_->looks + 1};
           if (name == server_->queued_at) reply.documents.back().queue = one_entry();
         }
         ++server_->looks;
@@ -147,11 +144,10 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
 
    private:
     Reply hang(core::CommandId command) {
-      server_->most_hanging = std::max<int>(server_->most_hanging, ++server_->hanging);
+      ++server_->hanging;
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return cut_ == command; });
       --server_->hanging;
-      ++server_->cuts;
       return {};
     }
 
@@ -181,13 +177,20 @@ class AnsweredReleases {
   std::latch left_;
 };
 
-inline LockProvider provider_for(std::shared_ptr<core::Transport> server, int workers = 4,
-                                 std::function<void(const LockEvent&)> on_event = nullptr) {
+/// As in production, but for what `change` does to its parts.
+inline LockProvider provider_with(
+    const std::function<void(DriverParts&)>& change,
+    std::shared_ptr<core::Transport> server = std::make_shared<FakeServer>(), int workers = 4) {
   auto parts =
       production_parts(std::move(server), std::make_unique<core::ProviderCore>("", workers));
   parts.workers = workers;
-  parts.on_event = std::move(on_event);
+  change(parts);
   return detail::Access::provider(Driver::make(std::move(parts)));
+}
+inline LockProvider provider_for(std::shared_ptr<core::Transport> server, int workers = 4,
+                                 std::function<void(const LockEvent&)> on_event = nullptr) {
+  return provider_with([&](DriverParts& parts) { parts.on_event = std::move(on_event); },
+                       std::move(server), workers);
 }
 
 struct Fixture {
