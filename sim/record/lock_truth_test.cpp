@@ -18,8 +18,8 @@ model::History deleted(LockTruth& truth) { return truth.written("l", "l", nullpt
 
 struct Life {
   const char* name;
-  /// Writes of the document, "free " before those that leave the lock free, "" for its deletion, and
-  /// what became of the lock, whoever queues: "put", "gone" or "".
+  /// Writes of the document, "free " before those that leave the lock free, "" for its deletion,
+  /// and what became of the lock, whoever queues: "put", "gone" or "".
   std::vector<std::pair<std::string, std::string>> writes;
 };
 

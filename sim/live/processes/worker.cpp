@@ -27,7 +27,7 @@
 
 namespace leasehold::sim {
 
-// In an order a plan is its text.
+// In an order a plan stands as a `.scn` file.
 static void to_json(nlohmann::json& json, const Plan& plan) { json = to_scn(plan); }
 static void from_json(const nlohmann::json& json, Plan& plan) {
   plan = plan_from_scn(json.get<std::string>());

@@ -26,8 +26,8 @@ class MemberClock {
   /// How far ahead of real time it is.
   [[nodiscard]] std::chrono::nanoseconds ahead() const;
   [[nodiscard]] std::int64_t ahead_ms() const;  ///< rounded
-  /// Whether its process asked since the clock was last set from here, and was shown a time that was
-  /// not the real one.
+  /// Whether its process asked since the clock was last set from here, and was shown a time that
+  /// was not the real one.
   [[nodiscard]] bool was_shown() const { return block_->shown > shown_before_; }
 
   /// The environment, as NAME=VALUE, of a process that is to have this clock. Throws

@@ -19,8 +19,8 @@ struct Entry {
   Timestamp time;
   std::int64_t term = 0;
   Change change;
-  /// Set: the change is the fence's, which is a collection of the same set, so that its writes are in
-  /// the same oplog as the locks', and the truth about both is in one order.
+  /// Set: the change is the fence's, which is a collection of the same set, so that its writes are
+  /// in the same oplog as the locks', and the truth about both is in one order.
   std::shared_ptr<const FencedWrite> fenced;
   std::string tag = {};                       ///< of the command that wrote it
   std::int64_t written_ns = 0;                ///< when, by the queue
