@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/check.hpp"
 #include "mongo/commands.hpp"
 
 namespace leasehold::sim {
@@ -70,8 +71,7 @@ void forget_queue(Json& document) {
   lock_id = own;
 }
 
-}  // namespace
-
+/// Null: unchanged.
 Json without_queue(const core::Command& command, const std::string& collection) {
   const bool acquires = std::holds_alternative<core::AcquireCommand>(command.body);
   const bool receives = std::holds_alternative<core::HandOverCommand>(command.body);
@@ -83,6 +83,32 @@ Json without_queue(const core::Command& command, const std::string& collection) 
   if (extends) {
     for (Json& statement : json["updates"]) forget_queue(statement["u"][0]["$set"]);
   }
+  return json;
+}
+
+}  // namespace
+
+/// Made of the adapter's bytes and not in the core, so that the lock under test is the production
+/// code to the last byte, and the checkers are tested on what a server would see of a faulty one.
+Json changed(const core::Command& command, const std::string& collection, const Changes& changes) {
+  const auto sabotage = changes.sabotage;
+  if (changes.old_release) {
+    const auto json = without_queue(command, collection);
+    if (!json.is_null()) return json;
+  }
+  if (sabotage == Sabotage::none || sabotage == Sabotage::reads_the_real_clock) return {};
+  Json json = json_of(*mongo::build(command, collection).get());
+  LEASEHOLD_CHECK(sabotage != Sabotage::dies_deleting || !json.contains("deletes"));
+  if (sabotage == Sabotage::writes_for_one && json.contains("writeConcern")) {
+    json["writeConcern"]["w"] = 1;
+    return json;
+  }
+  const char* const statements =
+      sabotage == Sabotage::deletes_without_owner ? "deletes" : "updates";
+  const bool of_owners = sabotage == Sabotage::deletes_without_owner ||
+                         sabotage == Sabotage::extends_without_owner;
+  if (!of_owners || !json.contains(statements)) return {};
+  for (Json& statement : json[statements]) statement["q"] = {{"_id", statement["q"]["_id"]}};
   return json;
 }
 

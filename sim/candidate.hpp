@@ -7,9 +7,11 @@
 #include <optional>
 #include <string>
 
+#include "core/limits.hpp"
 #include "core/protocol.hpp"
 #include "mongo/client/json_client.hpp"
 #include "runtime/threads/executor.hpp"
+#include "sim/plan/lock_registry.hpp"
 
 namespace leasehold::sim {
 
@@ -49,14 +51,21 @@ class Candidate {
   Leadership leadership_;
 };
 
-// What a process of a release without queues writes and reads, beside processes of this release.
+/// How the commands of a process differ from those of the production lock.
+struct Changes {
+  Sabotage sabotage = Sabotage::none;
+  /// It is of a release without queues: it writes the lockId alone, and owners that queue in the
+  /// document lose their places.
+  bool old_release = false;
+  std::size_t queue_room = core::kMostInQueue;
+  bool operator==(const Changes&) const = default;
+};
 
-/// The command as such a process sends it: it writes the lockId alone, and owners that queue in the
-/// document lose their places. Null: unchanged.
-[[nodiscard]] mongo::Json without_queue(const core::Command& command,
-                                        const std::string& collection);
+/// The command as such a process sends it. Null: unchanged.
+[[nodiscard]] mongo::Json changed(const core::Command& command, const std::string& collection,
+                                  const Changes& changes);
 
-/// The reply as it reads it.
+/// The reply as a process of such a release reads it.
 void hide_queue(core::Reply& reply);
 
 }  // namespace leasehold::sim

@@ -16,7 +16,7 @@ mongo::Json sent(Body body) {
   core::Command command;
   command.timeout = kLease;
   command.body = std::move(body);
-  return without_queue(command, "locks");
+  return changed(command, "locks", {.old_release = true});
 }
 
 TEST(OldRelease, WritesItsLockIdAloneWhateverFollowsTheHolders) {

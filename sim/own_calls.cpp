@@ -19,6 +19,11 @@ std::uint64_t session_of(const LockHandle& handle) {
   return detail::Access::inside(handle).session();
 }
 
+template <typename Got>
+std::string outcome_of(const Result<Got>& got) {
+  return got ? "granted" : to_string(got.error().kind);
+}
+
 Event event_of(const LockHandle& handle) {
   Event e;
   e.session = static_cast<std::int64_t>(session_of(handle));
@@ -73,16 +78,20 @@ void OwnCalls::acquire_one(const Workload::Acquire& acquire) {
 }
 
 void OwnCalls::acquire_permit(const Workload::Acquire& acquire) {
-  const Recorder::PermitAsked asked{acquire.lock, acquire.permits, acquire.timeout};
   std::vector<std::string> slots;
   for (int i = 0; i < acquire.permits; ++i) slots.push_back(slot_name(acquire.lock, i));
-  const auto call = home_.recorder().permit_asked(asked, options_, home_.now());
+  const auto call = home_.recorder().asked(
+      {model::Kind::permit, {acquire.lock}, acquire.permits, acquire.timeout}, options_,
+      home_.now());
   permit_call_ = runtime::PermitCall::start(
       home_.driver(), {std::move(slots), options_, acquire.timeout},
-      [this, asked, call](Result<runtime::PermitCall::Got> got) {
+      [this, call, semaphore = acquire.lock](Result<runtime::PermitCall::Got> got) {
         if (home_.over()) return;
-        home_.recorder().permit_answered(call, asked, got ? got->handle.name() : "",
-                                         got ? "" : to_string(got.error().kind), home_.now());
+        Event end;
+        end.call = call;
+        end.name = got ? got->handle.name() : semaphore;
+        end.outcome = outcome_of(got);
+        home_.recorder().answered(model::Kind::permit_end, std::move(end), home_.now());
         if (!got) return answered(got.error());
         answered(detail::Access::handle(std::move(got->handle)));
       });
@@ -92,16 +101,20 @@ void OwnCalls::acquire_all(const Workload::Acquire& acquire) {
   std::vector<Lock> locks{lock(acquire.lock)};
   for (const auto& name : acquire.also) locks.push_back(lock(name));
   home_.start_thread([this, locks, timeout = acquire.timeout, stop = stop_.get_token()] {
-    Recorder::AllAsked asked{{}, timeout};
+    const auto count = static_cast<std::int64_t>(locks.size());
+    Recorder::Asked asked{model::Kind::all, {}, count, timeout};
     for (const Lock& lock : locks) asked.names.push_back(lock.name());
-    const auto call = home_.recorder().all_asked(asked, options_, home_.now());
+    const auto call = home_.recorder().asked(asked, options_, home_.now());
     auto got = leasehold::acquire_all(locks, timeout, stop);
-    std::vector<FencingToken> tokens;
-    if (got) {
-      for (const auto& handle : *got) tokens.push_back(handle.fencing_token());
+    const auto now = home_.now();
+    for (std::size_t i = 0; i < locks.size(); ++i) {
+      Event end;
+      end.call = call;
+      end.name = asked.names[i];
+      end.outcome = outcome_of(got);
+      if (got) end.token = (*got)[i].fencing_token().value();
+      home_.recorder().answered(model::Kind::all_end, std::move(end), now);
     }
-    home_.recorder().all_answered(call, asked, tokens, got ? "" : to_string(got.error().kind),
-                                  home_.now());
     if (home_.over()) return;
     std::vector<HoldingPointer> holdings;
     if (got) {
@@ -211,7 +224,7 @@ std::int64_t OwnCalls::called(const LockHandle& handle, const char* verb) const 
 void OwnCalls::returned(Event end, std::int64_t call, const std::string& outcome) const {
   end.call = call;
   end.outcome = outcome;
-  home_.recorder().returned(std::move(end), home_.now());
+  home_.recorder().answered(model::Kind::returned, std::move(end), home_.now());
 }
 
 void OwnCalls::returned(std::int64_t call, const std::string& name, const Result<LockHandle>& got,
@@ -220,7 +233,7 @@ void OwnCalls::returned(std::int64_t call, const std::string& name, const Result
   end.name = name;
   end.from_ns = kept_since_ns;
   if (got) end.token = got->fencing_token().value();
-  returned(std::move(end), call, got ? "granted" : to_string(got.error().kind));
+  returned(std::move(end), call, outcome_of(got));
 }
 
 }  // namespace leasehold::sim

@@ -80,7 +80,20 @@ void User::on(const Workload::Write&) {
   for (const auto& holding : std::vector(holdings_)) {
     // Asked right before: a holder that writes after a no makes a stale write knowingly.
     holding->watch->ask();
-    home_->write(*holding, [this, left] {
+    const FencedWrite write{holding->name, home_->name(), holding->owner, home_->next_write(),
+                            holding->token.value()};
+    auto e = home_->event_of(*holding, model::Kind::write);
+    e.write_number = write.number;
+    e.token = write.token;
+    e.sent_ns = e.at_ns;
+    home_->write(write, [this, left, e = std::move(e),
+                         held = std::weak_ptr(holding)](const std::string& outcome) mutable {
+      if (!outcome.empty()) {
+        e.at_ns = home_->true_ns();
+        e.outcome = outcome;
+        home_->emit(std::move(e));
+        if (const auto still = held.lock()) still->watch->wrote();
+      }
       if (--*left == 0) happened(Workload::Written{});
     });
   }
@@ -99,13 +112,6 @@ void User::on(const Workload::Release&) {
     });
     holding->watch->end();
   }
-}
-
-model::Event write_of(const Holding& holding, std::int64_t number) {
-  model::Event e{.kind = model::Kind::write, .session = holding.session, .name = holding.name};
-  e.write_number = number;
-  e.token = holding.token.value();
-  return e;
 }
 
 }  // namespace leasehold::sim

@@ -11,6 +11,7 @@
 #include "model/history/history.hpp"
 #include "sim/candidate.hpp"
 #include "sim/plan/workload.hpp"
+#include "sim/record/lock_truth.hpp"
 
 namespace leasehold::sim {
 
@@ -22,6 +23,8 @@ class Watch {
   /// The user has the lock: from here on it asks by itself, and listens to a loss.
   virtual void begin() {}
   virtual void ask() = 0;
+  /// Its user has written to the fenced resource.
+  virtual void wrote() {}
   /// Writes the answers so far down.
   virtual void flush() = 0;
   /// Its release was asked for: the answer is no from here on, and no loss is expected.
@@ -74,20 +77,37 @@ class LockCalls {
 class UserHome {
  public:
   using Job = std::function<void()>;
+  using Outcome = std::function<void(const std::string& outcome)>;
 
   virtual ~UserHome() = default;
+  /// The process's.
+  [[nodiscard]] virtual const std::string& name() const = 0;
+  /// By the harness's clock.
+  [[nodiscard]] virtual std::int64_t true_ns() const = 0;
+  /// Writes an event down.
+  virtual void emit(model::Event&& event) = 0;
   /// In true time, as all that a user does of its own accord; never if the process was killed.
   virtual void later(std::chrono::nanoseconds span, Job job) = 0;
   /// The run has ended: no user is notified any more.
   [[nodiscard]] virtual bool over() const { return false; }
   [[nodiscard]] virtual std::unique_ptr<Watch> watch(const HoldingPointer& holding) = 0;
-  /// To the fenced resource. Writes the event down, and calls `done` when the outcome is known or
-  /// never will be.
-  virtual void write(Holding& holding, Job done) = 0;
+  /// Writes of the process to the fenced resource are numbered.
+  [[nodiscard]] virtual std::int64_t next_write() = 0;
+  /// Calls `done` when the outcome is known or never will be; empty: nothing was written.
+  virtual void write(const FencedWrite& write, Outcome done) = 0;
   /// The user's function keeps the thread that calls back, if there is one.
   virtual void keep_callback(std::chrono::nanoseconds) {}
   /// The user has done all that its workload says.
   virtual void ended() = 0;
+
+  /// What happens now to a user with this lock.
+  [[nodiscard]] model::Event event_of(const Holding& holding, model::Kind kind) const {
+    return {.at_ns = true_ns(),
+            .kind = kind,
+            .process = name(),
+            .session = holding.session,
+            .name = holding.name};
+  }
 };
 
 /// One user of a simulated process, in either world and of any lock: it holds or awaits at a time
@@ -142,8 +162,5 @@ class User {
   std::int64_t calls_ = 0;  ///< of every kind
   std::vector<HoldingPointer> holdings_;
 };
-
-/// The event of a write to the fenced resource, but for its times and outcome.
-[[nodiscard]] model::Event write_of(const Holding& holding, std::int64_t number);
 
 }  // namespace leasehold::sim

@@ -68,7 +68,7 @@ class World {
                    .queue = world.queue_,
                    .servers = world.servers_,
                    .recorder = world.recorder_,
-                   .sabotage = sim::Sabotage::none,
+                   .changes = {},
                    .seed = world.random_.draw(),
                    .stray_commands = false,
                    .slowest_way_ns = 200 * kGrain,

@@ -340,8 +340,8 @@ class SimulatedSet final : public ComparedSet {
     }
   }
   void catch_up() override {
-    const auto write = std::make_shared<const FencedWrite>(
-        FencedWrite{.name = "catching up", .token = 1});
+    const auto write = std::make_shared<const sim::FencedWrite>(
+        sim::FencedWrite{.name = "catching up", .token = 1});
     run(30'000, [this] { return servers_.primary() >= 0; });
     servers_.fenced_write(servers_.primary(), write, [](auto, const auto&) {});
     pass(1'000);

@@ -207,20 +207,6 @@ TEST_F(Injection, AFaultThatWaitsForACommandNeverBeginsInTheHealedPhase) {
   EXPECT_EQ(notes(), std::vector<std::string>());
 }
 
-TEST_F(Injection, EndingOneOfTwoFaultsOfALinkKeepsTheOther) {
-  inject(K::cut_link, 500);
-  inject(K::slow_link, 200, 30);
-  EXPECT_TRUE(rule().hold_requests);
-  EXPECT_EQ(rule().delay_replies, milliseconds(30));
-  run_to(200);
-  EXPECT_TRUE(rule().hold_requests);
-  EXPECT_EQ(rule().delay_replies, milliseconds(0));
-  run_to(500);
-  EXPECT_EQ(rule(), LinkRule{});
-  EXPECT_EQ(notes(), (std::vector<std::string>{"cut-link begins", "slow-link begins",
-                                               "slow-link ends", "cut-link ends"}));
-}
-
 TEST_F(Injection, RulesOfOneLinkCombineWithTheLongerDelay) {
   inject(K::slow_link, 300, 20);
   inject(K::late_requests, 200, 30);

@@ -347,12 +347,6 @@ TEST_F(Fenced, IsOneCommandForAMajorityAndARefusalAReadMore) {
   bson_destroy(&change);
 }
 
-TEST_F(Fenced, ATokenThatIsNullCountsAsNone) {
-  Documents(database_, "orders").insert({{"_id", "order"}, {"fencingToken", nullptr}});
-  EXPECT_TRUE(*update(R"({"$inc": {"n": 1}})", 5));
-  EXPECT_EQ(integer(stored()[0]["fencingToken"]), 5);
-}
-
 TEST_F(Fenced, ATokenThatIsNoNumberIsSaidToBeNone) {
   Documents orders(database_, "orders");
   for (const Json& token : {Json("7"), Json::object({{"t", 7}}), Json(true), Json::array({7})}) {

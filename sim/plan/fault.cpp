@@ -80,20 +80,4 @@ int error_code(const FaultPlan& fault) {
   return kCodes[static_cast<std::size_t>(fault.pick / 2) % kCodes.size()];
 }
 
-Power power_of(FaultPlan::Kind kind) {
-  using K = FaultPlan::Kind;
-  switch (kind) {
-    case K::crash:
-    case K::pause:
-    case K::wall_clock:
-    case K::suspend: return Power::processes;
-    case K::cut_link:
-    case K::refuse_link:
-    case K::slow_link:
-    case K::lost_replies:
-    case K::late_requests: return Power::links;
-    default: return Power::servers;
-  }
-}
-
 }  // namespace leasehold::sim

@@ -77,6 +77,13 @@ struct Range {
   std::int64_t low = 0, high = 0;
 };
 
+/// What a fault needs. Each includes those before it.
+enum class Power {
+  processes,  ///< over those that use the lock
+  links,      ///< over what they and the members say to each other
+  servers,    ///< over the members themselves, their documents, and their links with each other
+};
+
 /// All that is known of a kind, except how it is done.
 struct AboutFault {
   FaultPlan::Kind kind;
@@ -86,44 +93,46 @@ struct AboutFault {
   Range for_ms = {};  ///< how long drawn ones last
   /// How large drawn ones are. Those of `clock_jump` depend on the plan's clock margin.
   Range amount = {};
+  Power power = Power::servers;
   Harm harm = Harm::none;
   bool stops_writes = false;  ///< stops majority writes for a second or two
 };
 
 inline constexpr auto kAboutFaults = [] {
   using K = FaultPlan::Kind;
+  constexpr auto kServers = Power::servers, kLinks = Power::links, kProcesses = Power::processes;
   constexpr Range kUsual{200, 2'500}, kSize{5, 900}, kAway{300, 3'000}, kOfIndex{500, 3'500};
   return std::to_array<AboutFault>({
-      {K::crash, "crash", "process"},
-      {K::pause, "pause", "process", {100, 3'500}},
+      {K::crash, "crash", "process", {}, {}, kProcesses},
+      {K::pause, "pause", "process", {100, 3'500}, {}, kProcesses},
       {K::step_up, "step-up", "failover"},
       {.kind = K::step_down, .name = "step-down", .group = "failover", .stops_writes = true},
-      {K::kill_member, "kill-member", "failover", kAway, {}, Harm::none, true},
-      {K::stop_member, "stop-member", "failover", kAway, {}, Harm::none, true},
-      {K::split_members, "split-members", "network", kAway, {}, Harm::none, true},
-      {K::two_primaries, "two-primaries", "network", kAway, {}, Harm::none, true},
-      {K::cut_link, "cut-link", "network", kUsual, kSize},
-      {K::refuse_link, "refuse-link", "network", kUsual, kSize},
-      {K::slow_link, "slow-link", "network", kUsual, kSize},
-      {K::lost_replies, "lost-replies", "network", kUsual, kSize},
-      {K::late_requests, "late-requests", "network", kUsual, kSize},
+      {K::kill_member, "kill-member", "failover", kAway, {}, kServers, Harm::none, true},
+      {K::stop_member, "stop-member", "failover", kAway, {}, kServers, Harm::none, true},
+      {K::split_members, "split-members", "network", kAway, {}, kServers, Harm::none, true},
+      {K::two_primaries, "two-primaries", "network", kAway, {}, kServers, Harm::none, true},
+      {K::cut_link, "cut-link", "network", kUsual, kSize, kLinks},
+      {K::refuse_link, "refuse-link", "network", kUsual, kSize, kLinks},
+      {K::slow_link, "slow-link", "network", kUsual, kSize, kLinks},
+      {K::lost_replies, "lost-replies", "network", kUsual, kSize, kLinks},
+      {K::late_requests, "late-requests", "network", kUsual, kSize, kLinks},
       {K::waiting_inside, "waiting-inside", "errors", kUsual, kSize},
       {K::clock_jump, "clock-jump", "clock"},
       {K::clock_drift, "clock-drift", "clock", {500, 3'000}, {-200'000, 200'000}},
       {K::ttl_off, "ttl-off", "ttl", kOfIndex},
       {K::slow_majority, "slow-majority", "majority", kUsual, kSize},
       {K::errors, "errors", "errors", {}, {1, 5}},
-      {K::wall_clock, "wall-clock", "clock", {500, 4'000}, {-4'000, 4'000}},
-      {K::kill_two, "kill-two", "failover", {300, 1'500}, {}, Harm::none, true},
-      {K::kill_all, "kill-all", "failover", {300, 1'500}, {}, Harm::none, true},
+      {K::wall_clock, "wall-clock", "clock", {500, 4'000}, {-4'000, 4'000}, kProcesses},
+      {K::kill_two, "kill-two", "failover", {300, 1'500}, {}, kServers, Harm::none, true},
+      {K::kill_all, "kill-all", "failover", {300, 1'500}, {}, kServers, Harm::none, true},
       {K::drop_index, "drop-index", "ttl", kOfIndex},
       {K::change_index, "change-index", "ttl", kOfIndex, {1, 3'600}},
       // Longer than an election: an empty member must not vote for one that lags.
-      {K::lost_data, "lost-data", "failover", {2'000, 3'000}, {}, Harm::alone},
-      {K::drop_collection, "drop-collection", "administrator", {}, {}, Harm::assumption},
-      {K::delete_document, "delete-document", "administrator", {}, {}, Harm::assumption},
-      {K::suspend, "suspend", "process", {100, 3'500}, {}, Harm::assumption},
-      {K::refuse_sync, "refuse-sync", "majority", {300, 1'000}, {}, Harm::none, true},
+      {K::lost_data, "lost-data", "failover", {2'000, 3'000}, {}, kServers, Harm::alone},
+      {K::drop_collection, "drop-collection", "administrator", {}, {}, kServers, Harm::assumption},
+      {K::delete_document, "delete-document", "administrator", {}, {}, kServers, Harm::assumption},
+      {K::suspend, "suspend", "process", {100, 3'500}, {}, kProcesses, Harm::assumption},
+      {K::refuse_sync, "refuse-sync", "majority", {300, 1'000}, {}, kServers, Harm::none, true},
       {K::force_release, "force-release", "administrator"},
   });
 }();
@@ -181,13 +190,7 @@ inline constexpr int kTriggers = static_cast<int>(FaultPlan::Command::look) + 1;
 /// The server's code for `errors`, one of those that pass.
 [[nodiscard]] int error_code(const FaultPlan& fault);
 
-/// What a fault needs. Each includes those before it.
-enum class Power {
-  processes,  ///< over those that use the lock
-  links,      ///< over what they and the members say to each other
-  servers,    ///< over the members themselves, their documents, and their links with each other
-};
-[[nodiscard]] Power power_of(FaultPlan::Kind kind);
+[[nodiscard]] constexpr Power power_of(FaultPlan::Kind kind) { return about(kind).power; }
 
 /// Whether it hits a process alone.
 [[nodiscard]] inline bool hits_process(FaultPlan::Kind kind) {

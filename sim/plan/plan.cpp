@@ -130,26 +130,18 @@ ProcessPlan read_process(std::istream& line) {
   return p;
 }
 
-FaultPlan read_fault(std::istream& line) {
-  FaultPlan f;
+/// A part that begins with its kind's name; `visit` has its other fields.
+template <typename Part, typename Kind, typename Visit>
+Part read_named(std::istream& line, const char* what, Kind Part::*kind, std::int64_t last,
+                const Visit& visit) {
+  Part part;
   std::string name;
   line >> name;
-  f.kind = named<FaultPlan::Kind>("unknown fault", name, kFaultKinds - 1);
+  part.*kind = named<Kind>(what, name, last);
   Fields words(line);
-  fields::of_fault(reading(words, f));
+  visit(reading(words, part));
   words.done();
-  return f;
-}
-
-StepPlan read_step(std::istream& line) {
-  StepPlan s;
-  std::string name;
-  line >> name;
-  s.action = named<StepPlan::Action>("unknown step", name, kActions.size() - 1);
-  Fields words(line);
-  fields::of_step(reading(words, s));
-  words.done();
-  return s;
+  return part;
 }
 
 void require_place(const char* key, std::int64_t value, std::int64_t places) {
@@ -231,9 +223,11 @@ void read_line(Plan& plan, const std::string& text) {
   if (key == "process") {
     plan.processes.push_back(read_process(line));
   } else if (key == "fault") {
-    plan.faults.push_back(read_fault(line));
+    plan.faults.push_back(read_named(line, "unknown fault", &FaultPlan::kind, kFaultKinds - 1,
+                                     [](const auto& visit) { fields::of_fault(visit); }));
   } else if (key == "step") {
-    plan.steps.push_back(read_step(line));
+    plan.steps.push_back(read_named(line, "unknown step", &StepPlan::action, kActions.size() - 1,
+                                    [](const auto& visit) { fields::of_step(visit); }));
   } else {
     line >> value;
     if (key == "lock") {

@@ -22,24 +22,6 @@ std::string error_of(const std::string& text) {
   return "";
 }
 
-TEST(Plans, AreReadBackAsTheyWereWritten) {
-  Plan plan;
-  plan.processes.resize(2);
-  plan.processes[1].queue_room = 2;
-  plan.processes[1].workers = 2;
-  plan.processes[1].old_release = true;
-  plan.processes[0].long_hold_leases = 2;
-  plan.election_timeout_ms = 30'000;
-  plan.processes[0].other_expiry_ms = 3'000;
-  plan.processes[0].other_margin_ms = 4'000;
-  plan.processes[0].operation_timeout_ms = 200;
-  plan.shards = true;
-  plan.failed_fetches = 25;
-  plan.faults.push_back({FaultPlan::Kind::crash, 500, 0, 1, 0});
-  EXPECT_EQ(plan_from_scn(to_scn(plan)), plan);
-  EXPECT_EQ(to_scn(plan_from_scn(to_scn(plan))), to_scn(plan));
-}
-
 TEST(Faults, EachKindHasItsNameAndDrawnOnesAGroup) {
   const auto& groups = fault_groups();
   for (const auto kind : fault_kinds(Harm::assumption)) {
@@ -66,16 +48,6 @@ TEST(Faults, MembersAreHitFromTheFirstOneOn) {
   EXPECT_EQ(hit(K::lost_data), (std::vector{2}));
   EXPECT_EQ(hit(K::lost_data, 2), (std::vector{2, 0}));
   EXPECT_EQ(hit(K::lost_data, 9), (std::vector{2, 0})) << "one has to know the set";
-}
-
-TEST(Faults, FaultsOfMembersNeedPowerOverTheServers) {
-  using K = FaultPlan::Kind;
-  EXPECT_EQ(power_of(K::crash), Power::processes);
-  EXPECT_EQ(power_of(K::lost_replies), Power::links);
-  for (const auto kind : fault_kinds(Harm::assumption)) {
-    EXPECT_TRUE(!takes_members(kind) || power_of(kind) == Power::servers) << to_string(kind);
-  }
-  EXPECT_EQ(power_of(K::split_members), Power::servers) << "they speak past any proxy of ours";
 }
 
 /// Else a process would be started that cannot run.

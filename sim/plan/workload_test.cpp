@@ -8,7 +8,6 @@
 namespace leasehold::sim {
 namespace {
 
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 Workload::Setting setting(std::string grave = "") {
@@ -26,6 +25,18 @@ Workload::Setting scripted() {
   return s;
 }
 
+// What happens, in short.
+constexpr Workload::TimePassed kTimePassed{};
+constexpr Workload::Granted kGranted{1};
+constexpr Workload::Written kWritten{};
+constexpr Workload::Released kReleased{};
+constexpr Workload::FaultsEnded kFaultsEnded{};
+
+Workload::StepDue step(StepPlan::Action action, std::int64_t lock = 0) {
+  return {{.action = action, .lock = lock, .acquire_timeout_ms = 70}};
+}
+using Do = StepPlan::Action;
+
 /// A workload and what it draws from.
 struct Caller {
   explicit Caller(Workload::Setting setting, std::uint64_t seed = 1)
@@ -33,24 +44,25 @@ struct Caller {
 
   Workload::Action after(const Workload::Event& event) { return workload.next(event, random); }
 
-  /// The next action, which has to be of this kind.
+  /// The words of the actions after these events, one after the other.
+  std::string after_all(const std::vector<Workload::Event>& events) {
+    constexpr const char* kWords[] = {"rest", "acquire", "receive", "write", "hold",
+                                      "release", "cancel", "nothing", "end"};
+    std::string words;
+    for (const auto& event : events) words += kWords[after(event).index()] + std::string(" ");
+    return words;
+  }
+  /// The last of them, which has to be of this kind.
   template <typename T>
-  T expect(const Workload::Event& event) {
-    const auto action = after(event);
+  T expect(const std::vector<Workload::Event>& events) {
+    for (std::size_t i = 0; i + 1 < events.size(); ++i) after(events[i]);
+    const auto action = after(events.back());
     EXPECT_TRUE(std::holds_alternative<T>(action)) << "kind " << action.index();
     const auto* found = std::get_if<T>(&action);
     return found != nullptr ? *found : T{};
   }
   Workload::Acquire acquire_from_start() {
-    expect<Workload::Rest>(Workload::Started{});
-    return expect<Workload::Acquire>(Workload::TimePassed{});
-  }
-  Workload::Action after_step(StepPlan::Action action, std::int64_t lock = 0) {
-    StepPlan step;
-    step.action = action;
-    step.lock = lock;
-    step.acquire_timeout_ms = 70;
-    return after(Workload::StepDue{step});
+    return expect<Workload::Acquire>({Workload::Started{}, kTimePassed});
   }
 
   Workload workload;
@@ -59,31 +71,21 @@ struct Caller {
 
 /// The event that ends this action, as a world that grants every acquire would report it.
 Workload::Event end_of(const Workload::Action& action) {
-  if (std::holds_alternative<Workload::Acquire>(action)) return Workload::Granted{1};
-  if (std::holds_alternative<Workload::Write>(action)) return Workload::Written{};
-  if (std::holds_alternative<Workload::Release>(action)) return Workload::Released{};
-  return Workload::TimePassed{};
+  if (std::holds_alternative<Workload::Acquire>(action)) return kGranted;
+  if (std::holds_alternative<Workload::Write>(action)) return kWritten;
+  if (std::holds_alternative<Workload::Release>(action)) return kReleased;
+  return kTimePassed;
 }
 
 TEST(Workload, WritesAtTheStartAndAtTheEndOfAHoldingAndReleases) {
+  EXPECT_EQ(Caller(setting()).after_all({Workload::Started{}, kTimePassed, kGranted, kTimePassed,
+                                         kWritten, kTimePassed, kWritten, kReleased, kTimePassed}),
+            "rest acquire receive write hold write release rest acquire ");
   Caller caller(setting());
-  caller.acquire_from_start();
-  EXPECT_TRUE(caller.workload.acquires());
-  caller.expect<Workload::Receive>(Workload::Granted{1});
-  EXPECT_FALSE(caller.workload.acquires());
-  caller.expect<Workload::Write>(Workload::TimePassed{});
-  EXPECT_LE(caller.expect<Workload::Hold>(Workload::Written{}).time, milliseconds(4));
-  caller.expect<Workload::Write>(Workload::TimePassed{});
-  caller.expect<Workload::Release>(Workload::Written{});
-  EXPECT_LE(caller.expect<Workload::Rest>(Workload::Released{}).time, milliseconds(4));
-  caller.expect<Workload::Acquire>(Workload::TimePassed{});
-}
-
-TEST(Workload, RestsAndAcquiresAgainAfterARefusal) {
-  Caller caller(setting());
-  caller.acquire_from_start();
-  caller.expect<Workload::Rest>(Workload::NotGranted{});
-  caller.expect<Workload::Acquire>(Workload::TimePassed{});
+  EXPECT_LE(caller.expect<Workload::Hold>({Workload::Started{}, kTimePassed, kGranted, kTimePassed,
+                                           kWritten}).time, milliseconds(4));
+  EXPECT_LE(caller.expect<Workload::Rest>({kTimePassed, kWritten, kReleased}).time,
+            milliseconds(4));
 }
 
 TEST(Workload, DrawsEachOfItsLocksAndATimeoutUpToThePlans) {
@@ -107,20 +109,16 @@ TEST(Workload, TriesOnceCancelsAndHoldsLongAsOftenAsThePlanSays) {
   const auto after = Caller(cancels).acquire_from_start().cancel_after;
   ASSERT_TRUE(after);
   EXPECT_LE(*after, milliseconds(cancels.process.wait_max_ms));
-  Caller holder(holds);
-  holder.acquire_from_start();
-  holder.after(Workload::Granted{1});
-  holder.after(Workload::TimePassed{});
-  const auto hold = holder.expect<Workload::Hold>(Workload::Written{});
+  const auto hold = Caller(holds).expect<Workload::Hold>(
+      {Workload::Started{}, kTimePassed, kGranted, kTimePassed, kWritten});
   EXPECT_GE(hold.time, milliseconds(400));
   EXPECT_LE(hold.time, milliseconds(1'200));
 }
 
 TEST(Workload, EveryFourthSessionReliesOnLostAlone) {
   for (std::uint64_t session = 1; session <= 8; ++session) {
-    Caller caller(setting());
-    caller.acquire_from_start();
-    const auto receive = caller.expect<Workload::Receive>(Workload::Granted{session});
+    const auto receive = Caller(setting()).expect<Workload::Receive>(
+        {Workload::Started{}, kTimePassed, Workload::Granted{session}});
     EXPECT_EQ(receive.relies_on_lost, session % 4 == 0) << session;
   }
 }
@@ -128,8 +126,8 @@ TEST(Workload, EveryFourthSessionReliesOnLostAlone) {
 TEST(Workload, AcquiresTwiceWithALongTimeoutOnceFaultsHaveEndedAndEnds) {
   Caller caller(setting());
   caller.acquire_from_start();
-  caller.expect<Workload::Nothing>(Workload::FaultsEnded{});
-  Workload::Action action = caller.expect<Workload::Rest>(Workload::NotGranted{});
+  EXPECT_EQ(caller.after_all({kFaultsEnded}), "nothing ");
+  Workload::Action action = caller.expect<Workload::Rest>({Workload::NotGranted{}});
   int acquires = 0;
   while (!caller.workload.ended()) {
     if (const auto* acquire = std::get_if<Workload::Acquire>(&action)) {
@@ -140,61 +138,44 @@ TEST(Workload, AcquiresTwiceWithALongTimeoutOnceFaultsHaveEndedAndEnds) {
   }
   EXPECT_EQ(acquires, 2);
   EXPECT_TRUE(std::holds_alternative<Workload::End>(action));
-  caller.expect<Workload::Nothing>(Workload::TimePassed{});
+  EXPECT_EQ(caller.after_all({kTimePassed}), "nothing ");
 }
 
 TEST(Workload, ADoomedCallerHoldsItsOwnLockUntilFaultsHaveEnded) {
   Caller caller(setting(grave_name("p7")));
   EXPECT_EQ(caller.acquire_from_start().lock, "grave-p7");
-  caller.expect<Workload::Receive>(Workload::Granted{1});
-  caller.expect<Workload::Write>(Workload::TimePassed{});
-  caller.expect<Workload::Nothing>(Workload::Written{});
-  caller.expect<Workload::Release>(Workload::FaultsEnded{});
-  caller.expect<Workload::Rest>(Workload::Released{});
-  caller.expect<Workload::End>(Workload::TimePassed{});
+  EXPECT_EQ(caller.after_all({kGranted, kTimePassed, kWritten, kFaultsEnded, kReleased,
+                              kTimePassed}),
+            "receive write nothing release rest end ");
 }
 
 TEST(Workload, AScriptedCallerDoesItsStepsAndNothingElse) {
-  using Action = StepPlan::Action;
   Caller caller(scripted());
-  caller.expect<Workload::Nothing>(Workload::Started{});
-  const auto acquire = std::get<Workload::Acquire>(caller.after_step(Action::acquire, 2));
+  const auto acquire =
+      caller.expect<Workload::Acquire>({Workload::Started{}, step(Do::acquire, 2)});
   EXPECT_EQ(acquire.lock, "lock-2");
   EXPECT_EQ(acquire.timeout, milliseconds(70));
-  EXPECT_TRUE(std::holds_alternative<Workload::Cancel>(caller.after_step(Action::cancel)));
-  EXPECT_FALSE(caller.expect<Workload::Receive>(Workload::Granted{4}).relies_on_lost);
-  caller.expect<Workload::Nothing>(Workload::TimePassed{});
-  EXPECT_TRUE(std::holds_alternative<Workload::Write>(caller.after_step(Action::write)));
-  caller.expect<Workload::Nothing>(Workload::Written{});
-  EXPECT_TRUE(std::holds_alternative<Workload::Release>(caller.after_step(Action::release)));
-  caller.expect<Workload::Nothing>(Workload::Released{});
-  caller.expect<Workload::End>(Workload::FaultsEnded{});
+  EXPECT_EQ(caller.after_all({step(Do::cancel), kGranted, kTimePassed, step(Do::write), kWritten,
+                              step(Do::release), kReleased, kFaultsEnded}),
+            "cancel receive nothing write nothing release nothing end ");
+  EXPECT_FALSE(Caller(scripted())
+                   .expect<Workload::Receive>({step(Do::acquire), Workload::Granted{4}})
+                   .relies_on_lost);
 }
 
 TEST(Workload, AStepThatDoesNotFitIsPassedOver) {
-  using Action = StepPlan::Action;
-  Caller caller(scripted());
-  for (const auto action : {Action::write, Action::release, Action::cancel}) {
-    EXPECT_TRUE(std::holds_alternative<Workload::Nothing>(caller.after_step(action)));
-  }
-  caller.after_step(Action::acquire);
-  for (const auto action : {Action::acquire, Action::write, Action::release}) {
-    EXPECT_TRUE(std::holds_alternative<Workload::Nothing>(caller.after_step(action)));
-  }
-  caller.expect<Workload::Receive>(Workload::Granted{1});
-  for (const auto action : {Action::acquire, Action::cancel}) {
-    EXPECT_TRUE(std::holds_alternative<Workload::Nothing>(caller.after_step(action)));
-  }
+  EXPECT_EQ(Caller(scripted()).after_all(
+                {step(Do::write), step(Do::release), step(Do::cancel), step(Do::acquire),
+                 step(Do::acquire), step(Do::write), step(Do::release), kGranted,
+                 step(Do::acquire), step(Do::cancel)}),
+            "nothing nothing nothing acquire nothing nothing nothing receive nothing nothing ");
 }
 
 /// Its acquire ends after the faults: then nobody else would release.
 TEST(Workload, AScriptedCallerReleasesWhatItIsGrantedAfterFaultsHaveEnded) {
-  Caller caller(scripted());
-  caller.after_step(StepPlan::Action::acquire);
-  caller.expect<Workload::Nothing>(Workload::FaultsEnded{});
-  caller.expect<Workload::Receive>(Workload::Granted{1});
-  caller.expect<Workload::Release>(Workload::TimePassed{});
-  caller.expect<Workload::End>(Workload::Released{});
+  EXPECT_EQ(Caller(scripted()).after_all(
+                {step(Do::acquire), kFaultsEnded, kGranted, kTimePassed, kReleased}),
+            "acquire nothing receive release end ");
 }
 
 RC_GTEST_PROP(Workload, ReleasesEachHoldingOnceWhateverIsGranted, (std::uint64_t seed)) {
@@ -202,7 +183,7 @@ RC_GTEST_PROP(Workload, ReleasesEachHoldingOnceWhateverIsGranted, (std::uint64_t
   auto action = caller.after(Workload::Started{});
   int granted = 0, released = 0, writes = 0;
   for (int i = 0; i < 500 && !caller.workload.ended(); ++i) {
-    if (i == 250) (void)caller.after(Workload::FaultsEnded{});
+    if (i == 250) (void)caller.after(kFaultsEnded);
     auto event = end_of(action);
     if (std::holds_alternative<Workload::Granted>(event) && *rc::gen::arbitrary<bool>()) {
       event = Workload::NotGranted{};

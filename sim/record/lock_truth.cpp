@@ -19,6 +19,17 @@ std::string_view cut_off(std::string_view& rest, char at) {
 
 }  // namespace
 
+model::Event stored(const FencedWrite& write, std::int64_t order, std::int64_t at_ns) {
+  return {.at_ns = at_ns,
+          .kind = model::Kind::stored,
+          .process = write.process,
+          .write_number = write.number,
+          .name = write.name,
+          .owner = write.owner,
+          .token = write.token,
+          .order = order};
+}
+
 /// Text that is no entry has no owner.
 LockTruth::Queue LockTruth::queue_in(std::string_view lock_id) {
   Queue queue;

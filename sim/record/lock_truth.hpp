@@ -26,6 +26,16 @@ struct LockDocument {
   std::int64_t stored_token = 0;
 };
 
+/// A write to the fenced resource of a lock: refused when its token is below the greatest taken.
+struct FencedWrite {
+  std::string name, process, owner;
+  std::int64_t number = 0;  ///< of this write, in its process
+  std::int64_t token = 0;
+};
+/// The event of one that was taken, at this place in the resource's order.
+[[nodiscard]] model::Event stored(const FencedWrite& write, std::int64_t order,
+                                  std::int64_t at_ns);
+
 class LockTruth {
  public:
   /// What a write of the document with this `_id` did, as events without a time: `place` for each

@@ -16,41 +16,34 @@ model::History wrote(LockTruth& truth, const std::string& lock_id, bool free = f
 }
 model::History deleted(LockTruth& truth) { return truth.written("l", "l", nullptr, 8); }
 
-/// "put", "gone" or "": what became of the lock, whoever queues.
-std::string became(const model::History& events) {
-  if (events.empty() || events.back().kind == model::Kind::place) return "";
-  return to_string(events.back().kind);
-}
+struct Life {
+  const char* name;
+  /// Writes of the document, "free " before those that leave the lock free, "" for its deletion,
+  /// and what became of the lock, whoever queues: "put", "gone" or "".
+  std::vector<std::pair<std::string, std::string>> writes;
+};
 
-TEST(LockTruth, QueuingChangesNoHolder) {
-  LockTruth truth;
-  EXPECT_EQ(became(wrote(truth, "a.1000.1")), "put");
-  EXPECT_EQ(became(wrote(truth, "a.1000.1~entry")), "");
-  EXPECT_EQ(became(wrote(truth, "a.1000.1")), "") << "and left again";
-  EXPECT_EQ(became(wrote(truth, "a.1000.2~entry")), "put") << "an extension";
-  EXPECT_EQ(became(deleted(truth)), "gone");
-}
-
-TEST(LockTruth, AnOfferedLockIsHeldOnlyOnceItIsTaken) {
-  LockTruth truth;
-  EXPECT_EQ(became(wrote(truth, "a.1000.1~entry")), "put");
-  EXPECT_EQ(became(wrote(truth, "b.1000.5", true)), "gone");
-  EXPECT_EQ(became(wrote(truth, "b.1000.5~entry", true)), "");
-  EXPECT_EQ(became(wrote(truth, "b.1000.6~entry")), "put");
-}
-
-TEST(LockTruth, ADocumentOfAFreeLockIsRemovedUnnoticed) {
-  LockTruth truth;
-  EXPECT_EQ(became(wrote(truth, "a.1000.1")), "put");
-  EXPECT_EQ(became(wrote(truth, "", true)), "gone");
-  EXPECT_EQ(became(deleted(truth)), "");
-  EXPECT_EQ(became(wrote(truth, "b.1000.1")), "put");
-}
-
-TEST(LockTruth, ALockIdThatIsWrittenAgainIsAWrite) {
-  LockTruth truth;
-  EXPECT_EQ(became(wrote(truth, "guid")), "put");
-  EXPECT_EQ(became(wrote(truth, "guid")), "put") << "an extension of a published lock";
+TEST(LockTruth, SaysWhatBecameOfALockWhoeverQueues) {
+  const Life lives[] = {
+      {"queuing changes no holder",
+       {{"a.1000.1", "put"}, {"a.1000.1~entry", ""}, {"a.1000.1", ""}, {"a.1000.2~entry", "put"},
+        {"", "gone"}}},
+      {"an offered lock is held only once it is taken",
+       {{"a.1000.1~entry", "put"}, {"free b.1000.5", "gone"}, {"free b.1000.5~entry", ""},
+        {"b.1000.6~entry", "put"}}},
+      {"a document of a free lock is removed unnoticed",
+       {{"a.1000.1", "put"}, {"free ", "gone"}, {"", ""}, {"b.1000.1", "put"}}},
+      {"a published lock extends by the same lockId", {{"guid", "put"}, {"guid", "put"}}}};
+  for (const auto& [name, writes] : lives) {
+    LockTruth truth;
+    for (const auto& [lock_id, became] : writes) {
+      const bool free = lock_id.starts_with("free ");
+      const auto events =
+          lock_id.empty() ? deleted(truth) : wrote(truth, lock_id.substr(free ? 5 : 0), free);
+      const bool of_queue = events.empty() || events.back().kind == model::Kind::place;
+      EXPECT_EQ(of_queue ? "" : to_string(events.back().kind), became) << name << ": " << lock_id;
+    }
+  }
 }
 
 /// "joined at 2 of 2: b.1000.5 until 1700000000123"

@@ -58,47 +58,23 @@ void Recorder::set_options(Event& e, const LockOptions& o) const {
   e.healed = healed_;
 }
 
-/// A user's call that asks for more than one lock, or for one of several.
-std::int64_t Recorder::asked(Kind kind, const std::vector<std::string>& names, std::int64_t count,
-                             std::chrono::milliseconds timeout, const LockOptions& options,
+std::int64_t Recorder::asked(const Asked& call, const LockOptions& options,
                              core::LocalInstant now) {
   const std::lock_guard lock(mutex_);
   ++calls_;
-  for (const auto& name : names) {
-    Event e = at(now, kind);
+  for (const auto& name : call.names) {
+    Event e = at(now, call.kind);
     e.call = calls_;
     e.name = name;
-    e.count = count;
-    e.single_attempt = timeout.count() == 0;
-    if (!e.single_attempt) e.give_up_ns = ns(now + timeout);
+    e.count = call.count;
+    e.single_attempt = call.timeout.count() == 0;
+    if (!e.single_attempt) e.give_up_ns = ns(now + call.timeout);
     set_options(e, options);
-    if (kind == Kind::all && options.max_holding) e.max_holding_ms = options.max_holding->count();
+    const bool may_end = call.kind == Kind::all && options.max_holding;
+    if (may_end) e.max_holding_ms = options.max_holding->count();
     emit_(std::move(e));
   }
   return calls_;
-}
-
-void Recorder::permit_answered(std::int64_t call, const PermitAsked& asked,
-                               const std::string& slot, const std::string& reason,
-                               core::LocalInstant now) {
-  Event end;
-  end.call = call;
-  end.name = slot.empty() ? asked.semaphore : slot;
-  end.outcome = slot.empty() ? reason : "granted";
-  answered(Kind::permit_end, std::move(end), now);
-}
-
-void Recorder::all_answered(std::int64_t call, const AllAsked& asked,
-                            const std::vector<FencingToken>& tokens, const std::string& reason,
-                            core::LocalInstant now) {
-  for (std::size_t i = 0; i < asked.names.size(); ++i) {
-    Event end;
-    end.call = call;
-    end.name = asked.names[i];
-    end.outcome = tokens.empty() ? reason : "granted";
-    if (!tokens.empty()) end.token = tokens[i].value();
-    answered(Kind::all_end, std::move(end), now);
-  }
 }
 
 std::int64_t Recorder::called(Event call, core::LocalInstant now) {

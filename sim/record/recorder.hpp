@@ -38,45 +38,21 @@ class Recorder final : public runtime::Observer {
   /// All faults are over: acquire calls from now on say so.
   void heal();
 
-  /// A user calls for one of the permits of this semaphore; what it was answered. The acquire calls
-  /// for its slots come between the two.
-  struct PermitAsked {
-    std::string semaphore;
-    int permits = 1;
+  /// A user calls for one of the permits of a semaphore (`permit`), or for several locks at once
+  /// (`all`). The acquire calls come between that and its answer (`permit_end`, `all_end`).
+  struct Asked {
+    model::Kind kind;
+    std::vector<std::string> names;  ///< the semaphore's, or those of the locks
+    std::int64_t count = 0;          ///< of permits, or of locks
     std::chrono::milliseconds timeout{};  ///< zero: no waiting
   };
   /// Returns the call's number.
-  std::int64_t permit_asked(const PermitAsked& call, const LockOptions& options,
-                            core::LocalInstant now) {
-    return asked(model::Kind::permit, {call.semaphore}, call.permits, call.timeout, options, now);
-  }
-  /// `slot`: the name of the lock; empty: none, for this reason.
-  void permit_answered(std::int64_t call, const PermitAsked& asked, const std::string& slot,
-                       const std::string& reason, core::LocalInstant now);
-
-  /// A user calls for all of these locks at once; what it was answered. The acquire calls for each
-  /// come between the two.
-  struct AllAsked {
-    std::vector<std::string> names;
-    std::chrono::milliseconds timeout{};  ///< zero: no waiting
-  };
-  /// Returns the call's number.
-  std::int64_t all_asked(const AllAsked& call, const LockOptions& options,
-                         core::LocalInstant now) {
-    const auto count = static_cast<std::int64_t>(call.names.size());
-    return asked(model::Kind::all, call.names, count, call.timeout, options, now);
-  }
-  /// `tokens`: of each lock; empty: it got none, for this reason.
-  void all_answered(std::int64_t call, const AllAsked& asked,
-                    const std::vector<FencingToken>& tokens, const std::string& reason,
-                    core::LocalInstant now);
+  std::int64_t asked(const Asked& call, const LockOptions& options, core::LocalInstant now);
+  /// The answer to a user's call: the event has the call's number, and what was answered.
+  void answered(model::Kind kind, model::Event end, core::LocalInstant now);
 
   /// A call of a user begins: the event has what it asks for. Returns the call's number.
   std::int64_t called(model::Event call, core::LocalInstant now);
-  /// It returns: the event has its number, and what was returned.
-  void returned(model::Event end, core::LocalInstant now) {
-    answered(model::Kind::returned, std::move(end), now);
-  }
 
   /// The session that got this process's latest grant of `name` with `token`, until it has
   /// released. A holder asks as soon as it has its handle: with a lock that starts its tokens
@@ -106,10 +82,6 @@ class Recorder final : public runtime::Observer {
   model::Event of_session(core::SessionId session, const std::string& name, core::LocalInstant now,
                           model::Kind kind) const;
   void set_options(model::Event& e, const LockOptions& options) const;
-  std::int64_t asked(model::Kind kind, const std::vector<std::string>& names, std::int64_t count,
-                     std::chrono::milliseconds timeout, const LockOptions& options,
-                     core::LocalInstant now);
-  void answered(model::Kind kind, model::Event end, core::LocalInstant now);
   void on(const core::AcquireAsked& event, core::LocalInstant now);
   void on(const core::ReleaseAsked& event, core::LocalInstant now);
   void on(const core::ReplyArrived& event, core::LocalInstant now);

@@ -139,7 +139,7 @@ class World {
   Shards servers_{queue_, random_, settings(), {}};
   Machine machine_{queue_, 0, ServerSettings{}.epoch_ms, 1};
   Recorder recorder_{"p", [](model::Event&&) {}};
-  Network network_{{machine_, queue_, servers_, recorder_, Sabotage::none, 1, false}};
+  Network network_{{machine_, queue_, servers_, recorder_, {}, 1, false}};
   std::shared_ptr<runtime::Driver> driver_;
   std::deque<runtime::Handle> handles_;
 };

@@ -6,10 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "core/check.hpp"
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
-#include "sim/candidate.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -22,35 +20,6 @@ constexpr std::int64_t kWorkersHear = 1'000 * kMs;
 constexpr int kGoToTheOldPercent = 10;
 constexpr int kHearsOfAnElectionPercent = 50;
 constexpr std::int64_t kSlowFrom = 100 * kMs;  ///< what is answered sooner is not noted
-
-/// A planted error, made where the adapter's bytes pass: the owner check is taken out.
-/// Here and not in the core, so that the lock under test is the production code to the last byte,
-/// and the checkers are tested on what a server would see of a faulty one.
-Object sabotaged(Object command, Sabotage sabotage) {
-  if (sabotage == Sabotage::none) return command;
-  const auto without_owner = [&](const char* list) {
-    Array statements = *command.find(list)->as<Array>();
-    for (Value& item : statements.items) {
-      Object statement = *item.as<Object>();
-      Object query;
-      query.set("_id"_key, *statement.find("q"_key)->as<Object>()->find("_id"_key));
-      statement.set("q"_key, query);
-      item = statement;
-    }
-    command.set(list, statements);
-  };
-  const std::string& name = command.fields[0].first;
-  LEASEHOLD_CHECK(sabotage != Sabotage::dies_deleting || name != "delete");
-  const Value* concern = command.find("writeConcern"_key);
-  if (sabotage == Sabotage::writes_for_one && concern != nullptr) {
-    Object one = *concern->as<Object>();
-    one.set("w"_key, std::int32_t{1});
-    command.set("writeConcern"_key, one);
-  }
-  if (sabotage == Sabotage::deletes_without_owner && name == "delete") without_owner("deletes");
-  if (sabotage == Sabotage::extends_without_owner && name == "update") without_owner("updates");
-  return command;
-}
 
 Object object_of(const mongo::Json& json) {
   const auto text = json.dump();
@@ -95,7 +64,7 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
     sent_->sent_ns = network_.world_.queue.now();
     auto* acquire = std::get_if<core::AcquireCommand>(&sent_->command.body);
     if (acquire != nullptr) {
-      acquire->queue_room = static_cast<std::size_t>(network_.world_.queue_room);
+      acquire->queue_room = network_.world_.changes.queue_room;
       if (acquire->ticket) ++network_.sent_["tickets"];
     }
     const auto* extend = std::get_if<core::ExtendCommand>(&sent_->command.body);
@@ -103,7 +72,7 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
     if (large) ++network_.sent_["batches-of-fifty"];
     sent_->answered = [this](ServerAnswer answer, const Object& reply) {
       auto read = network_.read(sent_->command, answer, reply);
-      if (network_.world_.old_release) hide_queue(read);
+      if (network_.world_.changes.old_release) hide_queue(read);
       finish(std::move(read));
     };
     network_.send(sent_, 0);
@@ -174,7 +143,7 @@ PerMember<bool> Network::reachable() const {
 /// As on one machine or in one rack, so that a fault's delay stands out.
 std::int64_t Network::latency(int member, std::chrono::milliseconds delay) {
   if (delay.count() > 0) touch(member);
-  if (world_.sabotage == Sabotage::reads_the_real_clock) return leaked_time();
+  if (world_.changes.sabotage == Sabotage::reads_the_real_clock) return leaked_time();
   return random_.between(50, world_.slowest_way_ns / kGrain) * kGrain + delay.count() * kMs;
 }
 
@@ -266,11 +235,8 @@ void Network::answer_later(const Sent& sent, std::int64_t span_ns, ServerAnswer 
 }
 
 Object Network::bytes_of(const core::Command& command) const {
-  if (world_.old_release) {
-    const auto json = without_queue(command, kCollection);
-    if (!json.is_null()) return object_of(json);
-  }
-  return sabotaged(to_object(*mongo::build(command, kCollection).get()), world_.sabotage);
+  const auto json = changed(command, kCollection, world_.changes);
+  return json.is_null() ? to_object(*mongo::build(command, kCollection).get()) : object_of(json);
 }
 
 /// The rules of the link are looked at when the request leaves; what changes while it is on its way

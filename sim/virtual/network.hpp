@@ -5,9 +5,8 @@
 #include <string>
 
 #include "runtime/threads/carrier.hpp"
+#include "sim/candidate.hpp"
 #include "sim/faults/cluster_control.hpp"
-#include "sim/plan/lock_registry.hpp"
-#include "sim/plan/plan.hpp"
 #include "sim/record/recorder.hpp"
 #include "sim/virtual/machine.hpp"
 #include "sim/virtual/servers/shards.hpp"
@@ -38,11 +37,9 @@ class Network {
     EventQueue& queue;
     Shards& servers;
     Recorder& recorder;
-    Sabotage sabotage;
+    Changes changes;
     std::uint64_t seed;
     bool stray_commands;  ///< else it goes to the primary that it knows until that one fails it
-    std::int64_t queue_room = ProcessPlan().queue_room;
-    bool old_release = false;
     std::string process = {};
     std::function<void(model::Event&&)> emit = [](model::Event&&) {};
     std::int64_t slowest_way_ns = 400 * kGrain;  ///< of a message, undisturbed

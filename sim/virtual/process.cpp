@@ -37,11 +37,7 @@ class Process::HandleWatch final : public Watch {
     process_.world_.on_grant(holding_.name);
     // What is lost already calls back at once, from within this constructor.
     on_lost_.emplace(holding_.lost(), [this] {
-      process_.world_.emit({.at_ns = process_.world_.queue.now(),
-                            .kind = model::Kind::notified,
-                            .process = process_.name_,
-                            .session = holding_.session,
-                            .name = holding_.name});
+      process_.world_.emit(process_.event_of(holding_, model::Kind::notified));
     });
     ask();
     if (!holding_.silent) keep_asking();
@@ -124,8 +120,10 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
             set_true_times(e, [this](auto shown) { return machine_.clock.true_time(shown); });
             world_.emit(std::move(e));
           })),
-      network_({machine_, world_.queue, world_.servers, *recorder_, world_.sabotage, random_.draw(),
-                world_.plan.stray_commands, plan.queue_room, plan.old_release, name_, world_.emit}),
+      network_({machine_, world_.queue, world_.servers, *recorder_,
+                {lock_under_test(world_.plan.lock).sabotage, plan.old_release,
+                 static_cast<std::size_t>(plan.queue_room)},
+                random_.draw(), world_.plan.stray_commands, name_, world_.emit}),
       driver_(make_driver()),
       users_(make_users()) {}
 
@@ -260,25 +258,15 @@ void Process::keep_callback(std::chrono::nanoseconds span) {
   });
 }
 
-void Process::write(Holding& holding, Job done) {
-  const auto write = std::make_shared<const FencedWrite>(
-      FencedWrite{holding.name, name_, holding.owner, ++writes_, holding.token.value()});
-  auto e = write_of(holding, write->number);
-  e.process = name_;
-  e.sent_ns = world_.queue.now();
-  // The answer and the time-out both come; the first is the outcome.
-  const auto open = std::make_shared<std::optional<model::Event>>(std::move(e));
-  const auto tell = [this, open, done = std::move(done)](const char* outcome) {
-    if (!*open) return;
-    model::Event over = *std::exchange(*open, std::nullopt);
-    over.at_ns = world_.queue.now();
-    over.outcome = outcome;
-    world_.emit(std::move(over));
-    done();
+/// The answer and the time-out both come; the first is the outcome.
+void Process::write(const FencedWrite& write, Outcome done) {
+  const auto first = [open = std::make_shared<bool>(true),
+                      done = std::move(done)](const char* outcome) {
+    if (std::exchange(*open, false)) done(outcome);
   };
   // "unknown" tells the checkers that it may have been taken, now or later.
-  machine_.later(kWriteTimeout, [tell] { tell("unknown"); });
-  network_.fenced_write(write, tell);
+  machine_.later(kWriteTimeout, [first] { first("unknown"); });
+  network_.fenced_write(std::make_shared<const FencedWrite>(write), first);
 }
 
 }  // namespace leasehold::sim::simulated

@@ -31,7 +31,6 @@ class Process final : private OwnHome {
     /// A caller was granted this name: all that hold it by their own account are to be asked now.
     std::function<void(const std::string& name)> on_grant;
     const Plan& plan;
-    Sabotage sabotage;
   };
 
   /// `doomed`: it takes a lock that no other process wants and holds it until it is killed, so that
@@ -53,7 +52,7 @@ class Process final : private OwnHome {
   /// Its users that hold this name ask their handles, if it runs.
   void ask_holders_of(const std::string& name);
 
-  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] const ProcessPlan& plan() const { return plan_; }
   /// It has finished the healed phase and its clean-ups, or is dead and has nothing to finish.
   [[nodiscard]] bool done() const { return done_ || crashed(); }
@@ -86,7 +85,11 @@ class Process final : private OwnHome {
   }
   [[nodiscard]] bool over() const override { return over_; }
   [[nodiscard]] std::unique_ptr<Watch> watch(const HoldingPointer& holding) override;
-  void write(Holding& holding, Job done) override;
+  [[nodiscard]] std::int64_t true_ns() const override { return world_.queue.now(); }
+  void emit(model::Event&& event) override { world_.emit(std::move(event)); }
+  /// So that what the oplog has is matched with what was asked.
+  [[nodiscard]] std::int64_t next_write() override { return ++writes_; }
+  void write(const FencedWrite& write, Outcome done) override;
   void keep_callback(std::chrono::nanoseconds span) override;
   void ended() override { finish_if_all_ended(); }
   /// Calls back within the turn of the thread that has the answer.
@@ -110,7 +113,6 @@ class Process final : private OwnHome {
   bool over_ = false;  ///< the run has ended: no user is notified any more
   int keep_ = 0;       ///< functions of users that keep the thread that calls back, now
   std::int64_t kept_from_ = 0, kept_to_ = -1;
-  /// Numbers the writes to the fence, so that what the oplog has is matched with what was asked.
   std::int64_t writes_ = 0;
   std::shared_ptr<runtime::Driver> driver_;  ///< ends before what it runs on
   std::vector<User> users_;                  ///< and their handles before it

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "sim/faults/fault_injector.hpp"
-#include "sim/plan/lock_registry.hpp"
 #include "sim/record/lock_truth.hpp"
 #include "sim/virtual/cluster.hpp"
 
@@ -233,7 +232,7 @@ class World final : public ProcessControl {
                          // In the very event of the grant: two that say yes then do so at one time.
                          for (const auto& p : processes_) p->ask_holders_of(lock);
                        },
-                       plan_, lock_under_test(plan_.lock).sabotage},
+                       plan_},
         name, plan, doomed));
     // Its events refer to it: it is by pointer, and stays in the list when it is dead.
     processes_.back()->start();
@@ -257,14 +256,8 @@ class World final : public ProcessControl {
     if (entry.change.id.empty()) return;  // a term's first entry
     if (!entry.fenced) return committed_lock(entry);
     // A write of the fence is an event of its own kind, whatever the lock is.
-    Event e = event(Kind::stored);
+    Event e = stored(*entry.fenced, entry.order(), queue_.now());
     e.name = entry.change.id;
-    e.order = entry.order();
-    e.process = entry.fenced->process;
-    // By the number the checkers find the caller's own event of this write.
-    e.write_number = entry.fenced->number;
-    e.owner = entry.fenced->owner;
-    e.token = entry.fenced->token;
     emit(std::move(e));
   }
   void committed_lock(const Entry& entry) {

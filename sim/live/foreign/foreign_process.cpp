@@ -65,7 +65,7 @@ class ForeignProcess final : public LiveProcess, private Conversation {
         setting_(std::move(setting)),
         emit_(std::move(emit)),
         clock_(file_of(setting_, ".clock")),
-        at_work_(setting_.order.plan.callers) {
+        at_work_(setting_.order.process().callers) {
     // The janitor knows it by the folder in its environment: its command line is the user's.
     ChildProcess child(
         {"env", clock_.preload(), clock_.file_variable(), "sh", "-c", setting_.lock.command},
@@ -73,7 +73,7 @@ class ForeignProcess final : public LiveProcess, private Conversation {
     on_start(child.pid());
     emit_(event(Kind::start));
     const auto& order = setting_.order;
-    start(std::move(child), {name(), order.uri, order.database, order.plan.expiry_ms});
+    start(std::move(child), {name(), order.uri, order.database, order.process().expiry_ms});
     seat_users();
   }
 
@@ -226,7 +226,7 @@ std::int64_t longest_wait_ms(const ForeignSetting& setting) {
   const auto& promised = setting.lock.promises;
   const auto leases = promised.passes_on_leases.value_or(1);
   return promised.polls_within_ms + 2 * promised.clock_margin_ms.value_or(0) + kSpare_ms +
-         static_cast<std::int64_t>(leases * static_cast<double>(setting.order.plan.expiry_ms));
+         static_cast<std::int64_t>(leases * static_cast<double>(setting.order.process().expiry_ms));
 }
 
 /// One user of a worker around a lock that is not ours, and its thread. It calls the lock by asking
@@ -237,11 +237,11 @@ class ForeignProcess::Seat final : public UserHome {
   Seat(ForeignProcess& process, int number)
       : process_(process),
         setting_(process.setting_),
-        random_(setting_.order.seed + static_cast<std::uint64_t>(number)),
+        random_(setting_.order.plan.seed + static_cast<std::uint64_t>(number)),
         user_(*this, std::make_unique<Calls>(*this),
-              Workload({setting_.order.plan, setting_.order.locks,
-                        long_holding(setting_.order.plan,
-                                     options_of(setting_.order.plan, "leasehold", 0))}),
+              Workload({setting_.order.process(), setting_.order.plan.locks,
+                        long_holding(setting_.order.process(),
+                                     options_of(setting_.order.process(), "leasehold", 0))}),
               random_) {
     thread_.post([this, number] {
       if (!process_.await_ready()) return;
@@ -305,6 +305,7 @@ class ForeignProcess::Seat final : public UserHome {
       answers_.add(heard->answer.is == Answer::Is::held, heard->answer.at_ns.value_or(asked),
                    heard->received_ns, [this](Event&& e) { seat_.process_.emit(std::move(e)); });
     }
+    void wrote() override { ask(); }
     void flush() override {
       answers_.flush(seat_.process_.stamp(),
                      [this](Event&& e) { seat_.process_.emit(std::move(e)); });
@@ -321,7 +322,7 @@ class ForeignProcess::Seat final : public UserHome {
   /// Each step at its time, unless an acquire was under way then; that cannot be cancelled.
   void follow_script(int number) {
     constexpr std::int64_t kLate_ns = 50 * kNsPerMs;
-    for (const StepPlan& step : setting_.order.steps) {
+    for (const StepPlan& step : setting_.order.plan.steps) {
       if (step.caller != number || step.action == StepPlan::Action::cancel) continue;
       const auto at = setting_.order.began_ns + step.at_ms * kNsPerMs;
       later(nanoseconds(at - process_.now()), [this, step, at] {
@@ -345,8 +346,8 @@ class ForeignProcess::Seat final : public UserHome {
     Event asked = process_.event(Kind::ask, id, acquire.lock);
     asked.single_attempt = timeout_ms == 0;
     if (timeout_ms > 0) asked.give_up_ns = asked.at_ns + timeout_ms * kNsPerMs;
-    asked.expiry_ms = setting_.order.plan.expiry_ms;
-    asked.clock_margin_ms = setting_.order.clock_margin_ms;
+    asked.expiry_ms = setting_.order.process().expiry_ms;
+    asked.clock_margin_ms = setting_.order.plan.clock_margin_ms;
     asked.healed = knows_of_end_;
     process_.emit(std::move(asked));
     const auto heard = process_.question(Question::acquire, id,
@@ -373,24 +374,19 @@ class ForeignProcess::Seat final : public UserHome {
     return holding;
   }
 
+  [[nodiscard]] const std::string& name() const override { return process_.name(); }
+  [[nodiscard]] std::int64_t true_ns() const override { return process_.stamp(); }
+  void emit(Event&& event) override { process_.emit(std::move(event)); }
+  [[nodiscard]] std::int64_t next_write() override { return ++process_.writes_; }
   /// Nothing is written for a worker that ended meanwhile.
-  void write(Holding& holding, Job done) override {
-    const bool fences = holding.token.value() > 0 &&
-                        setting_.lock.promises.tokens == model::Promises::Tokens::rising;
-    if (fences && process_.works()) {
-      if (!resource_) resource_ = setting_.resource();
-      Event e = write_of(holding, ++process_.writes_);
-      e.process = process_.name();
-      e.sent_ns = process_.stamp();
-      e.outcome = resource_->write(
-          {holding.name, e.process, e.write_number, holding.owner, holding.token});
-      const auto answered = process_.now();
-      e.at_ns = process_.stamp();
-      if (e.at_ns < answered) e.outcome = "unknown";
-      process_.emit(std::move(e));
-      holding.watch->ask();
-    }
-    done();
+  void write(const FencedWrite& write, Outcome done) override {
+    const bool fences =
+        write.token > 0 && setting_.lock.promises.tokens == model::Promises::Tokens::rising;
+    if (!fences || !process_.works()) return done("");
+    if (!resource_) resource_ = setting_.resource();
+    const auto outcome = resource_->write(write);
+    const auto answered = process_.now();
+    done(process_.stamp() < answered ? "unknown" : outcome);
   }
 
   void release(const Holding& holding) {
@@ -424,7 +420,7 @@ class ForeignProcess::Seat final : public UserHome {
 };
 
 void ForeignProcess::seat_users() {
-  for (int i = 0; i < setting_.order.plan.callers; ++i) {
+  for (int i = 0; i < setting_.order.process().callers; ++i) {
     seats_.push_back(std::make_unique<Seat>(*this, i));
   }
 }

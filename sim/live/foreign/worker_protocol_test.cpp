@@ -13,19 +13,6 @@ namespace {
 
 using Question = Dialogue::Question;
 
-TEST(WorkerLines, AreWhatThePageSays) {
-  EXPECT_EQ(start_line({"p0.1", "mongodb://h/", "db", 1'000}),
-            R"({"do":"start","process":"p0.1","uri":"mongodb://h/","database":"db",)"
-            R"("lease_ms":1000})"
-            "\n");
-  EXPECT_EQ(acquire_line(7, "lock-0", 500),
-            R"({"do":"acquire","id":7,"name":"lock-0","timeout_ms":500})"
-            "\n");
-  EXPECT_EQ(ask_line(7), "{\"do\":\"ask\",\"id\":7}\n");
-  EXPECT_EQ(release_line(7), "{\"do\":\"release\",\"id\":7}\n");
-  EXPECT_EQ(stop_line(), "{\"do\":\"stop\"}\n");
-}
-
 TEST(WorkerLines, AnAnswerIsReadWithNumbersAsDigitsToo) {
   const auto answer = answer_from(
       R"({"id":7,"is":"granted","token":"9007199254740993","remaining_ms":990,"at_ns":12})");

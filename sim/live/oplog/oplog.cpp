@@ -41,15 +41,18 @@ void change(Json& value, const Json& diff) {
   }
 }
 
-/// The value at a path, made with all around it if it is not there. Each part of the path is a
-/// field, or a place in an array.
+/// Those of a path like "lock.owner": each is a field, or a place in an array.
+std::vector<std::string> parts_of(const std::string& path) {
+  std::vector<std::string> parts{""};
+  for (const char c : path) c == '.' ? parts.emplace_back() : parts.back() += c;
+  return parts;
+}
+
+/// The value at a path, made with all around it if it is not there.
 Json& made(Json& document, const std::string& path) {
   Json* value = &document;
-  for (std::size_t from = 0; from <= path.size();) {
-    const auto dot = std::min(path.find('.', from), path.size());
-    const auto part = path.substr(from, dot - from);
+  for (const auto& part : parts_of(path)) {
     value = value->is_array() ? element(*value, part) : &(*value)[part];
-    from = dot + 1;
   }
   return *value;
 }
@@ -91,15 +94,13 @@ Json updated(Json document, const Json& o) {
   return document;
 }
 
-/// The value at a path like "lock.owner"; null: there is none.
+/// Null: there is none.
 const Json* at_path(const Json& document, const std::string& path) {
   const Json* value = &document;
-  for (std::size_t from = 0; from <= path.size();) {
-    const auto dot = std::min(path.find('.', from), path.size());
-    const auto found = value->find(path.substr(from, dot - from));
+  for (const auto& part : parts_of(path)) {
+    const auto found = value->find(part);
     if (found == value->end()) return nullptr;
     value = &*found;
-    from = dot + 1;
   }
   return value->is_null() ? nullptr : value;
 }

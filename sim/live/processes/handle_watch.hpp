@@ -57,6 +57,7 @@ class HandleWatch {
       watch_.watched_.push_back(this);
       watch_.changed_.notify_all();
     }
+    void wrote() override { ask(); }
     /// Also before and after writes, at the beginning and at the end.
     void ask() override {
       const std::lock_guard lock(watch_.mutex_);

@@ -255,19 +255,19 @@ void LiveProcesses::start(std::size_t place) {
 
 std::unique_ptr<LiveProcess> LiveProcesses::begin(const std::string& name, std::size_t place,
                                                   bool doomed) {
-  WorkerConfig order;
-  order.name = name;
-  order.uri = store_.uri_for(name);
-  order.database = run_.database;
-  order.lock = plan_.lock;
-  order.locks = plan_.locks;
-  order.clock_margin_ms = plan_.clock_margin_ms;
-  order.seed = plan_.seed * 1'000'003 + ++seeds_;
-  order.doomed = doomed;
-  order.plan = plan_.processes[place];
-  std::copy_if(plan_.steps.begin(), plan_.steps.end(), std::back_inserter(order.steps),
-               [&](const StepPlan& s) { return s.process == static_cast<std::int64_t>(place); });
-  order.began_ns = began_ns_;
+  WorkerConfig order{.name = name,
+                     .uri = store_.uri_for(name),
+                     .database = run_.database,
+                     .plan = plan_,
+                     .doomed = doomed,
+                     .began_ns = began_ns_};
+  order.plan.seed = plan_.seed * 1'000'003 + ++seeds_;
+  order.plan.processes = {plan_.processes[place]};
+  order.plan.faults.clear();
+  std::erase_if(order.plan.steps, [&](const StepPlan& step) {
+    return step.process != static_cast<std::int64_t>(place);
+  });
+  for (StepPlan& step : order.plan.steps) step.process = 0;
   const auto began = [&](pid_t pid) {
     run_.janitor->watch(pid);
     store_.began(name, pid);
@@ -280,7 +280,7 @@ std::unique_ptr<LiveProcess> LiveProcesses::begin(const std::string& name, std::
   }
   const bool named = std::any_of(plan_.faults.begin(), plan_.faults.end(),
                                  [](const FaultPlan& fault) { return fault.member >= 0; });
-  order.clock_margin_ms = named ? 0 : clock_margin_ms(plan_, run_);
+  order.plan.clock_margin_ms = named ? 0 : clock_margin_ms(plan_, run_);
   const auto resource = [this, uri = order.uri] { return store_.resource(uri); };
   return start_foreign({std::move(order), *run_.foreign, run_.folder, resource}, began, now_, emit);
 }

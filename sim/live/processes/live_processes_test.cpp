@@ -103,15 +103,6 @@ TEST_F(Supervisor, AWorkerAroundAnotherLockLivesTheSameLife) {
   EXPECT_EQ(count(Kind::granted, "p0.2"), count(Kind::released, "p0.2"));
 }
 
-TEST_F(Supervisor, AWorkerOfOursThatSomebodyElseKillsEndsTheRun) {
-  plan_.processes[0].scripted = true;
-  auto& processes = start();
-  ASSERT_TRUE(until_it_runs());
-  ::kill(pid_, SIGKILL);
-  EXPECT_TRUE(until([&] { return processes.somebody_died(); }));
-  EXPECT_EQ(count(Kind::exit, "p0.1"), 1);
-}
-
 TEST_F(Supervisor, OneThatDoesNotEndIsEndedByForce) {
   run_.foreign = ForeignLock{"sleep 100", {}};
   auto& processes = start();

@@ -1,9 +1,6 @@
 #include "sim/live/processes/sabotage.hpp"
 
-#include "core/check.hpp"
-#include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
-#include "sim/candidate.hpp"
 #include "sim/live/system/mongo_client.hpp"
 
 namespace leasehold::sim::live {
@@ -13,22 +10,6 @@ struct Place {
   Changes changes;
   std::string uri, database, collection;
 };
-
-/// The command as this lock sends it; null: unchanged.
-Json sabotaged(Sabotage sabotage, Json command) {
-  if (sabotage == Sabotage::writes_for_one && command.contains("writeConcern")) {
-    command["writeConcern"]["w"] = 1;
-    return command;
-  }
-  LEASEHOLD_CHECK(sabotage != Sabotage::dies_deleting || !command.contains("deletes"));
-  if (sabotage == Sabotage::deletes_without_owner && command.contains("deletes")) {
-    for (Json& statement : command["deletes"]) {
-      statement["q"] = {{"_id", statement["q"]["_id"]}};
-    }
-    return command;
-  }
-  return {};
-}
 
 class ChangedConnection final : public core::Connection {
  public:
@@ -48,25 +29,16 @@ class ChangedConnection final : public core::Connection {
 
  private:
   core::Reply execute_changed(const core::Command& command) {
-    const Json changed = changed_bytes(command);
-    if (changed.is_null()) return real_->execute(command);
+    const Json bytes = changed(command, place_.collection, place_.changes);
+    if (bytes.is_null()) return real_->execute(command);
     core::Reply out;
     try {
-      client_.run_once(place_.database, changed,
+      client_.run_once(place_.database, bytes,
                        [&](const bson_t& reply) { out = mongo::read_reply(command, reply); });
     } catch (const NoReply& error) {
       out.message = error.what();
     }
     return out;
-  }
-
-  Json changed_bytes(const core::Command& command) const {
-    if (place_.changes.old_release) return without_queue(command, place_.collection);
-    const auto bytes = mongo::build(command, place_.collection);
-    char* text = bson_as_canonical_extended_json(bytes.get(), nullptr);
-    const Json changed = sabotaged(place_.changes.sabotage, Json::parse(text));
-    bson_free(text);
-    return changed;
   }
 
   std::unique_ptr<core::Connection> real_;

@@ -3,19 +3,10 @@
 #include <memory>
 #include <string>
 
-#include "core/limits.hpp"
 #include "core/transport.hpp"
-#include "sim/plan/lock_registry.hpp"
+#include "sim/candidate.hpp"
 
 namespace leasehold::sim::live {
-
-/// How the commands of a process differ from those of the production lock.
-struct Changes {
-  Sabotage sabotage = Sabotage::none;  ///< but no virtual one
-  bool old_release = false;
-  std::size_t queue_room = core::kMostInQueue;
-  bool operator==(const Changes&) const = default;
-};
 
 /// A transport that changes commands on their way. Commands with changed bytes go by a connection
 /// of its own.

@@ -24,12 +24,20 @@
 #include "sim/live/system/mongo_client.hpp"
 #include "sim/own_calls.hpp"
 #include "sim/plan/lock_registry.hpp"
-#include "sim/plan/plan_json.hpp"
 
+namespace leasehold::sim {
+
+// In an order a plan stands as a `.scn` file.
+static void to_json(nlohmann::json& json, const Plan& plan) { json = to_scn(plan); }
+static void from_json(const nlohmann::json& json, Plan& plan) {
+  plan = plan_from_scn(json.get<std::string>());
+}
+
+}  // namespace leasehold::sim
 namespace leasehold::sim::live {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerConfig, name, uri, database, lock, locks, clock_margin_ms,
-                                   seed, doomed, plan, steps, began_ns, suspended_file)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerConfig, name, uri, database, plan, doomed, began_ns,
+                                   suspended_file)
 
 namespace {
 
@@ -92,17 +100,17 @@ class Worker {
   explicit Worker(const WorkerConfig& order)
       : order_(order),
         uri_(uri_of(order)),
-        clock_(std::make_shared<WorkerClock>(order.plan.drift_ppm, order.suspended_file)),
+        clock_(std::make_shared<WorkerClock>(order.process().drift_ppm, order.suspended_file)),
         recorder_(std::make_shared<Recorder>(order.name,
                                              [this](const Event& e) { emit(by_true_time(e)); })),
         watch_(clock_, order.name, [this](const Event& e) { emit(e); }),
-        users_(order.doomed ? 1 : order.plan.callers) {}
+        users_(order.doomed ? 1 : order.process().callers) {}
 
   int run() {
     Event started = event(Kind::start);
-    started.clock_drift_ppm = order_.plan.drift_ppm;
-    started.workers = workers_of(order_.plan);
-    started.leads = order_.plan.leads;
+    started.clock_drift_ppm = order_.process().drift_ppm;
+    started.workers = workers_of(order_.process());
+    started.leads = order_.process().leads;
     emit(started);
     const StandstillWatch standstills([this] { return clock_->now().time_since_epoch().count(); },
                                       [this](const Standstills::Span& span) {
@@ -135,10 +143,10 @@ class Worker {
           resource_(
               with_option(worker.uri_, "socketTimeoutMS=3000&serverSelectionTimeoutMS=3000"),
               worker.order_.database),
-          random_(worker.order_.seed + static_cast<std::uint64_t>(number)),
+          random_(worker.order_.plan.seed + static_cast<std::uint64_t>(number)),
           user_(user(number)) {
       thread_.post([this] { user_.happened(Workload::Started{}); });
-      for (const StepPlan& step : worker.order_.steps) {
+      for (const StepPlan& step : worker.order_.plan.steps) {
         if (step.caller != number) continue;
         const auto at = worker.order_.began_ns + step.at_ms * 1'000'000;
         thread_.later(std::chrono::nanoseconds(at - worker.clock_->true_ns()), [this, step] {
@@ -161,8 +169,10 @@ class Worker {
    private:
     User user(int number) {
       const auto& order = worker_.order_;
-      auto options = options_of(order.plan, order.lock, order.clock_margin_ms, number);
-      Workload workload({order.plan, order.locks, long_holding(order.plan, options),
+      auto options =
+          options_of(order.process(), order.plan.lock, order.plan.clock_margin_ms, number);
+      Workload workload({order.process(), order.plan.locks,
+                         long_holding(order.process(), options),
                          order.doomed ? grave_name(order.name) : ""});
       return {*this, std::make_unique<OwnCalls>(*this, std::move(options), kWaitsEvery),
               std::move(workload), random_};
@@ -181,17 +191,11 @@ class Worker {
     [[nodiscard]] std::unique_ptr<Watch> watch(const HoldingPointer& holding) override {
       return std::make_unique<HandleWatch::Watched>(worker_.watch_, *holding);
     }
-    void write(Holding& holding, Job done) override {
-      Event e = write_of(holding, ++worker_.writes_);
-      e.process = worker_.order_.name;
-      e.sent_ns = worker_.clock_->true_ns();
-      e.outcome = resource_.write(
-          {holding.name, e.process, e.write_number, holding.owner, holding.token});
-      e.at_ns = worker_.clock_->true_ns();
-      worker_.emit(e);
-      holding.watch->ask();
-      done();
-    }
+    [[nodiscard]] const std::string& name() const override { return worker_.order_.name; }
+    [[nodiscard]] std::int64_t true_ns() const override { return worker_.clock_->true_ns(); }
+    void emit(Event&& event) override { worker_.emit(event); }
+    [[nodiscard]] std::int64_t next_write() override { return ++worker_.writes_; }
+    void write(const FencedWrite& write, Outcome done) override { done(resource_.write(write)); }
     void ended() override { worker_.ended_.count_down(); }
 
     Worker& worker_;
@@ -222,14 +226,14 @@ class Worker {
          .server_selection_timeout = milliseconds(2'000),
          .on_wire = [recorder = recorder_](const std::string& name) { recorder->wire(name); }});
     auto transport = std::move(made).value();
-    const auto& lock = lock_under_test(order_.lock);
-    const Changes changes{lock.sabotage, order_.plan.old_release,
-                          static_cast<std::size_t>(order_.plan.queue_room)};
+    const auto& lock = lock_under_test(order_.plan.lock);
+    const Changes changes{lock.sabotage, order_.process().old_release,
+                          static_cast<std::size_t>(order_.process().queue_room)};
     if (changes != Changes()) {
       transport = changed_transport(transport, changes, with_option(uri_, "socketTimeoutMS=2000"),
                                     order_.database, kLockCollection);
     }
-    const int workers = workers_of(order_.plan);
+    const int workers = workers_of(order_.process());
     auto parts = runtime::production_parts(
         std::move(transport), published::provider_named(lock.provider(), order_.name, workers),
         clock_);

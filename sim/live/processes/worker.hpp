@@ -13,15 +13,12 @@ struct WorkerConfig {
   std::string name;  ///< of the process, used once in a run
   std::string uri;
   std::string database;
-  std::string lock;  ///< "leasehold" or "canary"
-  int locks = 1;
-  std::int64_t clock_margin_ms = 0;
-  std::uint64_t seed = 0;
+  Plan plan;            ///< of this process alone, without faults
   bool doomed = false;  ///< take a lock that no other process wants, hold it, and wait to be killed
-  ProcessPlan plan;
-  std::vector<StepPlan> steps;  ///< its own, if it is scripted ...
-  std::int64_t began_ns = 0;    ///< ... with times from here
-  std::string suspended_file;   ///< live/processes/worker_clock.hpp
+  std::int64_t began_ns = 0;   ///< the times of its steps count from here
+  std::string suspended_file = {};  ///< live/processes/worker_clock.hpp
+
+  [[nodiscard]] const ProcessPlan& process() const { return plan.processes.front(); }
 };
 
 [[nodiscard]] std::string to_json(const WorkerConfig& order);

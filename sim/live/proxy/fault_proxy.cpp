@@ -477,14 +477,6 @@ std::vector<SlowAnswer> FaultProxy::take_slow() {
   });
 }
 
-int FaultProxy::connections(const std::string& peer, int member) const {
-  return inside_->on_thread([&] {
-    int count = 0;
-    inside_->for_each({peer, member}, [&count](proxy::Connection&) { ++count; });
-    return count;
-  });
-}
-
 Traffic FaultProxy::traffic(const std::string& peer, int member) const {
   return inside_->on_thread([&] { return inside_->rules.passed_on[{peer, member}]; });
 }

@@ -66,8 +66,6 @@ class FaultProxy {
   /// The waits of 25 ms or more since the last call, those that go on included, of clients that
   /// said who they are.
   [[nodiscard]] std::vector<SlowAnswer> take_slow();
-  /// How many connections of this peer to this member are open.
-  [[nodiscard]] int connections(const std::string& peer, int member) const;
   /// What was passed on so far between this peer and this member.
   [[nodiscard]] Traffic traffic(const std::string& peer, int member) const;
   /// The same between all peers and all members.

@@ -60,30 +60,6 @@ void reset_all(const std::string& name) {
   for (int m = 0; m < faulty_set().size(); ++m) faulty_set().proxy().reset(name, m);
 }
 
-TEST(FaultProxy, NamesMembersAndApplicationsByTheirFirstMessage) {
-  Speaker speaker("named");
-  ASSERT_TRUE(speaker.insert(1));
-  const int primary = faulty_set().primary();
-  EXPECT_GE(faulty_set().proxy().connections("named", primary), 1);
-  for (int m = 0; m < faulty_set().size(); ++m) {
-    if (m == primary) continue;
-    const auto name = "member-" + std::to_string(m);
-    EXPECT_GE(faulty_set().proxy().connections(name + "/beat", primary), 1) << m;
-  }
-}
-
-TEST(FaultProxy, ALostReplyComesAfterTheExecution) {
-  Speaker lost("lost"), other("other");
-  ASSERT_TRUE(lost.insert(1));
-  set_all("lost", {.hold_replies = true});
-  EXPECT_FALSE(lost.insert(2));
-  EXPECT_TRUE(other.insert(1)) << "another process is not concerned";
-  EXPECT_EQ(stored("lost"), 2) << "it was executed all the same";
-  reset_all("lost");
-  set_all("lost", {});
-  EXPECT_TRUE(eventually([&] { return lost.insert(3); }));
-}
-
 TEST(FaultProxy, ALateRequestIsExecutedAfterItsSenderGaveUp) {
   Speaker late("late");
   ASSERT_TRUE(late.insert(1));
@@ -136,23 +112,6 @@ TEST(FaultProxy, ARequestWaitsFromItsArrivalAndNotFromWhenItIsRead) {
   set_all("large", {});
   ASSERT_TRUE(inserted.get());
   EXPECT_GE(longest_wait_ms("large"), 300) << "its last bytes may arrive when there is room";
-}
-
-/// Else a lock that keeps a dead connection would be excused by it.
-TEST(FaultProxy, NothingWaitsOnAnIdleConnectionOrForNews) {
-  MongoClient client(faulty_set().uri() + "&appName=listening");
-  ASSERT_TRUE(integer(client.must("proxy_test", {{"insert", "news"}, {"documents", {{{"n", 1}}}}})
-                          ["ok"]) == 1);
-  const auto stream = client.must(
-      "proxy_test", {{"aggregate", "news"},
-                     {"pipeline", Json::array({{{"$changeStream", Json::object()}}})},
-                     {"cursor", Json::object()}});
-  longest_wait_ms("listening");
-  client.must("proxy_test", {{"getMore", stream["cursor"]["id"]},
-                             {"collection", "news"},
-                             {"maxTimeMS", 700}});
-  std::this_thread::sleep_for(milliseconds(700));
-  EXPECT_LT(longest_wait_ms("listening"), 500);
 }
 
 TEST(FaultProxy, AConnectionToAStoppedMemberWaitsToo) {

@@ -19,11 +19,11 @@ void MongoResource::create(const std::vector<std::string>& names) {
       {{"insert", kCollection}, {"documents", documents}, {"writeConcern", majority()}});
 }
 
-std::string MongoResource::write(const Write& w) {
-  const Json filter{{"_id", w.name}, {"fence", {{"$lte", long_number(w.token.value())}}}};
+std::string MongoResource::write(const FencedWrite& w) {
+  const Json filter{{"_id", w.name}, {"fence", {{"$lte", long_number(w.token)}}}};
   const Json change{{"$set",
-                     {{"fence", long_number(w.token.value())},
-                      {"token", w.token.to_string()},
+                     {{"fence", long_number(w.token)},
+                      {"token", std::to_string(w.token)},
                       {"owner", w.owner},
                       {"process", w.process},
                       {"write", w.number}}}};
@@ -40,19 +40,12 @@ std::string MongoResource::write(const Write& w) {
   }
 }
 
-std::string MemoryResource::write(const Write& w) {
+std::string MemoryResource::write(const FencedWrite& w) {
   const std::lock_guard lock(mutex_);
   auto& fence = fences_[w.name];
   if (w.token < fence) return "refused";
   fence = w.token;
-  stored_.push_back({.at_ns = now_ns_(),
-                     .kind = model::Kind::stored,
-                     .process = w.process,
-                     .write_number = w.number,
-                     .name = w.name,
-                     .owner = w.owner,
-                     .token = w.token.value(),
-                     .order = ++accepted_});
+  stored_.push_back(stored(w, ++accepted_, now_ns_()));
   return "accepted";
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <leasehold/fencing_token.hpp>
 #include <map>
 #include <mutex>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "model/history/history.hpp"
 #include "sim/live/system/mongo_client.hpp"
+#include "sim/record/lock_truth.hpp"
 
 namespace leasehold::sim::live {
 
@@ -16,21 +16,13 @@ namespace leasehold::sim::live {
 /// it has taken.
 class FencedResource {
  public:
-  struct Write {
-    std::string name;
-    std::string process;
-    std::int64_t number = 0;  ///< of this write, in its process
-    std::string owner;
-    FencingToken token;
-  };
-
   FencedResource() = default;
   virtual ~FencedResource() = default;
   FencedResource(const FencedResource&) = delete;
   FencedResource& operator=(const FencedResource&) = delete;
 
   /// "accepted", "refused" or "unknown".
-  virtual std::string write(const Write& write) = 0;
+  virtual std::string write(const FencedWrite& write) = 0;
 };
 
 /// One document per lock name (filter `fence <= token`), majority writes. For one thread.
@@ -43,7 +35,7 @@ class MongoResource final : public FencedResource {
 
   /// Makes the documents for these names; the fence stands at 0.
   void create(const std::vector<std::string>& names);
-  std::string write(const Write& write) override;
+  std::string write(const FencedWrite& write) override;
 
  private:
   MongoClient client_;
@@ -55,14 +47,14 @@ class MemoryResource final : public FencedResource {
  public:
   explicit MemoryResource(std::function<std::int64_t()> now_ns) : now_ns_(std::move(now_ns)) {}
 
-  std::string write(const Write& write) override;
+  std::string write(const FencedWrite& write) override;
   /// The accepted writes since the last call, in their order.
   [[nodiscard]] model::History take();
 
  private:
   const std::function<std::int64_t()> now_ns_;
   std::mutex mutex_;
-  std::map<std::string, FencingToken> fences_;
+  std::map<std::string, std::int64_t> fences_;
   std::int64_t accepted_ = 0;
   model::History stored_;
 };

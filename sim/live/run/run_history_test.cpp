@@ -13,7 +13,7 @@ TEST(MemoryResource, RefusesALowerTokenOfTheSameLockAndReportsWhatItAcceptedInOr
   std::int64_t now = 0;
   MemoryResource resource([&now] { return ++now; });
   const auto write = [&](const char* name, std::int64_t token, std::int64_t number) {
-    return resource.write({name, "p0.1", number, "p0.1/7", FencingToken(token)});
+    return resource.write({name, "p0.1", "p0.1/7", number, token});
   };
   EXPECT_EQ(write("a", 5, 1), "accepted");
   EXPECT_EQ(write("a", 4, 2), "refused");

@@ -109,14 +109,6 @@ TEST_F(ClockShim, ADriftBeginsWhereTheClockIs) {
   EXPECT_LT(second.realtime_wait_ms, kWait.count());
 }
 
-TEST_F(ClockShim, CountsHowOftenAnotherTimeThanTheRealOneWasShown) {
-  (void)ask();
-  EXPECT_EQ(clock.times_shown(), 0u);
-  clock.set(milliseconds(3));
-  (void)ask();
-  EXPECT_GT(clock.times_shown(), 0u);
-}
-
 /// ld.so divides LD_PRELOAD at both.
 TEST_F(ClockShim, WorksFromAFolderWithASpaceAndAColon) {
   namespace fs = std::filesystem;

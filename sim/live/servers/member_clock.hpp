@@ -26,10 +26,9 @@ class MemberClock {
   /// How far ahead of real time it is.
   [[nodiscard]] std::chrono::nanoseconds ahead() const;
   [[nodiscard]] std::int64_t ahead_ms() const;  ///< rounded
-  /// How often its process asked and was shown a time that was not the real one.
-  [[nodiscard]] std::uint64_t times_shown() const { return block_->shown; }
-  /// Whether it did since the clock was last set from here.
-  [[nodiscard]] bool was_shown() const { return times_shown() > shown_before_; }
+  /// Whether its process asked since the clock was last set from here, and was shown a time that
+  /// was not the real one.
+  [[nodiscard]] bool was_shown() const { return block_->shown > shown_before_; }
 
   /// The environment, as NAME=VALUE, of a process that is to have this clock. Throws
   /// std::runtime_error if the shim is not where the build put it, or cannot be preloaded.

@@ -258,15 +258,12 @@ class OplogReader {
 
   void read_resource(const Json& entry, std::int64_t order) {
     const Json& id = id_in(entry);
-    Event event{.kind = Kind::stored, .name = id.is_string() ? id.get<std::string>() : ""};
-    event.order = order;
-    const Json* document = apply(resources_, entry, event.name);
+    const std::string name = id.is_string() ? id.get<std::string>() : "";
+    const Json* document = apply(resources_, entry, name);
     if (document == nullptr || text_in(*document, "owner").empty()) return;
-    event.owner = text_in(*document, "owner");
-    event.process = text_in(*document, "process");
-    event.write_number = integer((*document)["write"]);
-    event.token = std::stoll(text_in(*document, "token"));
-    emit(std::move(event));
+    emit(stored({name, text_in(*document, "process"), text_in(*document, "owner"),
+                 integer((*document)["write"]), std::stoll(text_in(*document, "token"))},
+                order, 0));
   }
 
   void emit(Event event) {

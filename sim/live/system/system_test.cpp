@@ -9,52 +9,36 @@
 #include <thread>
 #include <unistd.h>
 
+#include "sim/live/system/listener_test.hpp"
 #include "sim/live/system/process_tree.hpp"
 
 namespace leasehold::sim::live {
 namespace {
 
-class Lines : public testing::Test {
- protected:
-  Lines() { EXPECT_EQ(pipe2(ends_, O_NONBLOCK | O_CLOEXEC), 0); }
-  ~Lines() override {
-    close(ends_[0]);
-    if (ends_[1] >= 0) close(ends_[1]);
-  }
-  void write_text(const std::string& text) {
-    EXPECT_EQ(write(ends_[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
-  }
-  bool read_once() { return lines_.read_from(ends_[0]); }
-
-  int ends_[2];
-  LineReader lines_;
-};
-
-TEST_F(Lines, AreGivenOnceTheyAreWhole) {
-  EXPECT_FALSE(read_once());
-  write_text("one\ntw");
-  EXPECT_TRUE(read_once());
-  EXPECT_EQ(lines_.next(), "one");
-  EXPECT_EQ(lines_.next(), std::nullopt);
-  EXPECT_EQ(lines_.waiting(), 2u);
-  EXPECT_EQ(lines_.rest(1), "t");
-  write_text("o\n\n");
-  EXPECT_TRUE(read_once());
-  EXPECT_EQ(lines_.next(), "two");
-  EXPECT_EQ(lines_.next(), "");
-  EXPECT_EQ(lines_.next(), std::nullopt);
-  EXPECT_FALSE(lines_.ended());
-}
-
-TEST_F(Lines, EndWithTheirWriter) {
-  write_text("last\nunfinished");
-  close(ends_[1]);
-  ends_[1] = -1;
-  EXPECT_TRUE(read_once());
-  EXPECT_FALSE(read_once());
-  EXPECT_TRUE(lines_.ended());
-  EXPECT_EQ(lines_.next(), "last");
-  EXPECT_EQ(lines_.next(), std::nullopt);
+TEST(Lines, AreGivenOnceTheyAreWholeAndEndWithTheirWriter) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+  LineReader lines;
+  const auto read_after = [&](const std::string& text) {
+    EXPECT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    return lines.read_from(ends[0]);
+  };
+  EXPECT_FALSE(lines.read_from(ends[0]));
+  EXPECT_TRUE(read_after("one\ntw"));
+  EXPECT_EQ(lines.next(), "one");
+  EXPECT_EQ(lines.next(), std::nullopt);
+  EXPECT_EQ(lines.waiting(), 2u);
+  EXPECT_EQ(lines.rest(1), "t");
+  EXPECT_TRUE(read_after("o\n\nunfinished"));
+  EXPECT_EQ(lines.next(), "two");
+  EXPECT_EQ(lines.next(), "");
+  EXPECT_EQ(lines.next(), std::nullopt);
+  EXPECT_FALSE(lines.ended());
+  close(ends[1]);
+  EXPECT_FALSE(lines.read_from(ends[0]));
+  EXPECT_TRUE(lines.ended());
+  EXPECT_EQ(lines.next(), std::nullopt);
+  close(ends[0]);
 }
 
 /// A shell with a child, and a grandchild in a session of its own.
@@ -109,6 +93,65 @@ TEST(ProcessTree, StopsResumesAndKillsTheChildrensChildrenInTheirOwnSessionsToo)
   const auto lives = [&](pid_t pid) { return !after.is_gone(pid); };
   EXPECT_TRUE(std::none_of(first.begin(), first.end(), lives));
   EXPECT_TRUE(std::none_of(second.begin(), second.end(), lives));
+}
+
+/// A process that connects, and stays until the end of this.
+class Connected {
+ public:
+  Connected(const std::string& before, const Listener& to, const std::string& family = "AF_INET",
+            const std::string& host = "127.0.0.1")
+      : process_({"/bin/sh", "-c", before + "/usr/bin/python3 -c \"$0\"; exit $?",
+                  "import socket, time; s = socket.socket(socket." + family + "); s.connect(('" +
+                      host + "', " + std::to_string(to.port) + ")); time.sleep(60)"},
+                 ChildProcess::Io::nothing, true) {}
+  ~Connected() { kill_trees({process_.pid()}); }
+  Connected(const Connected&) = delete;
+  Connected& operator=(const Connected&) = delete;
+
+  [[nodiscard]] pid_t pid() const { return process_.pid(); }
+
+ private:
+  ChildProcess process_;
+};
+
+TEST(SocketOwners, AConnectionHasTheNameOfTheProcessThatStartedItsOwner) {
+  const Listener listener;
+  SocketOwners owners;
+  const Connected one("", listener);
+  owners.add("p0.1", one.pid());
+  const int from_one = listener.accept_one().from_port;
+  const Connected other("setsid ", listener);
+  owners.add("member-1", other.pid());
+  const int from_other = listener.accept_one().from_port;
+  EXPECT_EQ(owners.of(from_one, listener.port), "p0.1");
+  EXPECT_EQ(owners.of(from_other, listener.port), "member-1") << "in a session of its own";
+  EXPECT_EQ(owners.of(from_one, listener.port + 1), "") << "to another port";
+}
+
+TEST(SocketOwners, ThoseThatAreConnectedToAPortAreNamed) {
+  const Listener listener, other;
+  SocketOwners owners;
+  const Connected one("", listener), java("", listener, "AF_INET6", "::ffff:127.0.0.1"),
+      elsewhere("", other), stranger("", listener);
+  owners.add("p0.1", one.pid());
+  owners.add("p1.1", java.pid());
+  owners.add("p2.1", elsewhere.pid());
+  for (int i = 0; i < 3; ++i) (void)listener.accept_one();
+  (void)other.accept_one();
+  EXPECT_EQ(owners.connected_to({listener.port}), (std::set<std::string>{"p0.1", "p1.1"}));
+  EXPECT_EQ(owners.connected_to({listener.port, other.port}),
+            (std::set<std::string>{"p0.1", "p1.1", "p2.1"}));
+  EXPECT_EQ(owners.connected_to({}), std::set<std::string>());
+}
+
+TEST(SocketOwners, StrangersAndTheDeadHaveNoName) {
+  const Listener listener;
+  SocketOwners owners;
+  const Connected stranger("", listener);
+  const int from = listener.accept_one().from_port;
+  EXPECT_EQ(owners.of(from, listener.port), "");
+  owners.add("p0.1", 1);  // runs, and is no child of this process
+  EXPECT_EQ(owners.of(from, listener.port), "");
 }
 
 }  // namespace

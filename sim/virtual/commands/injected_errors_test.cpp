@@ -20,16 +20,6 @@ std::int64_t code_of(const std::optional<Object>& reply) {
   return reply ? reply->find("code")->integer() : 0;
 }
 
-TEST(InjectedErrors, AsManyAsWereAskedForAreCounted) {
-  InjectedErrors errors;
-  EXPECT_FALSE(errors.strikes());
-  errors.fail_next(2, kCode, false);
-  EXPECT_TRUE(errors.strikes());
-  EXPECT_TRUE(errors.strikes());
-  EXPECT_FALSE(errors.strikes());
-  EXPECT_EQ(errors.count(), 2);
-}
-
 TEST(InjectedErrors, EachThirdAcquireOfATakenLockIsADuplicateKey) {
   InjectedErrors errors;
   errors.fail_next(6, kCode, false);

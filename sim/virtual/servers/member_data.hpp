@@ -5,18 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "sim/record/lock_truth.hpp"
 #include "sim/virtual/commands/collection.hpp"
 
 /// The disk of one member: its oplog, and the collections that the oplog makes.
 namespace leasehold::sim::simulated {
-
-/// A write to the fenced resource: refused when its token is below the greatest taken. The fence is
-/// a collection of the same set, so that its writes are in the same oplog as the locks', and the
-/// truth about both is in one order.
-struct FencedWrite {
-  std::string name, process, owner;
-  std::int64_t number = 0, token = 0;
-};
 
 /// One write in the oplog.
 ///
@@ -26,7 +19,9 @@ struct Entry {
   Timestamp time;
   std::int64_t term = 0;
   Change change;
-  std::shared_ptr<const FencedWrite> fenced;  ///< set: the change is the fence's
+  /// Set: the change is the fence's, which is a collection of the same set, so that its writes are
+  /// in the same oplog as the locks', and the truth about both is in one order.
+  std::shared_ptr<const FencedWrite> fenced;
   std::string tag = {};                       ///< of the command that wrote it
   std::int64_t written_ns = 0;                ///< when, by the queue
   [[nodiscard]] std::int64_t order() const;   ///< the time, packed as a fencing token

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "sim/virtual/event_queue.hpp"
+#include "sim/virtual/servers/stamp_test.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -19,18 +19,8 @@ struct Cluster {
                    if (!entry.change.id.empty()) places.push_back(entry.time);
                  }}, 1};
 
-  /// A majority write that stores $$NOW.
   void write() {
-    const Object now = make({{"$set", make({{"at", std::string("$$NOW")}})}});
-    const Object concern = make({{"w", std::string("majority")}, {"wtimeout", 2'000}});
-    const Object sent = make({{"findAndModify", std::string("locks")},
-                              {"query", make({{"_id", std::string("l")}})},
-                              {"update", Array{{now}}},
-                              {"upsert", true},
-                              {"new", true},
-                              {"writeConcern", concern},
-                              {"maxTimeMS", 3'000}});
-    servers.command(0, {.command = std::make_shared<const Object>(sent)},
+    servers.command(0, {.command = std::make_shared<const Object>(stamp())},
                     [this](ServerAnswer, const Object& reply) { replies.push_back(reply); });
   }
   void write_and_wait() {
@@ -48,15 +38,8 @@ struct Cluster {
   void set_clock(int member, std::int64_t ahead_ms) {
     servers.all(&ReplicaSet::set_clock, member, ahead_ms, 0);
   }
-  void run_ms(std::int64_t ms) {
-    bool over = false;
-    queue.after(ms * kMs, [&over] { over = true; });
-    while (!over && queue.step()) {
-    }
-  }
-  [[nodiscard]] Timestamp time(std::size_t reply) const {
-    return *replies.at(reply).find("operationTime")->as<Timestamp>();
-  }
+  void run_ms(std::int64_t ms) { simulated::run_ms(queue, ms); }
+  [[nodiscard]] Timestamp time(std::size_t reply) const { return time_of(replies.at(reply)); }
   [[nodiscard]] Timestamp cluster_time(std::size_t reply) const {
     const auto* known = replies.at(reply).find("$clusterTime")->as<Object>();
     return *known->find("clusterTime")->as<Timestamp>();
@@ -116,8 +99,7 @@ TEST(Shards, NowIsTheClockOfAnyRouter) {
     const auto before = cluster.servers.serving().clock_ms(0);
     cluster.write();
     cluster.run_ms(10);
-    const auto* value = cluster.replies.back().find("value")->as<Object>();
-    clocks.insert(value->find("at")->as<Date>()->ms - before);
+    clocks.insert(stamped_ms(cluster.replies.back()) - before);
   }
   EXPECT_EQ(clocks, (std::set<std::int64_t>{0, 10'000, 20'000}));
 }
@@ -137,7 +119,7 @@ TEST(Shards, ACommandDuringAMoveIsExecutedOnceByTheReceivingShard) {
   cluster.run_ms(100);
   EXPECT_EQ(moved, true);
   ASSERT_EQ(cluster.replies.size(), 2u);
-  EXPECT_EQ(cluster.replies[1].find("value")->as<Object>()->find("at")->as<Date>()->ms, arrived);
+  EXPECT_EQ(stamped_ms(cluster.replies[1]), arrived);
   EXPECT_EQ(cluster.places.size(), 2u);
   EXPECT_EQ(cluster.servers.stale_routers(), 1);
 }
@@ -163,16 +145,6 @@ TEST(Shards, AnOldPrimaryGivesNothingAway) {
   cluster.servers.all(&ReplicaSet::set_link, 0, 1, false);
   cluster.servers.all(&ReplicaSet::set_link, 0, 2, false);
   EXPECT_EQ(cluster.move(10), false);
-}
-
-TEST(Shards, ASetTakesNothingFromRouters) {
-  EventQueue queue;
-  Random random{1}, alone{1};
-  Shards servers(queue, random, {}, {});
-  EXPECT_FALSE(servers.is_sharded());
-  EventQueue other;
-  ReplicaSet set(other, alone, {}, {});
-  EXPECT_EQ(random.draw(), alone.draw());
 }
 
 }  // namespace

@@ -3,11 +3,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "mongo/bson.hpp"
 
 namespace leasehold::sim::live {
@@ -28,14 +23,15 @@ std::string int32_bytes(std::int64_t value) {
   return bytes;
 }
 
-std::string message(std::int32_t code, const std::string& body) {
-  constexpr int kNumber = 77, kAnswers = 66;
+std::string message(std::int32_t code, const std::string& body, int number = 77,
+                    int answers = 66) {
   return int32_bytes(static_cast<std::int64_t>(kMessageHeader + body.size())) +
-         int32_bytes(kNumber) + int32_bytes(kAnswers) + int32_bytes(code) + body;
+         int32_bytes(number) + int32_bytes(answers) + int32_bytes(code) + body;
 }
-std::string op_msg(const Bson& document, std::int32_t flags = 0) {
-  return message(op_code::msg,
-                 int32_bytes(flags) + std::string(1, '\0') + std::string(document.bytes()));
+std::string op_msg(const Bson& document, std::int32_t flags = 0, int number = 77,
+                   int answers = 66) {
+  const auto body = int32_bytes(flags) + '\0' + std::string(document.bytes());
+  return message(op_code::msg, body, number, answers);
 }
 std::string op_reply(const Bson& document) {
   constexpr int kFlags = 8;
@@ -54,23 +50,22 @@ struct Names {
 };
 constexpr Names kMembers{false}, kSeen{true};
 
-/// One of those that hold anything but hosts; `kind` and `value` are any numbers.
-void add_field(Bson& d, const std::string& key, int kind, std::int64_t value) {
-  constexpr int kKinds = 8;
-  switch (kind % kKinds) {
-    case 0: d.int32(key, value); break;
-    case 1: d.int64(key, value); break;
-    case 2: d.flag(key, value % 2 == 0); break;
-    case 3: d.date(key, value); break;
-    case 4: d.null(key); break;
-    case 5: d.text(key, "db1:27017 " + std::to_string(value)); break;
-    case 6:
-      d.doc(key, [&](Bson& nested) {
-        nested.int64("counter", value).text("me", "db1:27017").flag("ismaster", true);
-      });
-      break;
-    default:
-      d.array(key, [](Bson& list) { list.text("0", "db1:27017").text("1", "db2:27018"); });
+using Numbers = std::vector<std::int64_t>;
+
+/// Fields that hold anything but a hello's hosts, one for each number.
+void add_fields(Bson& d, const Numbers& numbers) {
+  for (const auto n : numbers) {
+    const auto key = "x" + std::to_string(n);
+    switch (n & 3) {
+      case 0: d.int64(key, n); break;
+      case 1: d.text(key, "db1:27017"); break;
+      case 2:
+        d.doc(key, [n](Bson& nested) {
+          nested.int64("counter", n).text("me", "db1:27017").flag("ismaster", true);
+        });
+        break;
+      default: d.array(key, [](Bson& list) { list.text("0", "db1:27017"); });
+    }
   }
 }
 
@@ -82,21 +77,16 @@ void add_list(Bson& d, const char* key, const std::vector<std::string>& members,
   });
 }
 
-/// What a reply to `hello` is made of, in any order; its keys are not those of hosts.
-struct Field {
-  std::string key;
-  int kind;
-  std::int64_t value;
-};
+/// What a reply to `hello` is made of, in any order.
 struct Hello {
-  std::vector<Field> before, after;
+  Numbers before, after;
   std::vector<std::string> hosts, passives;
   std::string primary;
   bool old_name, compresses;
 
   [[nodiscard]] Bson as(Names names) const {
     Bson d;
-    for (const auto& f : before) add_field(d, f.key, f.kind, f.value);
+    add_fields(d, before);
     d.flag(old_name ? "ismaster" : "isWritablePrimary", false);
     add_list(d, "hosts", hosts, names);
     add_list(d, "passives", passives, names);
@@ -106,29 +96,20 @@ struct Hello {
     d.int32("maxWireVersion", 17);
     if (!primary.empty()) d.text("primary", names.of(primary));
     d.text("me", names.proxies ? kMe : "db1:27017");
-    for (const auto& f : after) add_field(d, f.key, f.kind, f.value);
+    add_fields(d, after);
     return d;
   }
 };
 
-std::vector<Field> any_fields() {
-  return *rc::gen::container<std::vector<Field>>(rc::gen::apply(
-      [](const std::string& key, int kind, std::int64_t value) {
-        std::string letters;  // a key has no zero, and none of these is one of a hello
-        for (const char c : key) letters += static_cast<char>('a' + (c & 15));
-        return Field{"x" + letters, kind & 0xFF, value};
-      },
-      rc::gen::arbitrary<std::string>(), rc::gen::arbitrary<int>(),
-      rc::gen::arbitrary<std::int64_t>()));
-}
+Numbers any_numbers() { return *rc::gen::arbitrary<Numbers>(); }
 
 Hello any_hello() {
   std::vector<std::string> names;
   for (const auto& [member, proxy] : kProxies) names.push_back(member);
   const auto some = rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(names));
   names.emplace_back();
-  return {any_fields(),
-          any_fields(),
+  return {any_numbers(),
+          any_numbers(),
           *some,
           *some,
           *rc::gen::elementOf(names),
@@ -139,7 +120,7 @@ Hello any_hello() {
 /// No reply to `hello`: fields without its marks, beside those that only look like it.
 Bson any_other() {
   Bson d;
-  for (const auto& f : any_fields()) add_field(d, f.key, f.kind, f.value);
+  add_fields(d, any_numbers());
   if (*rc::gen::arbitrary<bool>()) add_list(d, "hosts", {"db1:27017"}, kMembers);
   if (*rc::gen::arbitrary<bool>()) d.text("me", "db1:27017").text("primary", "db1:27017");
   if (*rc::gen::arbitrary<bool>()) d.flag("ismaster", true);
@@ -247,6 +228,110 @@ TEST(HelloRewriter, OnlyTheBeginOfAPossibleHelloWaits) {
             op_msg(hello_with({"127.0.0.1:7001"}, "127.0.0.1:7001")));
   const auto large = op_msg(Bson().text("x", std::string(70'000, 'x')));
   EXPECT_EQ(rewriter.pass(std::string_view(large).substr(0, 1'000)), large.substr(0, 1'000));
+}
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+
+std::string request(std::int32_t number, const Bson& command, std::int32_t flags = 0) {
+  return op_msg(command, flags, number, 0);
+}
+
+std::string answer_to(std::int32_t number) {
+  return message(op_code::msg, std::string(30, 'x'), 7'000, number);
+}
+
+Bson ping() {
+  Bson command;
+  command.int32("ping", 1);
+  return command;
+}
+
+struct Watched {
+  std::vector<std::pair<std::int64_t, std::int64_t>> slow_ms;
+  RequestWatch watch{[this](std::int64_t from_ns, std::int64_t to_ns) {
+    slow_ms.emplace_back(from_ns / kMillisecond, to_ns / kMillisecond);
+  }};
+};
+
+using Slow = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+TEST(RequestWatch, ReportsALateAnswerAndNotAQuickOne) {
+  Watched w;
+  w.watch.asked(request(1, ping()), 10 * kMillisecond);
+  w.watch.answered(answer_to(1), 34 * kMillisecond);
+  EXPECT_EQ(w.slow_ms, Slow());
+  w.watch.asked(request(2, ping()), 200 * kMillisecond);
+  w.watch.answered(answer_to(2), 225 * kMillisecond);
+  w.watch.ended(900 * kMillisecond);
+  EXPECT_EQ(w.slow_ms, (Slow{{200, 225}}));
+}
+
+TEST(RequestWatch, FindsMessagesWhereverTheirBytesAreDivided) {
+  const auto both = request(1, ping()) + request(2, ping());
+  const auto answers = answer_to(2) + answer_to(1);
+  for (std::size_t size = 1; size <= both.size(); ++size) {
+    Watched w;
+    for (std::size_t at = 0; at < both.size(); at += size) {
+      w.watch.asked(both.substr(at, size), 0);
+    }
+    for (std::size_t at = 0; at < answers.size(); at += size) {
+      w.watch.answered(answers.substr(at, size), 500 * kMillisecond);
+    }
+    w.watch.ended(900 * kMillisecond);
+    EXPECT_EQ(w.slow_ms, (Slow{{0, 500}, {0, 500}})) << size << " bytes at a time";
+  }
+}
+
+TEST(RequestWatch, ReportsWhatHasNoAnswerYetAndGoesOn) {
+  Watched w;
+  w.watch.asked(request(1, ping()), 0);
+  w.watch.report_open(400 * kMillisecond);
+  w.watch.report_open(420 * kMillisecond);
+  w.watch.answered(answer_to(1), 600 * kMillisecond);
+  EXPECT_EQ(w.slow_ms, (Slow{{0, 400}, {400, 600}}));
+}
+
+TEST(RequestWatch, ReportsAShortWaitIfItsClientGaveUp) {
+  for (const std::int64_t waited_ms : {9, 10, 90}) {
+    Watched w;
+    w.watch.asked(request(1, ping()), 100 * kMillisecond);
+    w.watch.ended((100 + waited_ms) * kMillisecond);
+    EXPECT_EQ(w.slow_ms, waited_ms < 10 ? Slow() : (Slow{{100, 100 + waited_ms + 500}}))
+        << "until the driver may ask again";
+  }
+}
+
+TEST(RequestWatch, AWaitByDesignCountsFromItsEnd) {
+  Bson news, usual, hello, reads;
+  news.int64("getMore", 17).int64("maxTimeMS", 500);
+  usual.int64("getMore", 17);
+  hello.int32("hello", 1).int64("maxAwaitTimeMS", 10'000);
+  reads.text("find", "locks").int64("maxTimeMS", 500);
+  using Case = std::pair<const Bson*, std::int64_t>;
+  for (const auto& [command, waits_ms] :
+       {Case(&news, 500), Case(&usual, 1'000), Case(&hello, 10'000), Case(&reads, 0)}) {
+    Watched w;
+    w.watch.asked(request(1, *command), 0);
+    w.watch.answered(answer_to(1), (waits_ms + 24) * kMillisecond);
+    w.watch.asked(request(2, *command), 0);
+    w.watch.answered(answer_to(2), (waits_ms + 200) * kMillisecond);
+    EXPECT_EQ(w.slow_ms, (Slow{{waits_ms, waits_ms + 200}}));
+  }
+}
+
+TEST(RequestWatch, ARequestThatWantsNoAnswerGetsNone) {
+  Watched w;
+  w.watch.asked(request(1, ping(), 2), 0);
+  w.watch.ended(900 * kMillisecond);
+  EXPECT_EQ(w.slow_ms, Slow());
+}
+
+TEST(RequestWatch, AnotherProtocolIsLeftAlone) {
+  Watched w;
+  w.watch.asked("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n", 0);
+  w.watch.answered("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 500 * kMillisecond);
+  w.watch.ended(900 * kMillisecond);
+  EXPECT_EQ(w.slow_ms, Slow());
 }
 
 }  // namespace
