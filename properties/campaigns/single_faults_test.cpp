@@ -157,14 +157,5 @@ TEST(SingleFaults, NoneBreaksAGuaranteeAtAnyEvent) {
   EXPECT_TRUE(failed.empty()) << failed.size() << " broke something; the first:\n" << failed[0];
 }
 
-TEST(SingleFaults, BasePlansAreBusyAndHoldWithoutFaults) {
-  for (const sim::Plan& plan : base_plans()) {
-    const auto one = simulate(plan);
-    EXPECT_EQ(broken_in(one), "");
-    EXPECT_GT(totals_of(one.run.history, one.judgement.findings).at("acquisitions"), 10);
-    EXPECT_GT(event_times_ms(plan).size(), 50u);
-  }
-}
-
 }  // namespace
 }  // namespace leasehold::properties

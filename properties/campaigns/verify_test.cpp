@@ -107,6 +107,12 @@ TEST(VerifyPlans, ACaseAloneIsTheOneOfTheWholeRun) {
   EXPECT_EQ(one[0].plan, all[3].plan);
   EXPECT_EQ(hash_of(one), sim::hash_of({all[3].plan}));
   EXPECT_NE(hash_of(one), hash_of(all));
+  // One that is added has the same length.
+  options.only_case = static_cast<int>(all.size());
+  const auto added = cases_of(options);
+  ASSERT_EQ(added.size(), 1u);
+  EXPECT_EQ(added[0].plan.faulty_ms, all[0].plan.faulty_ms);
+  EXPECT_NE(added[0].plan.seed, all[0].plan.seed);
 }
 
 TEST(VerifyPlans, TheCommandThatRepeatsACaseHasEveryOptionThatShapedIt) {
@@ -188,31 +194,27 @@ TEST(VerifyFloors, AWorkersRunNeedsFaultsOfProcessesLinksAndClocks) {
   EXPECT_FALSE(idle(unhurt).empty()) << "its links let all through";
 }
 
-TEST(VerifyFloors, AreNeverZero) {
+/// Little of a worker's documents is certain: else a longer run would be as far from its floor as a
+/// short one.
+TEST(VerifyFloors, AreNeverZeroAndOfAWorkersDocumentsNoMoreThanThoseOfAMinute) {
   auto options = usual();
   options.seconds = 20;
   options.floor_percent = 5;
-  for (const auto& [check, floor] : floors_for(options))
-    EXPECT_GE(floor, 1) << to_string(check);
+  for (const auto& [check, floor] : floors_for(options)) EXPECT_GE(floor, 1) << to_string(check);
   options.seconds = 60;
   options.floor_percent = 100;
   EXPECT_EQ(floors_for(options).at(Check::G5), 3);
+  options.foreign.emplace();
+  options.seconds = 600;
+  EXPECT_EQ(floors_for(options).at(Check::G1), 5);
+  EXPECT_EQ(floors_for(options).at(Check::G6), 20);
+  EXPECT_EQ(floors_for(options).at(Check::G2), 2'000);
   options.plan = sim::Plan();
   EXPECT_EQ(floors_for(options).at(Check::G5), 1);
 }
 
 Finding finding(Check check, std::int64_t checked) {
   return {.check = check, .checked = checked};
-}
-
-/// Little of them is certain: else a longer run would be as far from its floor as a short one.
-TEST(VerifyFloors, DocumentChecksOfAWorkerNeedNoMoreThanThoseOfAMinute) {
-  auto options = usual();
-  options.foreign.emplace();
-  options.seconds = 600;
-  EXPECT_EQ(floors_for(options).at(Check::G1), 5);
-  EXPECT_EQ(floors_for(options).at(Check::G6), 20);
-  EXPECT_EQ(floors_for(options).at(Check::G2), 2'000);
 }
 
 /// One that saw enough of all in its 60 s.
@@ -238,57 +240,53 @@ TEST(VerifyLength, ARunThatSawEnoughEndsWithItsSeconds) {
   EXPECT_FALSE(goes_on(busy()));
 }
 
-TEST(VerifyLength, BelowAFloorItGoesOnUntilFiveTimesItsSecondsAreOver) {
-  auto report = busy();
-  report.totals["acquisitions"] = 532;
-  found(report, Check::G1).checked = 3;
-  EXPECT_EQ(to_string(shortfalls(report)), "acquisitions 532 of 600, G1 3 of 5");
-  for (const double elapsed_s : {61., 179., 299.}) {
-    report.elapsed_s = elapsed_s;
-    EXPECT_TRUE(goes_on(report)) << elapsed_s;
+TEST(VerifyLength, ForWhatItSawTooSeldomItGoesOnUntilFiveTimesItsSecondsAreOver) {
+  using Change = std::function<void(VerifyReport&)>;
+  const std::pair<const char*, Change> missing[]{
+      {"acquisitions 532 of 600, G1 3 of 5",
+       [](auto& report) {
+         report.totals["acquisitions"] = 532;
+         found(report, Check::G1).checked = 3;
+       }},
+      {"refinement 0 of 1",
+       [](auto& report) {
+         report.findings.push_back(finding(Check::refinement, 0));
+         conclude(report.findings, {});
+       }},
+      {"G5 0 of 3", [](auto& report) {
+         found(report, Check::G5).leave_open(model::Open::stalled, "a was notified late");
+       }}};
+  for (const auto& [what, change] : missing) {
+    auto report = busy();
+    change(report);
+    EXPECT_EQ(to_string(shortfalls(report)), what);
+    for (const double elapsed_s : {61., 179., 299.}) {
+      report.elapsed_s = elapsed_s;
+      EXPECT_TRUE(goes_on(report)) << what << elapsed_s;
+    }
+    report.elapsed_s = 300;
+    EXPECT_FALSE(goes_on(report)) << what;
   }
-  report.elapsed_s = 300;
-  EXPECT_FALSE(goes_on(report));
-}
-
-TEST(VerifyLength, GoesOnUntilEveryGuaranteeWasChecked) {
-  auto report = busy();
-  report.findings.push_back(finding(Check::refinement, 0));
-  conclude(report.findings, {});
-  EXPECT_EQ(to_string(shortfalls(report)), "refinement 0 of 1");
-  EXPECT_TRUE(goes_on(report));
 }
 
 TEST(VerifyLength, ItDoesNotGoOnForWhatMoreCasesCannotChange) {
   auto report = busy();
   report.totals["acquisitions"] = 0;
   ASSERT_TRUE(goes_on(report));
-  for (const auto verdict : {Verdict::violated, Verdict::unknown}) {
-    auto decided = report;
-    found(decided, Check::G2).verdict = verdict;
-    EXPECT_FALSE(goes_on(decided)) << to_string(verdict);
+  const std::pair<const char*, void (*)(VerifyReport&)> decided[]{
+      {"violated", [](auto& r) { found(r, Check::G2).verdict = Verdict::violated; }},
+      {"unknown", [](auto& r) { found(r, Check::G2).verdict = Verdict::unknown; }},
+      {"interrupted", [](auto& r) { r.interrupted = true; }},
+      {"harness failure", [](auto& r) { r.harness_failure = "p0.1 killed by signal 11"; }},
+      {"a case alone", [](auto& r) { r.options.only_case = 3; }}};
+  for (const auto& [why, change] : decided) {
+    auto other = report;
+    change(other);
+    EXPECT_FALSE(goes_on(other)) << why;
   }
-  auto other = report;
-  other.interrupted = true;
-  EXPECT_FALSE(goes_on(other));
-  other = report;
-  other.harness_failure = "p0.1 killed by signal 11";
-  EXPECT_FALSE(goes_on(other));
-  other = report;
-  other.options.only_case = 3;
-  EXPECT_FALSE(goes_on(other));
 }
 
-TEST(VerifyLength, ItGoesOnForWhatAStallLeftOpen) {
-  auto report = busy();
-  auto& stalled = found(report, Check::G5);
-  stalled.leave_open(model::Open::stalled, "a was notified late");
-  EXPECT_EQ(to_string(shortfalls(report)), "G5 0 of 3");
-  EXPECT_TRUE(goes_on(report));
-  report.elapsed_s = 300;
-  EXPECT_FALSE(goes_on(report));
-}
-
+/// But for a scripted one, which shows the same each time.
 TEST(VerifyLength, AChosenPlanIsRunUpToFiveTimesAsOftenAsWasAsked) {
   auto report = busy();
   report.options.plan = sim::Plan();
@@ -298,17 +296,11 @@ TEST(VerifyLength, AChosenPlanIsRunUpToFiveTimesAsOftenAsWasAsked) {
   for (report.cases = 2; report.cases < 10; ++report.cases) EXPECT_TRUE(goes_on(report));
   EXPECT_FALSE(goes_on(report));
   report.cases = 2;
+  report.options.plan->processes[0].scripted = true;
+  EXPECT_FALSE(goes_on(report));
+  report.options.plan->processes[0].scripted = false;
   found(report, Check::G5).checked = 1;
   EXPECT_FALSE(goes_on(report)) << "one check is enough";
-}
-
-TEST(VerifyLength, AScriptedPlanShowsTheSameEachTime) {
-  auto report = busy();
-  report.options.plan = sim::Plan();
-  report.options.plan->processes.emplace_back().scripted = true;
-  report.cases = 1;
-  found(report, Check::G5).checked = 0;
-  EXPECT_FALSE(goes_on(report));
 }
 
 /// Such a case takes 106 s there.
@@ -324,17 +316,6 @@ TEST(VerifyLength, ForASlowTtlMonitorItGoesOnOnlyIfThereIsTimeToWaitForIt) {
   report.totals["acquisitions"] = 0;
   EXPECT_TRUE(goes_on(report));
   EXPECT_FALSE(settles_at_last(report));
-}
-
-TEST(VerifyLength, AnAddedCaseIsOfTheSameLengthAndRepeatedByItsNumber) {
-  auto options = usual();
-  options.seconds = 60;
-  const auto planned = cases_of(options);
-  options.only_case = static_cast<int>(planned.size());
-  const auto added = cases_of(options);
-  ASSERT_EQ(added.size(), 1u);
-  EXPECT_EQ(added[0].plan.faulty_ms, planned[0].plan.faulty_ms);
-  EXPECT_NE(added[0].plan.seed, planned[0].plan.seed);
 }
 
 TEST(Findings, AnUncheckedGuaranteeIsUnknownUntilAnotherRunChecksIt) {
@@ -578,17 +559,12 @@ TEST(Advice, IsGivenForEveryCauseOfAnUnknown) {
   EXPECT_EQ(said_of(violated, {.interrupted = true}), "") << "more would not change it";
 }
 
-TEST(Trend, IsOfTheFittedLine) {
-  const auto rising = trend({0, 10, 20, 30}, {5, 7, 9, 11});
-  EXPECT_DOUBLE_EQ(rising.mean, 8);
-  EXPECT_DOUBLE_EQ(rising.growth, 6);
-  EXPECT_NEAR(trend({0, 1, 2, 3, 4}, {3, 9, 3, 9, 3}).growth, 0, 1e-9) << "noise is no growth";
-  EXPECT_DOUBLE_EQ(rising.error, 0);
-  EXPECT_EQ(trend({}, {}).growth, 0);
-  EXPECT_EQ(trend({4}, {7}).mean, 7);
-}
-
 TEST(Trend, GrowsOnlyByMoreThanChance) {
+  const auto line = trend({0, 10, 20, 30}, {5, 7, 9, 11});
+  EXPECT_DOUBLE_EQ(line.mean, 8);
+  EXPECT_DOUBLE_EQ(line.growth, 6);
+  EXPECT_DOUBLE_EQ(line.error, 0);
+  EXPECT_EQ(trend({4}, {7}).growth, 0);
   std::vector<double> minutes, noise, leak;
   for (int minute = 0; minute < 45; ++minute) {
     minutes.push_back(minute);

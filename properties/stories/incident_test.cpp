@@ -153,13 +153,15 @@ TEST(Incidents, BytesOfALogThatAreNoUtf8AreReplacedInTheHistory) {
   EXPECT_EQ(granted->process, "gr\uFFFDn");
 }
 
-TEST(Incidents, GuaranteesWithoutLogEntriesAreNotChecked) {
+TEST(Incidents, GuaranteesWithoutLogEntriesAreNotCheckedAndWithoutChecksAllIsUnknown) {
   const auto incident = incident_of_log(
       "2026-11-24T20:00:00Z a x granted\n2026-11-24T20:00:01Z a x released\n");
   EXPECT_EQ(incident.left_out,
             (std::vector<std::string>{"G3 not checked", "G4 not checked (no log has tokens)",
                                       "G5 not checked", "G7 not checked", "G8 not checked",
                                       "G9 not checked"}));
+  const auto nothing = incident_of_log("2026-11-24T20:00:00Z p1 other asked timeout_ms=5\n");
+  EXPECT_EQ(model::overall_tested(judge_incident(nothing)), model::Verdict::unknown);
 }
 
 /// Two logs are enough for G2, if they differ by more than the clocks may.
@@ -214,13 +216,6 @@ TEST(IncidentLogs, ThePagesExamplesAreReadAndItsTableHasEveryWord) {
   }
 }
 
-TEST(IncidentLogs, ALinesNumbersAreRead) {
-  const auto line = lines_of("1795550400123 a x asked lease_ms=1000 timeout_ms=0").at(0);
-  EXPECT_EQ(line.at_ms, kBegan_ms + 123);
-  EXPECT_EQ(line.lease_ms, 1'000);
-  EXPECT_EQ(line.timeout_ms, 0);
-}
-
 TEST(IncidentLogs, TimesAreReadInEachFormThatLogsHave) {
   for (const char* time :
        {"2026-11-24T20:00:00.123Z", "2026-11-24T20:00:00.123456789Z", "2026-11-24T20:00:00,123Z",
@@ -237,9 +232,10 @@ TEST(IncidentLogs, TimesAreReadInEachFormThatLogsHave) {
 }
 
 TEST(IncidentLogs, FromWindowsAreReadAsOthers) {
-  const auto lines =
-      lines_of("# a comment\r\n\r\n1 a x asked timeout_ms=5\r\n \r\n2 a x granted\r\n");
+  const auto lines = lines_of(
+      "# a comment\r\n\r\n1 a x asked lease_ms=1000 timeout_ms=5\r\n \r\n2 a x granted\r\n");
   ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0].lease_ms, 1'000);
   EXPECT_EQ(lines[0].timeout_ms, 5);
 }
 
@@ -265,18 +261,11 @@ TEST(Incidents, AThreadThatWaitsLeavesTheCallOfTheOneThatHoldsAlone) {
   EXPECT_EQ(sessions_in("1 a x asked\n2 a x granted\n3 a x asked timeout_ms=99\n4 a x releasing\n"
                         "5 a x released\n6 a x granted\n7 a x releasing\n8 a x released\n"),
             "1: ask granted release released; 2: ask granted release released; ");
-}
-
-TEST(Incidents, CallsThatAreNamedAreToldApart) {
+  // Calls with names are kept apart.
   EXPECT_EQ(sessions_in("1 a x asked call=t1 timeout_ms=9\n2 a x asked call=t2 timeout_ms=1\n"
                         "3 a x timed_out call=t2\n4 a x granted call=t1\n"
                         "5 a x releasing call=t1\n6 a x released call=t1\n"),
             "1: ask granted release released; 2: ask ended; ");
-}
-
-TEST(Incidents, AnIncidentWithoutChecksIsUnknown) {
-  const auto incident = incident_of_log("2026-11-24T20:00:00Z p1 other asked timeout_ms=5\n");
-  EXPECT_EQ(model::overall_tested(judge_incident(incident)), model::Verdict::unknown);
 }
 
 }  // namespace

@@ -87,13 +87,16 @@ TEST_F(Command, OneThatQueuesStandsInTheLocksQueueAndGetsItNext) {
   EXPECT_EQ(code_of(second), 0);
 }
 
+/// Those of the keyboard end it as a signal.
 TEST_F(Command, SignalsGoToTheCommand) {
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
-    auto wrapper = start("exec sleep 100");
+  for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT}) {
+    auto wrapper = start("ulimit -c 0; exec sleep 100");
     wrapper.send_signal(signal);
     EXPECT_TRUE(wrapper.wait_ms(20'000));
     const int status = wrapper.exit_status();
     EXPECT_EQ(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), 128 + signal);
+    const bool of_keyboard = signal == SIGINT || signal == SIGQUIT;
+    EXPECT_TRUE(!of_keyboard || (WIFSIGNALED(status) && !WCOREDUMP(status))) << signal;
     EXPECT_TRUE(child_is_gone());
     EXPECT_TRUE(lock_is_free());
     fs::remove(pid_file());

@@ -203,84 +203,41 @@ TEST_F(Shows, AFreedDocumentIsAFreeLock) {
   EXPECT_TRUE(seen && !seen->has_value());
 }
 
-std::vector<Json> one_of_each_type() {
-  const Json id{{"$oid", "0123456789abcdef01234567"}};
-  return {nullptr,
-          7,
-          1.5,
-          "text",
-          true,
-          Json::array(),
-          Json::object(),
-          {{"$numberLong", "8"}},
-          {{"$minKey", 1}},
-          id,
-          {{"$date", {{"$numberLong", "-1"}}}},
-          {{"$numberDecimal", "NaN"}},
-          {{"$binary", {{"base64", "AA=="}, {"subType", "00"}}}},
-          {{"$timestamp", {{"t", 1}, {"i", 1}}}},
-          {{"$regularExpression", {{"pattern", "a"}, {"options", ""}}}},
-          {{"$code", "x"}},
-          {{"$code", "x"}, {"$scope", Json::object()}},
-          {{"$symbol", "x"}},
-          {{"$undefined", true}},
-          {{"$dbPointer", {{"$ref", "c"}, {"$id", id}}}},
-          {{"$maxKey", 1}}};
-}
-
-TEST_F(Shows, EachTypeInEachFieldIsShownAndWhatBlocksALockIsFoundAndFreed) {
-  const auto values = one_of_each_type();
-  const Json sound{{"_id", ""},
-                   {"lockId", "theirs"},
-                   {"acquiredAt", in_one_hour()},
-                   {"expiresAt", in_one_hour()},
-                   {"fencingToken", 1}};
+TEST_F(Shows, AnOddFieldIsShownAndWhatBlocksALockIsFoundAndFreed) {
+  const Json odd[]{nullptr,
+                   7,
+                   Json::object(),
+                   {{"$numberDecimal", "NaN"}},
+                   {{"$timestamp", {{"t", 1}, {"i", 1}}}},
+                   {{"$code", "x"}, {"$scope", Json::object()}},
+                   {{"$undefined", true}},
+                   {{"$maxKey", 1}}};
   const auto provider = provider_of("test");
-  std::size_t count = 0;
+  std::size_t count = 1;
   std::vector<std::string> corrupt;
-  for (const auto* field : {"_id", "lockId", "acquiredAt", "expiresAt", "fencingToken"}) {
-    const bool deciding = std::string(field) == "lockId" || std::string(field) == "expiresAt";
-    for (const auto& value : values) {
-      Json document = sound;
-      document["_id"] = std::string(field) + '-' + std::to_string(count);
-      document[field] = value;
-      const bool refused_as_id =
-          value.is_array() || value.contains("$regularExpression") || value.contains("$undefined");
-      if (std::string(field) == "_id" && refused_as_id) continue;
-      // An expired document is deleted before it is listed.
-      if (std::string(field) == "expiresAt" && value.contains("$date")) continue;
-      insert(document);
-      ++count;
-      if (std::string(field) == "_id") continue;
-      const auto name = document["_id"].get<std::string>();
+  Json document{{"_id", 7}, {"lockId", "theirs"}, {"expiresAt", in_one_hour()}};
+  insert(document);
+  for (const std::string field : {"lockId", "expiresAt", "acquiredAt", "fencingToken"}) {
+    const bool deciding = field == "lockId" || field == "expiresAt";
+    for (const auto& value : odd) {
+      const auto name = field + std::to_string(++count);
+      auto one = document;
+      one["_id"] = name;
+      one[field] = value;
+      insert(one);
       const auto seen = provider.inspect(name);
-      const auto shown = json_of({"show", name});
-      const bool right_type =
-          std::string(field) == "lockId" ? value.is_string() : value.contains("$date");
-      if (!deciding || right_type) {
-        EXPECT_TRUE(seen && seen->has_value()) << name;
-        EXPECT_EQ(shown["state"], "held by other software") << name;
-        continue;
-      }
-      EXPECT_TRUE(!seen && seen.error().message.find(std::string(field) + " is ") !=
-                               std::string::npos)
-          << name;
-      EXPECT_EQ(shown["state"], "corrupt") << name;
+      EXPECT_EQ(seen && seen->has_value(), !deciding) << name;
+      EXPECT_EQ(json_of({"show", name})["state"], deciding ? "corrupt" : "held by other software");
+      if (!deciding || seen) continue;
+      EXPECT_NE(seen.error().message.find(field + " is "), std::string::npos) << name;
       corrupt.push_back(name);
     }
   }
-  const auto listed = json_of({"ls"});
-  EXPECT_EQ(listed.size(), count);
-  EXPECT_GE(std::count_if(listed.begin(), listed.end(),
-                          [](const Json& one) { return one["state"] == "corrupt"; }),
-            static_cast<std::ptrdiff_t>(corrupt.size()));
+  EXPECT_EQ(json_of({"ls"}).size(), count);
   EXPECT_TRUE(ended(says({"doctor"}), 1, "of them corrupt"));
   for (const auto& name : corrupt) {
-    const auto ran = says({"run", "-n", name, "--", "true"});
-    EXPECT_EQ(ran.exit_code, kNotAcquired) << name << ran.out;
-    const auto refused = says({"release", name, "--force"});
-    EXPECT_EQ(refused.exit_code, 1) << name;
-    EXPECT_TRUE(has(refused, "--now deletes the document")) << refused.out;
+    EXPECT_EQ(says({"run", "-n", name, "--", "true"}).exit_code, kNotAcquired) << name;
+    EXPECT_TRUE(ended(says({"release", name, "--force"}), 1, "--now deletes the document")) << name;
     EXPECT_EQ(says({"release", name, "--force", "--now"}).exit_code, 0) << name;
   }
   EXPECT_EQ(says({"trace", corrupt[0]}).exit_code, 0);

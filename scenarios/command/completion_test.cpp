@@ -5,7 +5,8 @@
 
 #include "scenarios/lab/ran_fixture.hpp"
 
-/// The bash completions of both commands, and the man page of the laboratory, against --help.
+/// The bash completions of both commands, and the man page of the laboratory, against --help; and
+/// the role that pages name.
 namespace leasehold::lab {
 namespace {
 
@@ -86,6 +87,18 @@ TEST(ManPage, TheLaboratorysHasEveryOptionOfEverySubcommand) {
               options(kLab, name))
         << section;
     EXPECT_FALSE(has(section, "\n  ")) << "a line of the help as it was";
+  }
+}
+
+/// security_live_test leaves out each right in turn.
+TEST(ManPage, HasTheLeastRoleThatIsTried) {
+  const auto tests = content_of(LEASEHOLD_SCENARIOS "/command/security_live_test.cpp");
+  const std::string head = "kLeast{";
+  const auto begin = tests.find(head) + head.size();
+  const auto least = "actions: [" + tests.substr(begin, tests.find('}', begin) - begin) + "]}";
+  for (const auto* page : {"/../impl/cli/leasehold.1", "/../impl/guide/operate.md"}) {
+    EXPECT_NE(content_of(LEASEHOLD_SCENARIOS + std::string(page)).find(least), std::string::npos)
+        << page << " lacks " << least;
   }
 }
 

@@ -28,9 +28,18 @@ class Installed : public testing::Test {
     EXPECT_EQ(list({{"listCollections", 1}}).size(), 1u) << "it was there";
   }
 
+  /// What a compiler says, with the flags of the package that pkg-config finds in the prefix.
+  [[nodiscard]] Ran built_with(const std::string& package, const std::string& compiler) const {
+    return shell(folder_, "export PKG_CONFIG_PATH=$(dirname $(find \"$PWD/prefix\" -name " +
+                              package + ".pc)) && " + compiler +
+                              " $(pkg-config --cflags --libs " + package + ")");
+  }
+
   const std::string folder_ =
       testing::TempDir() + "leasehold-install-test-" + std::to_string(getpid());
 };
+
+const std::string kCompile = "c++ -std=c++20 '" LEASEHOLD_INSTALL_TEST "/main.cpp'";
 
 TEST_F(Installed, AProgramFoundByFindPackageLocks) {
   const auto built = shell(folder_, "cmake -S '" LEASEHOLD_INSTALL_TEST
@@ -41,46 +50,32 @@ TEST_F(Installed, AProgramFoundByFindPackageLocks) {
 }
 
 TEST_F(Installed, AProgramFoundByPkgConfigLocks) {
-  const auto built =
-      shell(folder_,
-            "export PKG_CONFIG_PATH=$(dirname $(find \"$PWD/prefix\" -name leasehold.pc)) && "
-            "c++ -std=c++20 '" LEASEHOLD_INSTALL_TEST
-            "/main.cpp' -o install_test "
-            "$(pkg-config --cflags --libs leasehold)");
+  const auto built = built_with("leasehold", kCompile + " -o install_test");
   ASSERT_EQ(built.exit_code, 0) << built.out;
   expect_locks("install_test");
 }
 
 TEST_F(Installed, AProgramDoesNotLinkWithTheLibraryOfAnotherVersion) {
-  const auto built =
-      shell(folder_,
-            "sed -i 's/inline v[0-9_]* /inline v9_9 /' prefix/include/leasehold/*.hpp && "
-            "export PKG_CONFIG_PATH=$(dirname $(find \"$PWD/prefix\" -name leasehold.pc)) && "
-            "c++ -std=c++20 '" LEASEHOLD_INSTALL_TEST
-            "/main.cpp' -o install_test $(pkg-config --cflags --libs leasehold)");
+  shell(folder_, "sed -i 's/inline v[0-9_]* /inline v9_9 /' prefix/include/leasehold/*.hpp");
+  const auto built = built_with("leasehold", kCompile + " -o install_test");
   EXPECT_NE(built.exit_code, 0);
   EXPECT_TRUE(has(built, "undefined reference to `leasehold::v9_9::LockProvider::connect("));
 }
 
 TEST_F(Installed, ASharedObjectOfItsUserDoesNotShowTheLibrary) {
-  const auto built =
-      shell(folder_,
-            "export PKG_CONFIG_PATH=$(dirname $(find \"$PWD/prefix\" -name leasehold.pc)) && "
-            "c++ -std=c++20 -shared -fPIC '" LEASEHOLD_INSTALL_TEST
-            "/main.cpp' -o plugin.so $(pkg-config --cflags --libs leasehold) && "
-            "nm -DC --defined-only plugin.so | grep -E ' [TDBR] ' | grep leasehold");
-  EXPECT_EQ(built.exit_code, 1) << built.out;
-  EXPECT_EQ(built.out, "");
+  const auto built = built_with("leasehold", kCompile + " -shared -fPIC -o plugin.so");
+  ASSERT_EQ(built.exit_code, 0) << built.out;
+  const auto shown =
+      shell(folder_, "nm -DC --defined-only plugin.so | grep -E ' [TDBR] ' | grep leasehold");
+  EXPECT_EQ(shown.exit_code, 1) << shown.out;
 }
 
 TEST_F(Installed, AProgramInCFoundByPkgConfigLocks) {
-  const auto built =
-      shell(folder_,
-            "export PKG_CONFIG_PATH=$(dirname $(find \"$PWD/prefix\" -name leasehold_c.pc)) && "
-            "cc -std=c11 -Wall -Wextra -pedantic -Werror -D_POSIX_C_SOURCE=200809L "
-            "'" LEASEHOLD_SOURCE_DIR
-            "/impl/examples/c_lock.c' -o c_lock $(pkg-config --cflags --libs leasehold_c) "
-            "-Wl,-rpath,$(pkg-config --variable=libdir leasehold_c)");
+  const auto built = built_with(
+      "leasehold_c",
+      "cc -std=c11 -Wall -Wextra -pedantic -Werror -D_POSIX_C_SOURCE=200809L "
+      "'" LEASEHOLD_SOURCE_DIR "/impl/examples/c_lock.c' -o c_lock "
+      "-Wl,-rpath,$(pkg-config --variable=libdir leasehold_c)");
   ASSERT_EQ(built.exit_code, 0) << built.out;
   expect_locks("c_lock", "working with token ");
 }

@@ -1,3 +1,5 @@
+#include <boost/algorithm/string/replace.hpp>
+
 #include "scenarios/command/ended_test.hpp"
 
 /// The two Debian packages, unpacked over each other: what a new user has after `apt install`,
@@ -32,20 +34,6 @@ class Packaged : public testing::Test {
     return run("dpkg-deb -f " + package + ".deb " + name).out;
   }
 };
-
-TEST_F(Packaged, TheCommandRunsOneAtATimeAndTellsWhoHolds) {
-  // The first waits with its end until the second has been refused for a while.
-  const auto ran =
-      run("leasehold run --lock job -- sh -c 'echo in; leasehold ls; leasehold show job; sleep 1; "
-          "echo out' >first & "
-          "while ! leasehold ls 2>/dev/null | grep -q job; do sleep 0.05; done; "
-          "leasehold run --lock job --wait 30s -- sh -c 'cat first'; wait");
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  const auto in = ran.out.find("in\n"), out = ran.out.find("out\n");
-  EXPECT_NE(in, std::string::npos) << ran.out;
-  EXPECT_NE(out, std::string::npos) << "the second ran before the first had ended: " << ran.out;
-  EXPECT_TRUE(has(ran, "job")) << "ls and show name it";
-}
 
 TEST_F(Packaged, DoctorFindsNothingWrongAndTheManPagesAndTheBoardAreThere) {
   EXPECT_TRUE(ended(run("leasehold run --lock job -- true && leasehold doctor"), 0));
@@ -141,13 +129,6 @@ std::vector<std::string> run_steps(const std::string& file) {
   return steps;
 }
 
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + with.size())) {
-    text.replace(at, what.size(), with);
-  }
-  return text;
-}
-
 /// The workflow with nothing but the package, a mongod and a worker. Only apt-get is a stand-in.
 TEST_F(Packaged, TheWorkflowOfTheLaboratoryDoesAsItSays) {
   const auto set_up = run(
@@ -167,8 +148,8 @@ TEST_F(Packaged, TheWorkflowOfTheLaboratoryDoesAsItSays) {
            "ci.yml' | sed 's,^python3,/usr/bin/python3,')\" ";
   };
   for (const auto& step : steps) {
-    auto line = replaced(step, "/usr/lib/", folder() + "/root/usr/lib/");
-    line = replaced(line, " --faults", " --processes 3 --locks 1 --floors 1 --faults");
+    auto line = boost::replace_all_copy(step, "/usr/lib/", folder() + "/root/usr/lib/");
+    boost::replace_all(line, " --faults", " --processes 3 --locks 1 --floors 1 --faults");
     const auto ran = run("export PATH=\"$PWD/bin:$PATH\" GITHUB_STEP_SUMMARY=summary.md "
                          "RUN_SECONDS=10 FAULTS=process,failover,network LEASEHOLD_MONGOD='" +
                          sim::live::find_mongod() + "' " + given("WORKER") + given("PROMISES") +

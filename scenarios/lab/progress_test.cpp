@@ -18,6 +18,7 @@ TEST(ProgressLine, TellsTheTimeTheActivityAndTheFaultsOfTheMoment) {
   p.active.clear();
   p.phase = "healing";
   EXPECT_EQ(to_line(p, 60, 2, 79), "  12/60 s  345 acquisitions  2 violations  healing");
+  EXPECT_EQ(minimising_line(34.2), "minimising the failing plan: 34 of at most 160 s");
 }
 
 TEST(ProgressLine, CountsOrLeavesOutWhatDoesNotFit) {
@@ -39,10 +40,6 @@ TEST(ProgressLine, FitsEveryWidthWithEveryFault) {
   }
 }
 
-TEST(ProgressLine, SaysThatItMinimisesAndForHowLongAtMost) {
-  EXPECT_EQ(minimising_line(34.2), "minimising the failing plan: 34 of at most 160 s");
-}
-
 TEST(ProgressLine, InALogComesOnceInTenSeconds) {
   testing::internal::CaptureStderr();
   StatusLine line;
@@ -50,8 +47,6 @@ TEST(ProgressLine, InALogComesOnceInTenSeconds) {
   line.end();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "line\nline\nline\n");
 }
-
-TEST(ProgressLine, HasTheUsualWidthWithoutATerminal) { EXPECT_EQ(line_width(-1), 79u); }
 
 }  // namespace
 }  // namespace leasehold::lab

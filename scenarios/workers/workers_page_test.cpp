@@ -8,11 +8,10 @@
 #include "model/workers/promises.hpp"
 #include "sim/live/foreign/worker_protocol.hpp"
 
-/// scenarios/WORKERS.md: whether each of its blocks is true; and the templates that it points to.
+/// scenarios/WORKERS.md: whether each of its blocks is true.
 namespace leasehold::sim::live {
 namespace {
 
-using Question = Dialogue::Question;
 using Block = std::vector<std::string>;
 
 /// The indented ones.
@@ -47,23 +46,6 @@ std::string said_for(const nlohmann::json& asked) {
   return what == "stop" ? stop_line() : "";
 }
 
-/// The answer to that question of one whose holding is 7, where it is allowed.
-void hear(const Answer& answer) {
-  using Is = Answer::Is;
-  Dialogue dialogue;
-  dialogue.started(1);
-  dialogue.asked(Question::acquire, 7, 1);
-  constexpr std::int64_t kLater = 1'000'000'000'000;
-  const bool of_acquire = answer.is == Is::granted || answer.is == Is::refused ||
-                          answer.is == Is::timed_out || answer.is == Is::failed;
-  if (!of_acquire && answer.is != Is::ready) dialogue.heard({.is = Is::granted, .id = 7}, kLater);
-  if (answer.is == Is::held || answer.is == Is::not_held) dialogue.asked(Question::ask, 7, 1);
-  const bool of_release =
-      answer.is == Is::released || answer.is == Is::not_owner || answer.is == Is::unknown;
-  if (of_release) dialogue.asked(Question::release, 7, 1);
-  dialogue.heard(answer, kLater);
-}
-
 TEST(WorkersPageBlocks, EachIsACommandQuestionsAnswersOrPromises) {
   int commands = 0, questions = 0, answers = 0, promises = 0;
   std::set<std::string> words;
@@ -83,7 +65,6 @@ TEST(WorkersPageBlocks, EachIsACommandQuestionsAnswersOrPromises) {
       ++answers;
       for (const auto& line : block) {
         words.insert(to_string(answer_from(line).is));
-        EXPECT_NO_THROW(hear(answer_from(line))) << line;
       }
     } else {
       ++promises;
@@ -98,21 +79,6 @@ TEST(WorkersPageBlocks, EachIsACommandQuestionsAnswersOrPromises) {
     EXPECT_EQ(words.erase(question), 1u) << question;
   }
   EXPECT_EQ(words.size(), 11u) << "each word of a worker has its example";
-}
-
-/// A template has to be read in a minute, and has marks around the place of one's own lock.
-TEST(WorkerTemplates, AreShort) {
-  for (const char* file : {"cpp/worker.cpp", "python/worker.py"}) {
-    std::ifstream in(std::string(LEASEHOLD_SCENARIOS "/workers/templates/") + file);
-    int lines = 0, marks = 0;
-    for (std::string line; std::getline(in, line); ++lines) {
-      if (line.find(">>> YOUR LOCK") != std::string::npos) ++marks;
-      if (line.find("<<< YOUR LOCK") != std::string::npos) ++marks;
-    }
-    EXPECT_GT(lines, 0) << file;
-    EXPECT_LE(lines, 60) << file;
-    EXPECT_EQ(marks, 2) << file;
-  }
 }
 
 /// What is said of the locks of other people is what the laboratory can read.

@@ -1,22 +1,19 @@
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "model/workers/promises.hpp"
-#include "properties/campaigns/judgement.hpp"
+#include "scenarios/lab/campaigns/foreign_run_fixture.hpp"
 #include "scenarios/lab/campaigns/run_verify.hpp"
 #include "scenarios/lab/ran_fixture.hpp"
 #include "sim/live/live_test.hpp"
-#include "sim/live/run/harness.hpp"
 #include "sim/live/stores/scripted_servers.hpp"
 
 /// A lock service that is not MongoDB: the template of a user's own, which needs no package.
@@ -24,7 +21,6 @@ namespace leasehold::lab {
 namespace {
 
 namespace fs = std::filesystem;
-using sim::FaultPlan;
 using sim::live::ChildProcess;
 using sim::live::eventually;
 using sim::live::ScriptedServers;
@@ -38,7 +34,6 @@ class Copied {
     fs::remove_all(folder);
     fs::create_directories(temporary);
     fs::copy(LEASEHOLD_STORES "/template", folder, fs::copy_options::recursive);
-    signal(SIGINT, SIG_DFL);  // the laboratory would inherit that it is ignored
   }
   ~Copied() { fs::remove_all(folder); }
   Copied(const Copied&) = delete;
@@ -91,39 +86,21 @@ TEST(Stores, ALockThatIsGrantedToTwoIsFound) {
   EXPECT_TRUE(ended(ran, 1, "G2 violated: "));
 }
 
-/// Each has to be felt: bytes that waited, a process that was dead, a clock that was read.
 TEST(Stores, EachFaultTakesEffectAndTheMemberComesBack) {
-  using K = FaultPlan::Kind;
+  using K = sim::FaultPlan::Kind;
   const Copied copy;
   ScriptedServers servers(std::make_shared<StoreScript>(copy.store()));
   sim::live::Janitor janitor;
   auto run = sim::live::LiveRun::on(servers, sim::live::fresh_database(), janitor);
   run.foreign = sim::live::ForeignLock{copy.worker(), copy.promises()};
-  std::set<std::string> past_proxies{"not asked"};
-  run.on_progress = [&](const sim::live::Progress& now) { past_proxies = now.past_proxies; };
-  sim::Plan plan{.locks = 2, .faulty_ms = 7'500};
-  plan.processes.assign(3, {.long_hold_percent = 0});  // each has something to say at any time
-  plan.faults = {{.kind = K::cut_link, .at_ms = 1'000, .for_ms = 450},
-                 {.kind = K::slow_link, .at_ms = 1'500, .for_ms = 450, .amount = 40},
-                 {.kind = K::lost_replies, .at_ms = 2'000, .for_ms = 450},
-                 {.kind = K::late_requests, .at_ms = 2'500, .for_ms = 450, .amount = 40},
-                 {.kind = K::refuse_link, .at_ms = 3'000, .for_ms = 450},
-                 {.kind = K::clock_jump, .at_ms = 3'500, .amount = 400},
-                 {.kind = K::stop_member, .at_ms = 4'000, .for_ms = 500},
-                 {.kind = K::kill_member, .at_ms = 5'000, .for_ms = 500}};
-  const auto result = sim::live::run_live(plan, run);
-  for (const auto& fault : plan.faults) {
-    const std::string kind = to_string(fault.kind);
-    EXPECT_EQ(result.took_effect.count(kind), 1u) << kind;
-  }
-  const auto promises = run.foreign->promises;
-  for (const auto& f : properties::judge(result.history, promises).findings) {
-    EXPECT_TRUE(f.verdict == model::Verdict::holds || f.never_tested())
-        << to_string(f.check) << ": " << f.why;
-  }
+  auto plan = busy_plan(3, 7'500, faults_of_links(1'000));
+  plan.faults.insert(plan.faults.end(),
+                     {{.kind = K::clock_jump, .at_ms = 3'500, .amount = 400},
+                      {.kind = K::stop_member, .at_ms = 4'000, .for_ms = 500},
+                      {.kind = K::kill_member, .at_ms = 5'000, .for_ms = 500}});
+  expect_each_takes_effect(plan, std::move(run));
   EXPECT_TRUE(servers.reachable(0));
   EXPECT_TRUE(servers.all_have_all_data());
-  EXPECT_EQ(past_proxies, std::set<std::string>());
 }
 
 TEST(Stores, AWorkerThatDoesNotUseItsUriIsNoticed) {
@@ -180,18 +157,6 @@ TEST(Stores, KilledAtAnyTimeItLeavesNothingBehind) {
         << after_ms << " ms";
   }
   EXPECT_GT(left_something, 0) << "else nothing was there to go";
-}
-
-TEST(Stores, InterruptedItLeavesNothingBehind) {
-  const Copied copy;
-  ChildProcess lab(copy.verify({"--seconds", "60"}), ChildProcess::Io::nothing);
-  ASSERT_TRUE(eventually([&] { return serves(copy); }));
-  std::this_thread::sleep_for(std::chrono::seconds(2));
-  lab.send_signal(SIGINT);
-  ASSERT_TRUE(lab.wait_ms(60'000));
-  EXPECT_TRUE(WIFEXITED(lab.exit_status()));
-  EXPECT_TRUE(fs::is_empty(copy.temporary));
-  EXPECT_FALSE(serves(copy));
 }
 
 TEST(Stores, AServerThatEndsUnaskedIsNoVerdictOfTheLock) {

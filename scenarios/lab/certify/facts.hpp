@@ -38,7 +38,7 @@ void require(bool so, fmt::format_string<const Parts&...> else_seen, const Parts
   if (!so) throw Fails(fmt::format(else_seen, parts...));
 }
 
-/// One connection to the servers, for one thread. A test has simulated ones, or some that lie.
+/// One connection to the servers, for one thread. A test has some that lie.
 struct Servers {
   /// The reply of the primary (0) or another member to a command, which is sent once. Throws
   /// NoReply.

@@ -3,19 +3,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <optional>
 
 #include "properties/campaigns/simulate.hpp"
 #include "properties/stories/scenario.hpp"
 #include "scenarios/lab/report/report.hpp"
 #include "scenarios/lab/ran_fixture.hpp"
-#include "sim/live/foreign/generous_worker_fixture.hpp"
-#include "sim/live/live_test.hpp"
-#include "sim/live/run/harness.hpp"
-#include "sim/live/stores/scripted_servers.hpp"
+#include "sim/live/system/child_process.hpp"
 
-/// The page in a real browser: it jumps to the violation and says what it shows, and each kind of
-/// run is drawn as its history has it.
+/// The page in a real browser: it jumps to the violation and says what it shows, and a run is drawn
+/// as its history has it.
 namespace leasehold::lab {
 namespace {
 
@@ -23,9 +19,9 @@ namespace fs = std::filesystem;
 
 /// What the browser makes of the page: its document after the scripts ran.
 std::string browse(const fs::path& folder, const model::History& history,
-                   const std::string& part = "", const Conclusion& shown = {}) {
+                   const std::string& part = "") {
   const auto file = folder / "run.html";
-  write_file(file, run_page(history, shown));
+  write_file(file, run_page(history));
   const auto ran = run_program(
       {"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
        "--no-first-run", "--disable-background-networking", "--disable-component-update",
@@ -42,30 +38,21 @@ std::string attribute(const std::string& page, const std::string& name) {
   return page.substr(from, page.find('"', from) - from);
 }
 
-TEST(RunPage, JumpsToTheViolationWithItsOverlapTokensAndFault) {
-  const sim::live::Janitor folder;
-  const auto story = properties::read_scenario(LEASEHOLD_SCENARIOS
-                                               "/time-and-the-holder/successor-clock-ahead.scn");
-  const auto one = properties::simulate(story.plan);
-  const auto page = browse(folder.folder(), one.run.history);
-  EXPECT_TRUE(has(page, "G1 violated: lock 'lock-0' was given to another"));
-  EXPECT_EQ(attribute(page, "data-overlaps"), "1");
-  EXPECT_NE(attribute(page, "data-faults").find("step-up"), std::string::npos);
-  EXPECT_EQ(attribute(page, "data-tokens"), "1 2");
+model::History story(const std::string& name) {
+  const auto file = LEASEHOLD_SCENARIOS "/time-and-the-holder/" + name + ".scn";
+  return properties::simulate(properties::read_scenario(file).plan).run.history;
 }
 
 TEST(RunPage, ShowsTokensExactly) {
   const sim::live::Janitor folder;
-  const auto story = properties::read_scenario(
-      LEASEHOLD_SCENARIOS "/time-and-the-holder/successor-ahead-beyond-the-margin.scn");
-  const auto one = properties::simulate(story.plan);
+  const auto history = story("successor-ahead-beyond-the-margin");
   std::string tokens;
-  for (const auto& e : one.run.history) {
+  for (const auto& e : history) {
     if (e.kind == model::Kind::granted)
       tokens += (tokens.empty() ? "" : " ") + std::to_string(e.token);
   }
   EXPECT_GT(tokens.size(), 30u) << "beyond what a double holds";
-  EXPECT_EQ(attribute(browse(folder.folder(), one.run.history), "data-tokens"), tokens);
+  EXPECT_EQ(attribute(browse(folder.folder(), history), "data-tokens"), tokens);
 }
 
 TEST(RunPage, DrawsALargeRunWhole) {
@@ -117,56 +104,22 @@ void expect_drawn(const std::string& page, const model::History& history, bool t
   std::printf("%d green bars, %d red\n", green, red);
 }
 
-TEST(RunPage, DrawsWhatAVirtualRunAndABrokenStoryHave) {
+TEST(RunPage, DrawsWhatAVirtualRunHas) {
   const sim::live::Janitor folder;
   const auto sound = properties::simulate(properties::draw_plan(3, {})).run.history;
   expect_drawn(browse(folder.folder(), sound, "#all"), sound, false);
-  const auto story = properties::read_scenario(LEASEHOLD_SCENARIOS
-                                               "/time-and-the-holder/successor-clock-ahead.scn");
-  const auto broken = properties::simulate(story.plan).run.history;
+}
+
+TEST(RunPage, JumpsToTheViolationWithItsOverlapTokensAndFault) {
+  const sim::live::Janitor folder;
+  const auto broken = story("successor-clock-ahead");
+  const auto page = browse(folder.folder(), broken);
+  EXPECT_TRUE(has(page, "G1 violated: lock 'lock-0' was given to another"));
+  EXPECT_EQ(attribute(page, "data-overlaps"), "1");
+  EXPECT_NE(attribute(page, "data-faults").find("step-up"), std::string::npos);
+  EXPECT_EQ(attribute(page, "data-tokens"), "1 2");
   expect_drawn(browse(folder.folder(), broken, "#all"), broken, true);
 }
-
-/// Our own lock on a replica set, a worker's there and on another store, and one that grants every
-/// lock at once.
-struct PageKind {
-  const char* name;
-  std::string worker = {}, promises = {};
-  std::string store = {};
-  bool two_at_once = false;
-};
-class LivePage : public testing::TestWithParam<PageKind> {};
-
-TEST_P(LivePage, IsDrawnAsItsHistoryHasIt) {
-  const auto& kind = GetParam();
-  sim::live::Janitor janitor;
-  const auto database = sim::live::fresh_database();
-  std::optional<sim::live::ScriptedServers> store;
-  if (!kind.store.empty()) store.emplace(std::make_shared<sim::live::StoreScript>(kind.store));
-  auto run = store ? sim::live::LiveRun::on(*store, database, janitor)
-                   : sim::live::LiveRun::on(sim::live::faulty_set(), database, janitor);
-  Conclusion shown;
-  if (!kind.worker.empty()) {
-    shown.promises = model::promises_from_json(content_of(kind.promises));
-    run.foreign = sim::live::ForeignLock{kind.worker, *shown.promises};
-  }
-  sim::Plan plan{.locks = 2, .faulty_ms = 3'000};
-  plan.processes.assign(3, {.long_hold_percent = 0});
-  plan.faults = {{.kind = sim::FaultPlan::Kind::crash, .at_ms = 2'000, .process = 0}};
-  const auto history = sim::live::run_live(plan, run).history;
-  expect_drawn(browse(janitor.folder(), history, "#all", shown), history, kind.two_at_once);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    All, LivePage,
-    testing::Values(
-        PageKind{"OwnLock"},
-        PageKind{"Worker", LEASEHOLD_WORKER_TEMPLATE, LEASEHOLD_WORKERS "/leasehold.json"},
-        PageKind{"GenerousWorker", sim::live::kGenerous, LEASEHOLD_WORKERS "/pymongo.json", "",
-                 true},
-        PageKind{"Store", "python3 " LEASEHOLD_STORES "/template/worker.py",
-                 LEASEHOLD_STORES "/template/promises.json", LEASEHOLD_STORES "/template/store"}),
-    [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace
 }  // namespace leasehold::lab

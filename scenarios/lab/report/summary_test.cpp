@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "model/history/history_builder.hpp"
-#include "properties/stories/scenario.hpp"
 #include "scenarios/lab/ran_fixture.hpp"
 
 /// Renderings of a conclusion; of a page its data, without a browser.
@@ -29,36 +28,26 @@ TEST(Summary, HasTheVerdictARowForEachFindingAndHowToRepeatIt) {
                   "\n| G7 | holds | 12 | 0.0 % | ", "\n\n    leasehold-lab verify --seed 1\n"));
 }
 
-TEST(Summary, AnUnknownSaysWhatToDoAndEachRowWhatWasExcused) {
-  auto excused = finding(model::Check::G7, model::Verdict::holds);
-  excused.checked = 12'054;
-  excused.excused[0] = 1'930;
-  const auto text = to_markdown({.command = "verify",
-                                 .findings = {excused},
-                                 .verdict = model::Verdict::unknown,
-                                 .advice = "seen too seldom: G1 3 of 5"});
-  EXPECT_LT(text.find("seen too seldom: G1 3 of 5"), text.find("| verdict |")) << text;
-  EXPECT_TRUE(has(text, "| G7 | holds | 12054 | 13.8 % | "));
-}
-
-TEST(Reports, EachCaseOfJunitHasItsChecksAndAnUnknownWhatToDo) {
+TEST(Reports, AnUnknownSaysWhatToDoAndEachCaseWhatWasCheckedAndExcused) {
   auto excused = finding(model::Check::G7, model::Verdict::holds);
   excused.checked = 12'054;
   excused.excused[0] = 1'930;
   EXPECT_EQ(checks_of(excused), "12,054 checks, 13.8 % excused");
-  excused.checked = 123;
-  excused.excused = {};
-  EXPECT_EQ(checks_of(excused), "123 checks, 0.0 % excused");
-  const auto text = to_junit(
-      {.command = "verify",
-       .findings = {excused, finding(model::Check::G1, model::Verdict::unknown, "too few")},
-       .advice = "run it again"});
-  EXPECT_TRUE(has(text, "<system-out>123 checks, 0.0 % excused</system-out>"));
-  EXPECT_TRUE(has(text, "message=\"unknown: too few&#10;run it again\""));
+  const auto unknown = finding(model::Check::G1, model::Verdict::unknown, "too few");
+  const Conclusion conclusion{.command = "verify",
+                              .findings = {excused, unknown},
+                              .verdict = model::Verdict::unknown,
+                              .advice = "seen too seldom: G1 3 of 5"};
+  const auto text = to_markdown(conclusion);
+  EXPECT_LT(text.find("seen too seldom: G1 3 of 5"), text.find("| verdict |")) << text;
+  EXPECT_TRUE(has(text, "| G7 | holds | 12054 | 13.8 % | "));
+  EXPECT_TRUE(has(to_junit(conclusion), "<system-out>12,054 checks, 13.8 % excused</system-out>",
+                  "message=\"unknown: too few&#10;seen too seldom: G1 3 of 5\""));
 }
 
 TEST(Summary, AHarnessFailureStandsAboveTheTable) {
   const auto text = to_markdown({.command = "verify", .harness_failure = "p0.1 died"});
+  EXPECT_TRUE(text.starts_with("### leasehold-lab verify: harness failure\n")) << text;
   EXPECT_LT(text.find("**p0.1 died**"), text.find("| verdict |")) << text;
 }
 
@@ -100,15 +89,11 @@ model::HistoryBuilder late_starters() {
   return s;
 }
 
-TEST(RunPage, CountsItsTimesFromTheFirstStartAsItsWordsDo) {
+TEST(RunPage, HasItsLanesInOrderAndCountsItsTimesFromTheFirstStartAsItsWordsDo) {
   const auto page = data_of(late_starters().got(1'200, 1'350, "p2.1", 1, 7).end(2'000));
   EXPECT_EQ(page["story"][1], "    350  C holds x, token 7");
   EXPECT_EQ(page["lanes"][0]["bars"][1]["from"], 350.0);
   EXPECT_EQ(page["end"], 1'000.0);
-}
-
-TEST(RunPage, HasTheLanesInTheOrderOfTheirNumbers) {
-  const auto page = data_of(late_starters().end(2'000));
   EXPECT_EQ(page["lanes"][0]["name"], "C");
   EXPECT_EQ(page["lanes"][1]["name"], "K");
 }
@@ -128,21 +113,6 @@ TEST(RunPage, AWorkersHoldingLastsUntilItsReleaseItsLossOrTheEnd) {
     held.emplace_back(bar["from"].get<double>(), bar["to"].get<double>());
   }
   EXPECT_EQ(held, (std::vector<std::pair<double, double>>{{110, 200}, {310, 420}, {510, 1'000}}));
-}
-
-TEST(Transcript, TellsInWordsAndMarksWhatDecidedAViolation) {
-  const auto history = late_starters().got(1'100, 1'110, "p2.1", 1, 1).yes(1'120, 1'300, "p2.1", 1)
-                           .end(2'000);
-  std::vector<model::Index> decided;
-  for (model::Index i = 0; i < history.size(); ++i) {
-    if (history[i].kind == model::Kind::held) decided.push_back(i);
-  }
-  EXPECT_EQ(properties::transcript(history, decided),
-            (std::vector<std::string>{"      100  C asks for x, for at most 10000 ms",
-                                      "      110  C holds x, token 1",
-                                      " >    300  C answers that it holds x",
-                                      "      999  all faults are over"}));
-  EXPECT_EQ(properties::transcript(history).size(), 3u) << "answers are beside the story";
 }
 
 }  // namespace
