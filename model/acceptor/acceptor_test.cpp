@@ -6,8 +6,7 @@ namespace {
 using Change = void (*)(Event&);
 
 HistoryBuilder held_by_a() {
-  HistoryBuilder s;
-  s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(12, "b", 1);
+  auto s = a_holds().ask(12, "b", 1);
   return s;
 }
 
@@ -29,7 +28,7 @@ Finding after(HistoryBuilder story, Check check, Kind kind, Change change) {
   for (Event& e : history) {
     if (e.kind == kind) change(e);
   }
-  return find(judge(history, {}), check);
+  return judged(history, check);
 }
 
 /// The same for the last one.
@@ -44,7 +43,7 @@ History with_last(HistoryBuilder story, Kind kind, const To& change) {
 
 template <typename To>
 Finding with_last_put(const HistoryBuilder& story, Check check, const To& change) {
-  return find(judge(with_last(story, Kind::put, change), {}), check);
+  return judged(with_last(story, Kind::put, change), check);
 }
 
 // The rules
@@ -56,7 +55,7 @@ TEST(DeadlineRule, TheLeaseEndsEarlierByTheDriftUnlessTheClockRunsSlow) {
       if (e.kind == Kind::ask) e.max_drift_ppm = 500;
       if (e.kind == Kind::start) e.clock_drift_ppm = rate_ppm;
     }
-    return find(judge(history, {}), Check::deadline).why;
+    return judged(history, Check::deadline).why;
   };
   EXPECT_EQ(with(0),  // its clock runs true, and it does not know that
             "lock 'lock': acquire 1 of a gives a deadline 498000 ns later than a lease, less the "
@@ -76,7 +75,7 @@ TEST(DeadlineRule, AnExtensionMayKeepALaterDeadlineAndNoMore) {
 
 TEST(DeadlineRule, AWriteThatNobodyAcknowledgedGivesNone) {
   auto history = unanswered(holder().end(9'000), 1);
-  EXPECT_EQ(find(judge(history, {}), Check::deadline).why,
+  EXPECT_EQ(judged(history, Check::deadline).why,
             "lock 'lock': acquire 1 of a counts as granted without a reply that acknowledges its "
             "write");
 }
@@ -100,7 +99,7 @@ TEST(DeadlineRule, AClockThatStoodStillMeanwhileIsNotAsked) {
     if (e.kind == Kind::pause || e.kind == Kind::resume) e.suspended = true;
     if (e.kind == Kind::granted) e.deadline_ns += 6 * kMs;
   }
-  const auto f = find(judge(history, {}), Check::deadline);
+  const auto f = judged(history, Check::deadline);
   EXPECT_EQ(f.violations, 0);
   EXPECT_EQ(f.checked, 0);
 }
@@ -145,7 +144,7 @@ TEST(CompareAndSetRule, AnothersLockIsTakenWhenItsVeryLockIdIsTheOneObserved) {
     for (Event& e : history) {
       if (extended && e.kind == Kind::put && e.order == 100) e.lock_id += "0";
     }
-    return find(judge(history, {}), Check::compare_and_set).verdict;
+    return judged(history, Check::compare_and_set).verdict;
   };
   EXPECT_EQ(with(false), Verdict::holds);
   EXPECT_EQ(with(true), Verdict::violated);
@@ -200,7 +199,7 @@ TEST(Monitors, AreUnknownOfAHistoryThatHasNoDatesAndNotAskedOfThePublishedLocks)
   for (Event& e : history) e.acquired_at_ms = e.expires_at_ms = e.stored_token = 0;
   for (const auto rule : {Check::presumed_dead, Check::compare_and_set,
                           Check::expires_at, Check::stored_token}) {
-    const auto f = find(judge(history, {}), rule);
+    const auto f = judged(history, rule);
     EXPECT_EQ(f.verdict, Verdict::unknown) << to_string(rule);
     EXPECT_EQ(f.why,
               "the history does not say what stands in its documents: an older release wrote it");
