@@ -4,7 +4,6 @@ import csv
 import json
 import math
 import os
-import random
 import re
 import subprocess
 import sys
@@ -147,15 +146,6 @@ class Estimate(unittest.TestCase):
     def test_a_late_entry_is_at_risk_only_from_then_on(self):
         # The third is seen from age 3 on, so that it says nothing of ages 1 and 2.
         self.longer(stats.Waits([-1, -1, 3], [1, 4, 5], [True] * 3), [1 / 2, 1 / 4, 0])
-
-    def test_finds_the_quantile_that_a_cut_run_hides(self):
-        draw = random.Random(2)
-        ages = [(draw.expovariate(0.01), draw.uniform(0, 600)) for _ in range(50_000)]
-        waits = stats.Waits([-1] * len(ages), [min(pair) for pair in ages], [age < cut for age, cut in ages])
-        true = -math.log(0.01) * 100
-        self.assertAlmostEqual(waits.quantile(0.99)[0] / true, 1, delta=0.05)
-        served = sorted(age for age, cut in ages if age < cut)
-        self.assertLess(served[len(served) * 99 // 100] / true, 0.95)
 
 
 class Differences(Made):
