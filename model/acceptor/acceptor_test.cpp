@@ -92,14 +92,11 @@ TEST(DeadlineRule, APassOnCountsFromTheAttemptThatLeftTheEntry) {
 }
 
 TEST(DeadlineRule, AClockThatStoodStillMeanwhileIsNotAsked) {
+  const auto suspends = [](Event& e) { e.suspended = true; };
   HistoryBuilder s;
-  s.start(1, "a").ask(10, "a", 1).pause(12, "a").resume(18, "a").win(10, 20, "a", 1, 100);
-  auto history = s.end(9'000);
-  for (Event& e : history) {
-    if (e.kind == Kind::pause || e.kind == Kind::resume) e.suspended = true;
-    if (e.kind == Kind::granted) e.deadline_ns += 6 * kMs;
-  }
-  const auto f = judged(history, Check::deadline);
+  s.start(1, "a").ask(10, "a", 1).pause(12, "a").with(suspends).resume(18, "a").with(suspends);
+  s.win(10, 20, "a", 1, 100).before(1).deadline_ns += 6 * kMs;
+  const auto f = judged(s.end(9'000), Check::deadline);
   EXPECT_EQ(f.violations, 0);
   EXPECT_EQ(f.checked, 0);
 }
@@ -289,15 +286,10 @@ TEST(Refinement, ADocumentGoesByItsHoldersRemovalOrWhenItsLeaseIsOver) {
 History two_deletions(int removals) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1);
-  s.win_too_late(10, 20, "a", 1, 100).win_too_late(30, 40, "a", 1, 120);
-  for (int i = 0; i < removals; ++i) s.clean_up(50 + i, 60 + i, "a", 1, 0);
-  auto history = s.gone(100, 110).gone(101, 130).end(9'000);
-  for (Event& e : history) {
-    if (e.kind == Kind::put && e.order == 120) e.at_ns = 100 * kMs;
-    if (e.kind == Kind::reply && e.command > 1) e.outcome = "unknown";
-  }
-  sort_by_time(history);
-  return history;
+  s.win_too_late(10, 20, "a", 1, 100).win_too_late(30, 40, "a", 1, 120).unanswered();
+  s.before(2).at_ns = 100 * kMs;
+  for (int i = 0; i < removals; ++i) s.clean_up(50 + i, 60 + i, "a", 1, 0).unanswered();
+  return s.gone(100, 110).gone(101, 130).end(9'000);
 }
 
 TEST(Refinement, ARemovalThatNobodyAnsweredIsExecutedOnce) {
@@ -374,11 +366,8 @@ TEST(Refinement, ALockIsLostAndNotReleasedOnlyIfItsDocumentWasNotThere) {
   EXPECT_EQ(refined(with_last(t, Kind::lost, not_there)).verdict, Verdict::violated);
   const auto forced = [&](const std::string& victim, int at) {
     auto s = t;
-    auto history = with_last(s.fault(at, "force-release"), Kind::lost, not_there);
-    for (Event& e : history) {
-      if (e.fault == "force-release") e.victim = victim;
-    }
-    return refined(history).verdict;
+    s.fault(at, "force-release", "", victim);
+    return refined(with_last(s, Kind::lost, not_there)).verdict;
   };
   EXPECT_EQ(forced("lock", 620), Verdict::holds);
   EXPECT_EQ(forced("lock", 651), Verdict::violated) << "only then";

@@ -5,12 +5,9 @@ namespace {
 
 /// The core's own deadline does not count where it is later than the lease.
 TEST(CheckLossTold, TheLeaseIsCountedFromItsSendingByTheModel) {
-  auto history = holder().lose(1'100, "a", 1).notified(1'100, "a", 1).yes(1'000, 1'099, "a", 1);
-  auto events = history.end(9'000);
-  for (auto& e : events) {
-    if (e.kind == Kind::granted) e.deadline_ns += 90 * kMs;
-  }
-  EXPECT_EQ(judged(events, Check::G5).verdict, Verdict::violated);
+  auto s = a_holds().with([](Event& grant) { grant.deadline_ns += 90 * kMs; });
+  s.yes(21, 1'099, "a", 1).lose(1'100, "a", 1).notified(1'100, "a", 1);
+  EXPECT_EQ(judged(s.end(9'000), Check::G5).verdict, Verdict::violated);
 }
 
 TEST(CheckLossTold, ALossThatWasNoneIsViolated) {
