@@ -31,11 +31,12 @@ void contention(benchmark::State& run, const std::string& strategy) {
       waits_ms.push_back(static_cast<double>(s.granted_ns - s.asked_ns) * 1e-6);
     }
     const auto acquired = static_cast<double>(waits_ms.size());
+    const auto commands = static_cast<double>(result.wire.writes + result.wire.reads);
     const auto p99 = waits_ms.begin() + std::ssize(waits_ms) * 99 / 100;
     std::ranges::nth_element(waits_ms, p99);
     run.SetIterationTime(static_cast<double>(load.measured_ms) * 1e-3 / acquired);
     run.counters["wait_p99_ms"] = *p99;
-    run.counters["commands"] = static_cast<double>(result.wire.writes + result.wire.reads) / acquired;
+    run.counters["commands"] = commands / acquired;
   }
 }
 
