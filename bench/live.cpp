@@ -1,9 +1,9 @@
 #include <benchmark/benchmark.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <ctime>
 #include <thread>
 
 #include "bench/contend/live/live_run.hpp"
@@ -146,14 +146,7 @@ BENCHMARK_CAPTURE(names_each, many_names, 1'000)->Iterations(1)->Unit(benchmark:
 constexpr milliseconds kExpiry{30'000};
 constexpr milliseconds kCadence{10'000};
 
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 void held(benchmark::State& state) {
   static int databases = 0;

@@ -3,14 +3,55 @@
 #include <algorithm>
 #include <map>
 
+#include "bench/contend/run.hpp"
 #include "model/verdict/checkers.hpp"
 #include "sim/virtual/world.hpp"
 
-/// The virtual world, and the checkers of its histories.
+/// Waiting strategies in the virtual world, this world itself, and the checkers of its histories.
 namespace leasehold::bench {
 namespace {
 
 using benchmark::Counter;
+
+/// Strategies under contention. The time is the measured time divided by the acquisitions of all
+/// clients together, so less is better; the counters say what that cost. A repetition has the next
+/// seed, and the same seed for each strategy.
+void contention(benchmark::State& run, const std::string& strategy) {
+  static std::map<std::string, std::uint64_t> seeds;
+  Load load;
+  load.strategy = strategy;
+  load.clients = static_cast<int>(run.range(0));
+  load.hold = "constant:" + std::to_string(run.range(1)) + "ms";
+  for (auto _ : run) {
+    load.seed = ++seeds[strategy + std::to_string(load.clients) + load.hold];
+    const auto result = run_virtual(load);
+    std::vector<double> waits_ms;
+    for (const Sample& s : result.samples) {
+      if (s.granted_ns < 0 || s.granted_ns >= load.end_ns()) continue;
+      waits_ms.push_back(static_cast<double>(s.granted_ns - s.asked_ns) * 1e-6);
+    }
+    const auto acquired = static_cast<double>(waits_ms.size());
+    const auto commands = static_cast<double>(result.wire.writes + result.wire.reads);
+    const auto p99 = waits_ms.begin() + std::ssize(waits_ms) * 99 / 100;
+    std::ranges::nth_element(waits_ms, p99);
+    run.SetIterationTime(static_cast<double>(load.measured_ms) * 1e-3 / acquired);
+    run.counters["wait_p99_ms"] = *p99;
+    run.counters["commands"] = commands / acquired;
+  }
+}
+
+[[maybe_unused]] const bool kContentionRegistered = [] {
+  for (const char* strategy : {"uniform", "adaptive", "queue"}) {
+    const auto name = std::string("contention/") + strategy;
+    benchmark::RegisterBenchmark(name.c_str(), contention, strategy)
+        ->ArgNames({"clients", "hold_ms"})
+        ->ArgsProduct({{2, 16, 64}, {5, 100}})
+        ->Iterations(1)
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond);
+  }
+  return true;
+}();
 
 /// Eight processes on two locks, with a little of everything, for `faulty_ms`.
 sim::Plan busy_plan(std::uint64_t seed, std::int64_t faulty_ms) {

@@ -209,15 +209,5 @@ TEST(WireCounts, TellWritesFromReadsWithinTheMeasuredTime) {
   EXPECT_EQ(wire.attempts, (std::map<std::int64_t, std::int64_t>{{0, 1}}));
 }
 
-TEST(RunResult, SurvivesItsWayThroughJson) {
-  RunResult result;
-  result.samples = {{0, 4, -5, 10, 20}, {2, 0, 95, kNever, kNever}};
-  result.wire = {5, 6, {{0, 2}, {7, 3}}};
-  const auto text = nlohmann::json(result).dump();
-  const auto back = nlohmann::json::parse(text).get<RunResult>();
-  EXPECT_EQ(back.samples, result.samples);
-  EXPECT_EQ(nlohmann::json(back).dump(), text);
-}
-
 }  // namespace
 }  // namespace leasehold::bench

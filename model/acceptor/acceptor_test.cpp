@@ -6,8 +6,7 @@ namespace {
 using Change = void (*)(Event&);
 
 HistoryBuilder held_by_a() {
-  HistoryBuilder s;
-  s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(12, "b", 1);
+  auto s = a_holds().ask(12, "b", 1);
   return s;
 }
 
@@ -29,7 +28,7 @@ Finding after(HistoryBuilder story, Check check, Kind kind, Change change) {
   for (Event& e : history) {
     if (e.kind == kind) change(e);
   }
-  return find(judge(history, {}), check);
+  return judged(history, check);
 }
 
 /// The same for the last one.
@@ -44,7 +43,7 @@ History with_last(HistoryBuilder story, Kind kind, const To& change) {
 
 template <typename To>
 Finding with_last_put(const HistoryBuilder& story, Check check, const To& change) {
-  return find(judge(with_last(story, Kind::put, change), {}), check);
+  return judged(with_last(story, Kind::put, change), check);
 }
 
 // The rules
@@ -56,7 +55,7 @@ TEST(DeadlineRule, TheLeaseEndsEarlierByTheDriftUnlessTheClockRunsSlow) {
       if (e.kind == Kind::ask) e.max_drift_ppm = 500;
       if (e.kind == Kind::start) e.clock_drift_ppm = rate_ppm;
     }
-    return find(judge(history, {}), Check::deadline).why;
+    return judged(history, Check::deadline).why;
   };
   EXPECT_EQ(with(0),  // its clock runs true, and it does not know that
             "lock 'lock': acquire 1 of a gives a deadline 498000 ns later than a lease, less the "
@@ -76,7 +75,7 @@ TEST(DeadlineRule, AnExtensionMayKeepALaterDeadlineAndNoMore) {
 
 TEST(DeadlineRule, AWriteThatNobodyAcknowledgedGivesNone) {
   auto history = unanswered(holder().end(9'000), 1);
-  EXPECT_EQ(find(judge(history, {}), Check::deadline).why,
+  EXPECT_EQ(judged(history, Check::deadline).why,
             "lock 'lock': acquire 1 of a counts as granted without a reply that acknowledges its "
             "write");
 }
@@ -93,14 +92,11 @@ TEST(DeadlineRule, APassOnCountsFromTheAttemptThatLeftTheEntry) {
 }
 
 TEST(DeadlineRule, AClockThatStoodStillMeanwhileIsNotAsked) {
+  const auto suspends = [](Event& e) { e.suspended = true; };
   HistoryBuilder s;
-  s.start(1, "a").ask(10, "a", 1).pause(12, "a").resume(18, "a").win(10, 20, "a", 1, 100);
-  auto history = s.end(9'000);
-  for (Event& e : history) {
-    if (e.kind == Kind::pause || e.kind == Kind::resume) e.suspended = true;
-    if (e.kind == Kind::granted) e.deadline_ns += 6 * kMs;
-  }
-  const auto f = find(judge(history, {}), Check::deadline);
+  s.start(1, "a").ask(10, "a", 1).pause(12, "a").with(suspends).resume(18, "a").with(suspends);
+  s.win(10, 20, "a", 1, 100).before(1).deadline_ns += 6 * kMs;
+  const auto f = judged(s.end(9'000), Check::deadline);
   EXPECT_EQ(f.violations, 0);
   EXPECT_EQ(f.checked, 0);
 }
@@ -145,7 +141,7 @@ TEST(CompareAndSetRule, AnothersLockIsTakenWhenItsVeryLockIdIsTheOneObserved) {
     for (Event& e : history) {
       if (extended && e.kind == Kind::put && e.order == 100) e.lock_id += "0";
     }
-    return find(judge(history, {}), Check::compare_and_set).verdict;
+    return judged(history, Check::compare_and_set).verdict;
   };
   EXPECT_EQ(with(false), Verdict::holds);
   EXPECT_EQ(with(true), Verdict::violated);
@@ -200,7 +196,7 @@ TEST(Monitors, AreUnknownOfAHistoryThatHasNoDatesAndNotAskedOfThePublishedLocks)
   for (Event& e : history) e.acquired_at_ms = e.expires_at_ms = e.stored_token = 0;
   for (const auto rule : {Check::presumed_dead, Check::compare_and_set,
                           Check::expires_at, Check::stored_token}) {
-    const auto f = find(judge(history, {}), rule);
+    const auto f = judged(history, rule);
     EXPECT_EQ(f.verdict, Verdict::unknown) << to_string(rule);
     EXPECT_EQ(f.why,
               "the history does not say what stands in its documents: an older release wrote it");
@@ -290,15 +286,10 @@ TEST(Refinement, ADocumentGoesByItsHoldersRemovalOrWhenItsLeaseIsOver) {
 History two_deletions(int removals) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1);
-  s.win_too_late(10, 20, "a", 1, 100).win_too_late(30, 40, "a", 1, 120);
-  for (int i = 0; i < removals; ++i) s.clean_up(50 + i, 60 + i, "a", 1, 0);
-  auto history = s.gone(100, 110).gone(101, 130).end(9'000);
-  for (Event& e : history) {
-    if (e.kind == Kind::put && e.order == 120) e.at_ns = 100 * kMs;
-    if (e.kind == Kind::reply && e.command > 1) e.outcome = "unknown";
-  }
-  sort_by_time(history);
-  return history;
+  s.win_too_late(10, 20, "a", 1, 100).win_too_late(30, 40, "a", 1, 120).unanswered();
+  s.before(2).at_ns = 100 * kMs;
+  for (int i = 0; i < removals; ++i) s.clean_up(50 + i, 60 + i, "a", 1, 0).unanswered();
+  return s.gone(100, 110).gone(101, 130).end(9'000);
 }
 
 TEST(Refinement, ARemovalThatNobodyAnsweredIsExecutedOnce) {
@@ -375,11 +366,8 @@ TEST(Refinement, ALockIsLostAndNotReleasedOnlyIfItsDocumentWasNotThere) {
   EXPECT_EQ(refined(with_last(t, Kind::lost, not_there)).verdict, Verdict::violated);
   const auto forced = [&](const std::string& victim, int at) {
     auto s = t;
-    auto history = with_last(s.fault(at, "force-release"), Kind::lost, not_there);
-    for (Event& e : history) {
-      if (e.fault == "force-release") e.victim = victim;
-    }
-    return refined(history).verdict;
+    s.fault(at, "force-release", "", victim);
+    return refined(with_last(s, Kind::lost, not_there)).verdict;
   };
   EXPECT_EQ(forced("lock", 620), Verdict::holds);
   EXPECT_EQ(forced("lock", 651), Verdict::violated) << "only then";

@@ -19,27 +19,19 @@ TEST(CheckForm, AHandOverByWhoStillHoldsIsRefused) {
 TEST(CheckForm, AFieldThatItsKindHasNotIsNamed) {
   auto history = holder().release(300, 310, "a", 1, 110).end(9'000);
   history[1].token = 5;
-  EXPECT_EQ(find(judge(history, {}), Check::form).why, "start has no field 'token'");
+  EXPECT_EQ(judged(history, Check::form).why, "start has no field 'token'");
 }
 
 /// Only the deletions of a batch, of several locks, share one time.
 TEST(CheckForm, OneTimeIsOfOneWriteOrOfABatchOfDeletions) {
   const auto form_with = [](const char* second_lock, Kind second_kind) {
-    auto history = holder().release(300, 310, "a", 1, 110).end(9'000);
-    const auto put =
-        std::ranges::find_if(history, [](const Event& e) { return e.kind == Kind::put; });
-    auto of_another = *put;
-    of_another.name = "another";
-    ++of_another.order;
-    history.insert(put + 1, of_another);
-    const auto gone =
-        std::ranges::find_if(history, [](const Event& e) { return e.kind == Kind::gone; });
-    auto second = *gone;
-    second.name = second_lock;
-    second.kind = second_kind;
-    if (second_kind == Kind::put) second.lock_id = "0123456789abcdef0123456789abcdef.1.x";
-    history.insert(gone + 1, second);
-    return find(judge(history, {}), Check::form);
+    auto s = holder();
+    const auto id = s.last_lock_id("a", 1);
+    s.also({.at_ns = 10 * kMs, .kind = Kind::put, .name = "another", .lock_id = id, .order = 101});
+    s.release(300, 310, "a", 1, 110);
+    s.also({.at_ns = 300 * kMs, .kind = second_kind, .name = second_lock, .order = 110});
+    if (second_kind == Kind::put) s.before(1).lock_id = "0123456789abcdef0123456789abcdef.1.x";
+    return judged(s.end(9'000), Check::form);
   };
   EXPECT_EQ(form_with("another", Kind::gone).why, "");
   EXPECT_EQ(form_with("lock", Kind::gone).why, "two writes of one time");
@@ -48,49 +40,37 @@ TEST(CheckForm, OneTimeIsOfOneWriteOrOfABatchOfDeletions) {
 
 TEST(CheckForm, AWriteThatNoClientSentIsAnAdministratorsWhoSaysSo) {
   constexpr const char* kForced = "0123456789abcdef0123456789abcdef.1000.1.by force";
-  auto history = holder().release(300, 310, "a", 1, 110).end(9'000);
-  auto put = *std::ranges::find_if(history, [](const Event& e) { return e.kind == Kind::put; });
-  put.lock_id = kForced;
-  put.order = 120;
-  put.at_ns = (history.end() - 1)->at_ns;
-  const auto before_the_end = history.end() - 1;
-  history.insert(before_the_end, put);
-  EXPECT_EQ(find(judge(history, {}), Check::form).why, "a write that no process sent");
-  Event fault;
-  fault.kind = Kind::fault;
-  fault.at_ns = put.at_ns;
-  fault.fault = "force-release";
-  fault.victim = put.name;
-  fault.lock_id = kForced;
-  history.insert(history.end() - 2, fault);
-  EXPECT_EQ(find(judge(history, {}), Check::form).why, "");
+  auto s = holder().release(300, 310, "a", 1, 110);
+  s.also({.at_ns = 8'900 * kMs,
+          .kind = Kind::put,
+          .name = "lock",
+          .lock_id = kForced,
+          .order = 120});
+  EXPECT_EQ(judged(s.end(9'000), Check::form).why, "a write that no process sent");
+  s.fault(8'800, "force-release", "", "lock").with([](Event& e) { e.lock_id = kForced; });
+  EXPECT_EQ(judged(s.end(9'000), Check::form).why, "");
 }
-
-Finding grounds_of(const History& history) { return find(judge(history, {}), Check::grounded); }
 
 TEST(CheckGrounds, AGrantAndAnAnsweredReleaseNeedAReplyThatSaysSo) {
   const auto history = holder().release(300, 310, "a", 1, 110).end(9'000);
-  ASSERT_EQ(grounds_of(history).verdict, Verdict::holds);
-  EXPECT_EQ(grounds_of(unanswered(history, 1)).why, "a: a grant that nothing won");
-  EXPECT_EQ(grounds_of(unanswered(history, 2)).why, "a: a release without an answer");
+  ASSERT_EQ(judged(history, Check::grounded).verdict, Verdict::holds);
+  EXPECT_EQ(judged(unanswered(history, 1), Check::grounded).why, "a: a grant that nothing won");
+  EXPECT_EQ(judged(unanswered(history, 2), Check::grounded).why, "a: a release without an answer");
 }
 
 TEST(CheckGrounds, AnExtensionOfALostLockIsStray) {
   auto s = holder().lose(1'010, "a", 1).extend(1'020, 1'030, "a", 1, 120);
-  EXPECT_EQ(grounds_of(s.end(9'000)).why, "a: a stray extension");
+  EXPECT_EQ(judged(s.end(9'000), Check::grounded).why, "a: a stray extension");
 }
 
 TEST(CheckGrounds, AnAcknowledgedWriteIsInAnOplogThatWasReadToItsEnd) {
   auto history = holder().extend(300, 310, "a", 1, 110).end(9'000);
   std::erase_if(history, [](const Event& e) { return e.kind == Kind::put && e.order == 110; });
-  EXPECT_EQ(grounds_of(history).why, "a: an acknowledged write that the server does not know");
-  Event unread;
-  unread.kind = Kind::reread;
-  unread.outcome = "unread";
-  unread.at_ns = history.back().at_ns;
-  history.push_back(unread);
-  EXPECT_EQ(grounds_of(history).violations, 0);
-  EXPECT_EQ(find(judge(history, {}), Check::form).verdict, Verdict::unknown);
+  EXPECT_EQ(judged(history, Check::grounded).why,
+            "a: an acknowledged write that the server does not know");
+  history.push_back({.at_ns = 9'000 * kMs, .kind = Kind::reread, .outcome = "unread"});
+  EXPECT_EQ(judged(history, Check::grounded).violations, 0);
+  EXPECT_EQ(judged(history, Check::form).verdict, Verdict::unknown);
 }
 
 TEST(CheckGrounds, ADeletionThatIsNowhereIsFoundAndOneThatWasRepeatedIsNone) {
@@ -98,9 +78,9 @@ TEST(CheckGrounds, ADeletionThatIsNowhereIsFoundAndOneThatWasRepeatedIsNone) {
   const auto answer = std::ranges::find_if(
       history, [](const Event& e) { return e.kind == Kind::reply && e.verb == "delete"; });
   answer->order = 111;  // the answer to a repeated one is of a later time
-  EXPECT_EQ(grounds_of(history).violations, 0);
+  EXPECT_EQ(judged(history, Check::grounded).violations, 0);
   std::erase_if(history, [](const Event& e) { return e.kind == Kind::gone; });
-  EXPECT_EQ(grounds_of(history).why, "a: a deletion that the server does not know");
+  EXPECT_EQ(judged(history, Check::grounded).why, "a: a deletion that the server does not know");
 }
 
 TEST(CheckGrounds, ACallOfAProcessThatGoesOnEndsAndAStallGivesItMoreTime) {
@@ -108,7 +88,7 @@ TEST(CheckGrounds, ACallOfAProcessThatGoesOnEndsAndAStallGivesItMoreTime) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1, 500).refused(10, 20, "a", 1).ask(2'000, "a", 2);
     if (length > 0) s.stall(600, 600 + length);
-    return grounds_of(s.end(9'000));
+    return judged(s.end(9'000), Check::grounded);
   };
   EXPECT_EQ(with_stall(0).why, "a: an acquire call that never ended");
   EXPECT_EQ(with_stall(200).verdict, Verdict::violated);
@@ -120,12 +100,9 @@ TEST(CheckGrounds, AWinIsGrantedOrGivenBackUnlessItsAnswerIsOfASecondSending) {
   for (const bool second : {false, true}) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1, 8'000).win_too_late(10, 20, "a", 1, 100);
+    if (second) ++s.before(1).order;
     for (int at = 100; at < 7'000; at += 500) s.refused(at, at + 10, "a", 1);
-    auto history = s.end(9'000);
-    for (Event& e : history) {
-      if (second && e.kind == Kind::reply && e.order == 100) ++e.order;
-    }
-    const auto f = find(judge(history, {}), Check::grounded);
+    const auto f = judged(s.end(9'000), Check::grounded);
     EXPECT_EQ(f.why.find("a win that came to nothing") == std::string::npos, second) << f.why;
   }
 }
@@ -147,7 +124,7 @@ TEST(CheckForm, AnswersThatCannotBeAreRefused) {
       holder().lose(1'010, "a", 1).notified(1'010, "a", 1).notified(1'011, "a", 1),
   };
   for (HistoryBuilder s : odd) {
-    EXPECT_EQ(find(judge(s.end(9'000), {}), Check::form).verdict, Verdict::unknown);
+    EXPECT_EQ(judged(s.end(9'000), Check::form).verdict, Verdict::unknown);
   }
   for (const char* field : {"outcome", "count", "span"}) {
     auto history = holder().release(1'009, 1'020, "a", 1, 110).end(9'000);
@@ -157,15 +134,14 @@ TEST(CheckForm, AnswersThatCannotBeAreRefused) {
       if (field == std::string("count")) e.count = 0;
       if (field == std::string("span")) e.count = 1;  // one question cannot span time
     }
-    EXPECT_EQ(find(judge(history, {}), Check::form).verdict, Verdict::unknown) << field;
+    EXPECT_EQ(judged(history, Check::form).verdict, Verdict::unknown) << field;
   }
 }
 
 TEST(CheckForm, WaitingForAWorkerWhileNoneIsBusyIsViolated) {
   const auto with = [](int from, int to) {
-    HistoryBuilder s;
-    s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).congestion(from, to, "a");
-    return grounds_of(s.release(30, 40, "a", 1, 110).end(9'000)).violations;
+    auto s = a_holds().congestion(from, to, "a");
+    return judged(s.release(30, 40, "a", 1, 110).end(9'000), Check::grounded).violations;
   };
   EXPECT_EQ(with(11, 20), 0);
   EXPECT_EQ(with(11, 25), 1);
@@ -174,12 +150,11 @@ TEST(CheckForm, WaitingForAWorkerWhileNoneIsBusyIsViolated) {
 
 TEST(CheckForm, AKillWithinAStepMayHideThatAWorkerBecameFree) {
   const auto killed = [](bool asks_again) {
-    HistoryBuilder s;
-    s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).congestion(11, 12, "a");
+    auto s = a_holds().congestion(11, 12, "a");
     if (asks_again) s.ask(21, "a", 2);
     auto history = s.crash(22, "a").end(9'000);
     std::erase_if(history, [](const Event& e) { return e.kind == Kind::congestion && e.ends; });
-    return grounds_of(history).violations;
+    return judged(history, Check::grounded).violations;
   };
   EXPECT_EQ(killed(false), 0);
   EXPECT_EQ(killed(true), 1) << "it went on to the next step";
@@ -213,8 +188,7 @@ TEST(Checkers, BelowItsFloorAFindingIsUnknownNeverGreen) {
 }
 
 TEST(Checkers, GuaranteesThatWereNeverTestedAreUnknown) {
-  HistoryBuilder s;
-  s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).release(30, 40, "a", 1, 110);
+  auto s = a_holds().release(30, 40, "a", 1, 110);
   const auto findings = judge(s.end(9'000), {});
   for (const auto check :
        {Check::G1, Check::G2, Check::G3, Check::G5, Check::G7, Check::G8}) {

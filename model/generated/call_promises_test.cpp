@@ -257,8 +257,7 @@ const std::vector<Promise>& call_promises() {
       // The rules of clients and documents
       {"ALockIdIsOfOneCommand", unique_lock_id, "of an earlier command",
        [](Scene& s, int by) {
-         s.holds();
-         s.waits(s.at + 20);
+         s.contended();
          const auto id = s.h.last_lock_id("e", 1);
          s.h.refused(s.at + 60, s.at + 68, "e", 1);
          if (by > 0) s.h.before(2).lock_id = id;
@@ -273,8 +272,7 @@ const std::vector<Promise>& call_promises() {
        }},
       {"AHolderIsPresumedDeadAfterALease", presumed_dead, "too early",
        [](Scene& s, int by) {
-         s.holds();
-         s.waits(s.at + 20).seeing("d", 1);
+         s.contended().seeing("d", 1);
          s.h.presuming("d", 1);
          s.gets(s.at + 28 + s.kLease - by);
          s.due = s.at + 50;

@@ -14,8 +14,7 @@ void executed_late(Scene& s, int deleted, int executed) {
 
 /// Broken: a process that only waits hands over the lock of another.
 void hands_over(Scene& s, int by) {
-  s.holds();
-  s.waits(s.at + 20);
+  s.contended();
   const char* process = by > 0 ? "e" : "d";
   s.h.ask(s.at + 30, process, 2);
   s.h.hand_over(s.at + 90, s.at + 98, process, 1, 2, s.order(s.at + 90));
@@ -39,8 +38,7 @@ const std::vector<Promise>& lock_promises() {
        [](Scene& s, int by) {
          const int given = s.at + 150, wrong = by > 0 ? s.draw.from(1, 3) : 0;
          const int asked = wrong == 1 ? given + 1 : given;
-         s.holds();
-         s.waits(s.at + 20).clean_up(asked, asked + 8, "d", 1, 0).unanswered();
+         s.contended().clean_up(asked, asked + 8, "d", 1, 0).unanswered();
          if (wrong != 2) s.h.before(1).verb = s.h.before(2).verb = "pass-on";
          s.h.win_too_late(given, given + 8, "e", 1, s.order(given));
          if (wrong != 3) s.h.unanswered();
@@ -111,8 +109,7 @@ const std::vector<Promise>& lock_promises() {
        }},
       {"AGrantIsNotRolledBack", G4, "is not among the server's writes",
        [](Scene& s, int by) {
-         s.holds();
-         s.waits(s.at + 20);
+         s.contended();
          if (by > 0) {
            s.h.granted_by_news(s.at + 110, "e", 1, s.order(s.at + 100));
          } else {
@@ -205,15 +202,13 @@ const std::vector<Promise>& lock_promises() {
       // G6
       {"ADeleteTakesNoLockOfAnother", G6, "deleted the lock of another",
        [](Scene& s, int by) {
-         s.holds();
-         s.waits(s.at + 20);
+         s.contended();
          const char* whose = by > 0 ? "e" : "d";
          s.h.clean_up(s.at + 90, s.at + 98, whose, 1, s.order(s.at + 90));
        }},
       {"ADeleteOfBothOwnersTakesThatOfEither", G6, "deleted the lock of another",
        [](Scene& s, int by) {
-         s.holds();
-         s.waits(s.at + 20);
+         s.contended();
          s.h.clean_up(s.at + 90, s.at + 98, "e", 1, s.order(s.at + 90)).with([by](Event& e) {
            e.also_owner = HistoryBuilder::owner(by > 0 ? "f" : "d", 1);
          });
@@ -230,16 +225,13 @@ const std::vector<Promise>& lock_promises() {
       {"WhatWentBeforeADeleteWasSentWasNotItsDoing", G6, "without an answer",
        [](Scene& s, int by) {
          const int gone = s.at + 300, sent = gone + 1 - by;
-         s.holds();
-         s.waits(s.at + 20).clean_up(sent, sent + 8, "e", 1, 0).unanswered();
+         s.contended().clean_up(sent, sent + 8, "e", 1, 0).unanswered();
          s.h.gone(gone, s.order(gone));
          s.due = s.at + 50;
        }},
       {"WhatItsHolderMayHaveDeletedWasNoOthersDoing", G6, "without an answer",
        [](Scene& s, int by) {
-         s.holds();
-         s.waits(s.at + 20);
-         s.h.clean_up(s.at + 110, s.at + 118, by > 0 ? "e" : "d", 1, 0).unanswered();
+         s.contended().clean_up(s.at + 110, s.at + 118, by > 0 ? "e" : "d", 1, 0).unanswered();
          s.h.gone(s.at + 300, s.order(s.at + 300));
        }},
       {"AnotherLocksDeleteExplainsNothing", G6, "without an answer",
@@ -252,9 +244,7 @@ const std::vector<Promise>& lock_promises() {
        }},
       {"AnExtensionWritesOverNoLockOfAnother", G6, "wrote over another's lock",
        [](Scene& s, int by) {
-         s.holds();
-         s.waits(s.at + 20);
-         s.h.extend(s.at + 90, s.at + 98, by > 0 ? "e" : "d", 1, s.order(s.at + 90));
+         s.contended().extend(s.at + 90, s.at + 98, by > 0 ? "e" : "d", 1, s.order(s.at + 90));
        }},
       {"AnExtensionInsertsNoLock", G6, "inserted a lock that was gone",
        [](Scene& s, int by) {
@@ -265,8 +255,7 @@ const std::vector<Promise>& lock_promises() {
       {"AHandOverIsOfTheGiversLock", G6, "a hand-over of", hands_over},
       {"AReleaseGivesAwayNoLockOfAnother", G6, "gave away another's lock",
        [](Scene& s, int by) {
-         s.holds();
-         s.waits(s.at + 20).ask(s.at + 25, "f", 1).refused(s.at + 25, s.at + 33, "f", 1);
+         s.contended().ask(s.at + 25, "f", 1).refused(s.at + 25, s.at + 33, "f", 1);
          const bool is_offered = by <= 0 && s.draw.one_in(2);
          if (is_offered) s.h.offer(s.at + 60, s.at + 68, "d", 1, s.order(s.at + 60));
          s.h.pass_on(s.at + 90, s.at + 98, by > 0 || is_offered ? "f" : "d", 1, s.at + 100, "e", 1,
@@ -290,8 +279,7 @@ const std::vector<Promise>& lock_promises() {
        kProcess},
       {"AClockOfUnknownRateRunsAsSlowAsItMay", G7, " late",
        [](Scene& s, int by) {
-         s.holds();
-         s.h.ask(s.at + 20, "e", 1, 0).with([](Event& e) { e.max_drift_ppm = 10'000; });
+         s.holds().ask(s.at + 20, "e", 1, 0).with([](Event& e) { e.max_drift_ppm = 10'000; });
          s.h.ended(s.at + 20 + 303 + s.late + by, "e", 1, "timed_out");
          s.due = s.at + 20;
        },
@@ -360,8 +348,7 @@ const std::vector<Promise>& lock_promises() {
        kWorker},
       {"ARetryRecognisesItsOwnWin", G7, "did not recognise its own win",
        [](Scene& s, int by) {
-         s.holds();
-         s.waits(s.at + 20).with([by](Event& e) {
+         s.contended().with([by](Event& e) {
            const auto whose = HistoryBuilder::owner(by > 0 ? "e" : "d", 1);
            e.verb = "acquire";
            e.owner = HistoryBuilder::owner("e", 1);
@@ -467,8 +454,7 @@ const std::vector<Promise>& lock_promises() {
       {"WhoWasOnlyRefusedDeletesNothing", G9, "were all refused sent a delete",
        [](Scene& s, int by) {
          const bool is_told = s.draw.one_in(2), leaves = s.draw.one_in(2);
-         s.holds();
-         s.waits(s.at + 20).seeing(by > 0 || leaves ? "d" : "e", 1);
+         s.contended().seeing(by > 0 || leaves ? "d" : "e", 1);
          if (by > 0 && is_told) {
            s.h.with([](Event& e) { e.outcome = "duplicate_key", e.seen_lock_id = ""; });
          }
@@ -477,8 +463,7 @@ const std::vector<Promise>& lock_promises() {
        }},
       {"WhoWasGivenTheLockDeletesIt", G9, "were all refused sent a delete",
        [](Scene& s, int by) {
-         s.holds();
-         s.waits(s.at + 20).seeing("d", 1).ask(s.at + 30, "d", 2);
+         s.contended().seeing("d", 1).ask(s.at + 30, "d", 2);
          s.h.refused(s.at + 30, s.at + 38, "d", 2).seeing("d", 1);
          const bool to_queue = s.draw.one_in(2);
          const int given = s.at + 100;

@@ -40,6 +40,11 @@ struct Scene {
     h.ask(asked, "e", session, until);
     return h.refused(asked, asked + 8, "e", session);
   }
+  /// d has the lock, and a call of e waits for it.
+  HistoryBuilder& contended() {
+    holds();
+    return waits(at + 20);
+  }
   HistoryBuilder& gets(int won, int session = 1) {
     return h.win(won, won + 8, "e", session, order(won));
   }

@@ -13,6 +13,16 @@ HistoryBuilder& queues(Scene& s, int at, const char* process, int good_until, in
   return s.h.joins_queue(at + 4, process, session, s.order(at + 4), good_until);
 }
 
+/// Behind d, which has the lock.
+HistoryBuilder& e_queues(Scene& s) {
+  s.holds();
+  return queues(s, s.at + 20, "e", kGood);
+}
+
+void e_reads_news(Scene& s) {
+  e_queues(s).reads(s.at + 40, "e").hears(s.at + 60, "e");
+}
+
 HistoryBuilder& passes(Scene& s, int at, const char* from, const char* to, int session = 1) {
   return s.h.pass_on(at, at + 6, from, 1, at + 10, to, session, s.order(at));
 }
@@ -65,8 +75,7 @@ const std::vector<Promise>& queue_promises() {
        }},
       {"WhoAskedToLeaveIsLeftOut", G7, "a release left it out",
        [](Scene& s, int by) {
-         s.holds();
-         queues(s, s.at + 20, "e", kGood);
+         e_queues(s);
          queues(s, s.at + 40, "f", kGood);
          gives_up(s, s.at + 99 + std::clamp(by + 1, 0, 2));
          s.h.leaves_queue(s.at + 100, "e", 1, s.order(s.at + 100));
@@ -101,8 +110,7 @@ const std::vector<Promise>& queue_promises() {
        }},
       {"ANewcomerStandsLast", G7, "joined the queue before",
        [](Scene& s, int by) {
-         s.holds();
-         queues(s, s.at + 20, "e", kGood);
+         e_queues(s);
          queues(s, s.at + 40, "f", kGood).with([by](Event& e) { e.count = by > 0 ? 1 : 2; });
          passes(s, s.at + 100, "d", "e");
          passes(s, s.at + 150, "e", "f");
@@ -130,8 +138,7 @@ const std::vector<Promise>& queue_promises() {
        [](Scene& s, int by) {
          const int passed = 1'000 + s.draw.from(0, 300), moved = s.draw.from(s.at + 30, passed);
          const int jumped = s.draw.from(s.at - 40, passed);
-         s.holds();
-         queues(s, s.at + 20, "e", kGood);
+         e_queues(s);
          passes(s, passed, "d", "e");
          frees(s, passed + 20, "e");
          if (by <= 0 && s.draw.one_in(2)) {
@@ -143,25 +150,20 @@ const std::vector<Promise>& queue_promises() {
       {"TurnsAreAskedOnceTheEntryIsAnswered", G7, "had no turn",
        [](Scene& s, int by) {
          const int passed = 1'000 + s.draw.from(0, 300);
-         s.holds();
-         queues(s, s.at + 20, "e", kGood);
-         s.h.refused(passed - 20, passed + 1 - std::clamp(by, 0, 1), "e", 1);
+         e_queues(s).refused(passed - 20, passed + 1 - std::clamp(by, 0, 1), "e", 1);
          passes(s, passed, "d", "e");
          frees(s, passed + 20, "e");
        }},
       {"AProcessReadsOnAtOnce", G7, "did not read on",
        [](Scene& s, int by) {
-         s.holds();
-         queues(s, s.at + 20, "e", kGood);
-         s.h.reads(s.at + 40, "e").stops_reading(s.at + 60, "e");
+         e_queues(s).reads(s.at + 40, "e").stops_reading(s.at + 60, "e");
          s.h.reads(s.at + 60 + std::max(by, 0), "e");
          passes(s, s.at + 200, "d", "e");
          frees(s, s.at + 240, "e");
        }},
       {"WhoHasLeftNeedsNotReadOn", G7, "did not read on",
        [](Scene& s, int by) {
-         s.holds();
-         queues(s, s.at + 20, "e", kGood);
+         e_queues(s);
          const int ended = s.at + 60 + std::clamp(by, -9, 9);
          s.h.ended(ended, "e", 1, "timed_out");
          s.h.clean_up(ended + s.late, ended + s.late + 8, "e", 1, 0);
@@ -169,16 +171,13 @@ const std::vector<Promise>& queue_promises() {
        }},
       {"WhoHasJustBeenToldNeedsNotReadOn", G7, "did not read on",
        [](Scene& s, int by) {
-         s.holds();
-         queues(s, s.at + 20, "e", kGood);
-         s.h.reads(s.at + 5, "e").stops_reading(s.at + 28 + std::clamp(by, 0, 1), "e");
+         e_queues(s).reads(s.at + 5, "e").stops_reading(s.at + 28 + std::clamp(by, 0, 1), "e");
          passes(s, s.at + 100, "d", "e");
          frees(s, s.at + 140, "e");
        }},
       {"WhoWasNotToldNeedsNotReadOn", G7, "did not read on",
        [](Scene& s, int by) {
-         s.holds();
-         queues(s, s.at + 20, "e", kGood).before(2).order -= by > 0 ? 0 : 1;
+         e_queues(s).before(2).order -= by > 0 ? 0 : 1;
          s.h.reads(s.at + 40, "e").stops_reading(s.at + 60, "e");
          passes(s, s.at + 100, "d", "e");
          frees(s, s.at + 140, "e");
@@ -186,9 +185,7 @@ const std::vector<Promise>& queue_promises() {
       {"NewsOfAGrantAreActedOn", G7, "did not act on it",
        [](Scene& s, int by) {
          const int given = s.at + 200, heard = given + 6 + 16 + s.late + by;
-         s.holds();
-         queues(s, s.at + 20, "e", kGood);
-         s.h.reads(s.at + 40, "e").hears(s.at + 60, "e");
+         e_reads_news(s);
          s.h.pass_on(given, given + 6, "d", 1, heard, "e", 1, s.order(given));
          frees(s, heard + 20, "e");
          s.due = given;
@@ -198,9 +195,7 @@ const std::vector<Promise>& queue_promises() {
        [](Scene& s, int by) {
          const int given = s.at + 200, heard = given + 900;
          const bool opens = s.draw.one_in(2);
-         s.holds();
-         queues(s, s.at + 20, "e", kGood);
-         s.h.reads(by <= 0 && opens ? s.at + 5 : s.at + 40, "e").hears(s.at + 60, "e");
+         e_queues(s).reads(by <= 0 && opens ? s.at + 5 : s.at + 40, "e").hears(s.at + 60, "e");
          s.h.pass_on(given, given + 6, "d", 1, heard, "e", 1, s.order(given));
          if (by <= 0 && !opens) s.h.stops_reading(given + 3, "e");
          frees(s, heard + 20, "e");
@@ -208,9 +203,7 @@ const std::vector<Promise>& queue_promises() {
       {"AnAttemptUnderWaySaysMoreThanNews", G7, "did not act on it",
        [](Scene& s, int by) {
          const int given = s.at + 200, heard = given + 900;
-         s.holds();
-         queues(s, s.at + 20, "e", kGood);
-         s.h.reads(s.at + 40, "e").hears(s.at + 60, "e");
+         e_reads_news(s);
          s.h.pass_on(given, given + 6, "d", 1, heard, "e", 1, s.order(given));
          s.h.refused(given - 3, given - std::clamp(by, 0, 1), "e", 1);
          frees(s, heard + 20, "e");
@@ -218,9 +211,7 @@ const std::vector<Promise>& queue_promises() {
       {"WhoEndsLaterActsOnNewsBefore", G7, "did not act on it",
        [](Scene& s, int by) {
          const int given = s.at + 200, ended = given + 6 + 16 + s.late + by;
-         s.holds();
-         queues(s, s.at + 20, "e", kGood);
-         s.h.reads(s.at + 40, "e").hears(s.at + 60, "e");
+         e_reads_news(s);
          s.h.pass_on(given, given + 6, "d", 1, -1, "e", 1, s.order(given));
          s.h.ended(ended, "e", 1, "timed_out");
          s.h.clean_up(ended, ended + 8, "e", 1, s.order(ended));
@@ -230,9 +221,7 @@ const std::vector<Promise>& queue_promises() {
       {"WhatAnEndedCallIsGrantedIsGivenBack", G7, "did not give it back",
        [](Scene& s, int by) {
          const int given = s.at + 200, heard = given + 20, back = heard + s.late + by;
-         s.holds();
-         queues(s, s.at + 20, "e", kGood);
-         s.h.reads(s.at + 40, "e").hears(s.at + 60, "e");
+         e_reads_news(s);
          gives_up(s, given - 40);
          s.h.pass_on(given, given + 6, "d", 1, -1, "e", 1, s.order(given));
          s.h.hears(heard, "e", s.order(given));
@@ -243,23 +232,20 @@ const std::vector<Promise>& queue_promises() {
       {"WhoEndsLeavesTheQueue", G7, "stayed in the queue",
        [](Scene& s, int by) {
          const int ended = s.at + 100, left = ended + s.late + by;
-         s.holds();
-         queues(s, s.at + 20, "e", kGood).ended(ended, "e", 1, "timed_out");
+         e_queues(s).ended(ended, "e", 1, "timed_out");
          s.h.clean_up(left, left + 8, "e", 1, 0);
          s.due = ended;
        },
        kWorker},
       {"WhoWasNotToldOfItsPlaceLeavesNone", G7, "stayed in the queue",
        [](Scene& s, int by) {
-         s.holds();
-         queues(s, s.at + 20, "e", kGood).before(2).order -= by > 0 ? 0 : 1;
+         e_queues(s).before(2).order -= by > 0 ? 0 : 1;
          s.h.ended(s.at + 100, "e", 1, "timed_out").look(s.at + 800, s.at + 808, "e");
        }},
       {"WhoWasToldThatItsPlaceWentLeavesNone", G7, "stayed in the queue",
        [](Scene& s, int by) {
          const auto left = s.order(s.at + 60);
-         s.holds();
-         queues(s, s.at + 20, "e", kGood);
+         e_queues(s);
          s.h.extend(s.at + 60, s.at + 68, "d", 1, left).leaves_queue(s.at + 60, "e", 1, left);
          s.h.refused(s.at + 80, s.at + 88, "e", 1).with([&](Event& e) {
            e.order = left - std::clamp(by, 0, 1);
@@ -272,8 +258,7 @@ const std::vector<Promise>& queue_promises() {
          const int joined = s.at + (is_read_late ? 28 : 24);
          const int over = s.at + 300, way = 300 + s.kAttempts + s.late;
          const int served = joined + (over - s.at - 9) + 2 * way + by;
-         s.holds();
-         queues(s, s.at + 20, "e", kGood);
+         e_queues(s);
          if (is_read_late) s.h.before(1).at_ns = (s.at + 290) * kMs;
          s.h.pass_on(over, over + 6, "d", 1, served, "e", 1, s.order(over));
          frees(s, served + 20, "e");

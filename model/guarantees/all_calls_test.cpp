@@ -62,7 +62,7 @@ TEST(CheckAllCalls, OnceFaultsAreOverACallThatGetsNotAllIsViolated) {
     auto history = s.end(9'000);
     for (auto& e : history) e.max_holding_ms = e.kind == Kind::all ? 700 : 0;
     const bool may = outcome == std::string("unavailable");  // a longest holding ended meanwhile
-    EXPECT_EQ(find(judge(history, {}), Check::G7).violations == 0, may) << outcome;
+    EXPECT_EQ(judged(history, Check::G7).violations == 0, may) << outcome;
   }
 }
 
@@ -87,13 +87,13 @@ TEST(CheckAllCalls, ALockThatADisturbanceTookMayEndTheCall) {
 TEST(CheckAllCalls, AnAnswerWithoutACallIsNoHistory) {
   HistoryBuilder s;
   s.start(1, "a").gets_all(10, "a", 1, kBoth, {1, 2});
-  EXPECT_EQ(find(judge(s.end(9'000), {}), Check::form).verdict, Verdict::unknown);
+  EXPECT_EQ(judged(s.end(9'000), Check::form).verdict, Verdict::unknown);
   HistoryBuilder twice;
   twice.start(1, "a").asks_all(10, "a", 1, {"x", "x"}, 0);
-  EXPECT_EQ(find(judge(twice.end(9'000), {}), Check::form).verdict, Verdict::unknown);
+  EXPECT_EQ(judged(twice.end(9'000), Check::form).verdict, Verdict::unknown);
   HistoryBuilder of_none;  // found by a fuzzer
   of_none.start(1, "a").asks_all(10, "", 1, kBoth, 0);
-  EXPECT_EQ(find(judge(of_none.end(9'000), {}), Check::form).verdict, Verdict::unknown);
+  EXPECT_EQ(judged(of_none.end(9'000), Check::form).verdict, Verdict::unknown);
 }
 
 }  // namespace

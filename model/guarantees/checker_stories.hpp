@@ -11,6 +11,13 @@
 /// What the tests of the checkers share: histories by hand, and the finding on one guarantee.
 namespace leasehold::model {
 
+/// `a` has the lock from 20 on, for a lease since 10; `b` and `c` are there.
+inline HistoryBuilder a_holds() {
+  HistoryBuilder s;
+  s.start(1, "a").start(2, "b").start(3, "c").ask(10, "a", 1);
+  return std::move(s.win(10, 20, "a", 1, 100));
+}
+
 /// A release, a crash, a takeover after the lease, a late comer, a document for the TTL monitor.
 inline HistoryBuilder good() {
   HistoryBuilder s;
@@ -41,6 +48,10 @@ inline Finding find(const std::vector<Finding>& findings, Check check) {
   return {};
 }
 
+inline Finding judged(const History& history, Check check) {
+  return find(judge(history, {}), check);
+}
+
 /// The finding on one guarantee of a history that is whole.
 inline Finding judged(HistoryBuilder story, Check check, int end = 9'000) {
   const auto findings = judge(story.end(end), {});
@@ -61,25 +72,26 @@ inline History unanswered(History history, std::int64_t command) {
 
 /// Session 2 of the process waits while session 1 holds.
 inline HistoryBuilder two_callers() {
-  HistoryBuilder s;
-  s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(30, "a", 2);
+  auto s = a_holds().ask(30, "a", 2);
   return s;
 }
 
 /// A holder that asks until shortly before its deadline, at 1,010.
 inline HistoryBuilder holder() {
-  HistoryBuilder s;
-  s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(21, 1'009, "a", 1);
+  auto s = a_holds().yes(21, 1'009, "a", 1);
   return s;
 }
 
-/// `a` holds; `b` and then `c` are queued, until 3,000 ms.
+/// `a` holds, and `b` is queued until 3,000 ms.
+inline HistoryBuilder b_waits() {
+  auto s = a_holds().ask(30, "b", 1).refused(30, 40, "b", 1);
+  return std::move(s.joins_queue(35, "b", 1, 101, 3'000));
+}
+
+/// `c` is queued behind it.
 inline HistoryBuilder two_wait(int good_until = 3'000) {
-  HistoryBuilder s;
-  s.start(1, "a").start(2, "b").start(3, "c").ask(10, "a", 1).win(10, 20, "a", 1, 100);
-  s.ask(30, "b", 1).refused(30, 40, "b", 1).joins_queue(35, "b", 1, 101, good_until);
-  s.ask(50, "c", 1).refused(50, 60, "c", 1).joins_queue(55, "c", 1, 102, 3'000);
-  return s;
+  auto s = b_waits().ask(50, "c", 1).refused(50, 60, "c", 1);
+  return std::move(s.joins_queue(55, "c", 1, 102, good_until));
 }
 
 }  // namespace leasehold::model

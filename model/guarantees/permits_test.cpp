@@ -57,13 +57,13 @@ TEST(CheckPermits, ItsAcquireCallsNeedNotBeServed) {
 TEST(CheckPermits, AnAnswerWithoutACallIsNoHistory) {
   auto s = slot_taken();
   s.gets_permit(1'000, "b", 1, "s#0");
-  EXPECT_EQ(find(judge(s.end(9'000), {}), Check::form).verdict, Verdict::unknown);
+  EXPECT_EQ(judged(s.end(9'000), Check::form).verdict, Verdict::unknown);
   auto twice = slot_taken();
   twice.asks_permit(1'000, "b", 1, 1, 0).asks_permit(1'100, "b", 1, 1, 0);
-  EXPECT_EQ(find(judge(twice.end(9'000), {}), Check::form).verdict, Verdict::unknown);
+  EXPECT_EQ(judged(twice.end(9'000), Check::form).verdict, Verdict::unknown);
   auto of_none = slot_taken();  // found by a fuzzer
   of_none.asks_permit(1'000, "", 1, 1, 0);
-  EXPECT_EQ(find(judge(of_none.end(9'000), {}), Check::form).verdict, Verdict::unknown);
+  EXPECT_EQ(judged(of_none.end(9'000), Check::form).verdict, Verdict::unknown);
 }
 
 /// A call looks at first, once more after a try in vain, and twice a second.
@@ -71,16 +71,8 @@ TEST(CheckPermits, ItsLooksAreCounted) {
   for (const int finds : {4, 5}) {
     auto s = slot_taken();
     s.asks_permit(1'000, "b", 1, 1, 2'000).gets_no_permit(2'000, "b", 1, "timed_out");
-    auto history = s.end(9'000);
-    Event wire;
-    wire.at_ns = 8'900 * kMs;
-    wire.kind = Kind::wire;
-    wire.process = "b";
-    wire.verb = "find";
-    wire.count = finds;
-    history.push_back(wire);
-    sort_by_time(history);
-    EXPECT_EQ(find(judge(history, {}), Check::G9).violations, finds == 5 ? 1 : 0) << finds;
+    s.of(Kind::wire, 8'900, "b").with([finds](Event& e) { e.verb = "find", e.count = finds; });
+    EXPECT_EQ(judged(s.end(9'000), Check::G9).violations, finds == 5 ? 1 : 0) << finds;
   }
 }
 

@@ -233,14 +233,9 @@ TEST(LockSystem, AStalePrimaryRefusesAndSaysWhoHeld) {
 }
 
 TEST(LockSystem, AClockAheadByMoreThanTheMarginBreaksIt) {
-  Scope beyond, none;
-  beyond.skew = 2;
-  none.clock_margin = 0;
-  for (const auto& scope : {beyond, none}) {
-    const auto found = explore_up_to(scope, 100'000);
-    EXPECT_EQ(found.verdict, Verdict::violated) << describe(scope);
-    EXPECT_EQ(found.why.substr(0, 2), "G1");
-  }
+  const auto found = explore_up_to({.skew = 2}, 100'000);
+  EXPECT_EQ(found.verdict, Verdict::violated);
+  EXPECT_EQ(found.why.substr(0, 2), "G1");
 }
 
 TEST(LockSystem, TheFenceHoldsWithoutAMargin) {
@@ -248,18 +243,6 @@ TEST(LockSystem, TheFenceHoldsWithoutAMargin) {
   scope.clock_margin = 0;
   scope.guarantees = {Check::G3, Check::G4};
   EXPECT_EQ(explore(scope).verdict, Verdict::holds);
-}
-
-TEST(LockSystem, WithoutAMajorityTheFenceFailsToo) {
-  for (const auto guarantee : {Check::G1, Check::G2, Check::G3, Check::G4}) {
-    Scope scope;
-    scope.stale_primary = true;
-    scope.rules.majority = false;
-    scope.guarantees = {guarantee};
-    const auto found = explore_up_to(scope, 1'000'000);
-    EXPECT_EQ(found.verdict, Verdict::violated) << to_string(guarantee);
-    EXPECT_EQ(found.why.substr(0, 2), to_string(guarantee));
-  }
 }
 
 TEST(LockSystem, TakesEveryArrowOfTheDocuments) {
@@ -280,32 +263,22 @@ TEST(LockSystem, RefusesAScopeWhoseStatesDoNotFit) {
 }
 
 /// All faults but failovers, which make the space fifty times larger.
-Scope small() {
-  Scope scope;
-  scope.failovers = false;
-  return scope;
+const Scope kSmall{.failovers = false};
+
+/// It comes about in spite of them, and there is something to wait for.
+void expect_to_come(const Scope& scope, Promise promise, std::uint64_t pending_states = 10'000) {
+  const auto found = explore(scope, promise);
+  EXPECT_EQ(found.verdict, Verdict::holds)
+      << found.cycle_states << " states form a cycle after " << testing::PrintToString(found.story);
+  EXPECT_GT(found.pending_states, pending_states);
 }
 
-std::string described(const Eventually& found) {
-  std::string text = std::to_string(found.cycle_states) + " states form a cycle after\n";
-  for (const auto& line : found.story) text += line + '\n';
-  return text;
-}
+TEST(Eventually, ADeadHoldersLockPassesOn) { expect_to_come(kSmall, Promise::passes_on); }
 
-TEST(Eventually, ADeadHoldersLockPassesOn) {
-  const auto found = explore(small(), Promise::passes_on);
-  EXPECT_EQ(found.verdict, Verdict::holds) << described(found);
-  EXPECT_GT(found.pending_states, 10'000u);
-}
-
-TEST(Eventually, ADeadHoldersDocumentGoes) {
-  const auto found = explore(small(), Promise::cleans_up);
-  EXPECT_EQ(found.verdict, Verdict::holds) << described(found);
-  EXPECT_GT(found.pending_states, 10'000u);
-}
+TEST(Eventually, ADeadHoldersDocumentGoes) { expect_to_come(kSmall, Promise::cleans_up); }
 
 TEST(Eventually, WithoutATtlMonitorTheDocumentStays) {
-  Scope scope = small();
+  Scope scope = kSmall;
   scope.ttl_passes = false;
   EXPECT_EQ(explore(scope, Promise::cleans_up).verdict, Verdict::violated);
   EXPECT_EQ(explore(scope, Promise::passes_on).verdict, Verdict::holds)
@@ -313,7 +286,7 @@ TEST(Eventually, WithoutATtlMonitorTheDocumentStays) {
 }
 
 TEST(Eventually, ALockThatLivesByTheTtlMonitorHangsWithoutIt) {
-  Scope scope = small();
+  Scope scope = kSmall;
   scope.rules = rules_of(Lock::insert_unique);
   EXPECT_EQ(explore(scope, Promise::passes_on).verdict, Verdict::holds);
   scope.ttl_passes = false;
@@ -324,21 +297,18 @@ TEST(Eventually, ALockThatLivesByTheTtlMonitorHangsWithoutIt) {
 
 /// Somebody crashes or gives up, and the TTL monitor takes the document away under the queue.
 Scope small_queue() {
-  Scope scope = small();
+  Scope scope = kSmall;
   scope.losses = scope.late_starts = false;
   scope.queue = 1;
   return scope;
 }
 
 TEST(EventuallyOfAQueue, AWaiterGetsTheLockThoughTheQueueIsLost) {
-  const auto found = explore(small_queue(), Promise::passes_on);
-  EXPECT_EQ(found.verdict, Verdict::holds) << described(found);
-  EXPECT_GT(found.pending_states, 1'000'000u);
+  expect_to_come(small_queue(), Promise::passes_on, 1'000'000);
 }
 
 TEST(EventuallyOfAQueue, AGrantToADeadWaiterIsCleanedUp) {
-  const auto found = explore(small_queue(), Promise::cleans_up);
-  EXPECT_EQ(found.verdict, Verdict::holds) << described(found);
+  expect_to_come(small_queue(), Promise::cleans_up, 0);
 }
 
 TEST(EventuallyOfAQueue, AWaiterThatNeverRejoinsALostQueueWaitsForEver) {

@@ -33,44 +33,37 @@ struct SequenceStep {
 using Sequence = std::vector<SequenceStep>;
 
 struct Performance {
-  bool possible = false;
-  std::string why;          ///< of not possible: the step at which it stopped
+  std::string stopped_at;   ///< the step that was not possible; empty: all were
   std::vector<int> tokens;  ///< of the grants, in their order; of our lock only their order counts
 };
 
 using Step = SequenceStep::Kind;
 
 /// Two processes, one lock.
-const Sequence& two_processes() {
-  static const Sequence sequence{
-      {Step::sends_acquire, 0, "PA->>DB: FindOneAndUpdateAsync (try acquire)"},
-      {Step::lock_acquired, 0, "DB->>PA: Lock Acquired (lockId=UUID-A, token=1)"},
-      {Step::sends_acquire, 1, "PB->>DB: FindOneAndUpdateAsync (try acquire)"},
-      {Step::lock_not_acquired, 1, "DB->>PB: Lock Not Acquired"},
-      {Step::sends_extension, 0, "PA->>DB: Update: Extend expiresAt += Expiry"},
-      {Step::extended, 0, "DB->>PA: Extension Successful"},
-      {Step::sends_acquire, 1, "PB->>DB: FindOneAndUpdateAsync (retry)"},
-      {Step::lock_not_acquired, 1, "DB->>PB: Still held by A"},
-      {Step::sends_delete, 0, "PA->>DB: Delete Lock Document"},
-      {Step::deleted, 0, "DB->>PA: Deleted"},
-      {Step::sends_acquire, 1, "PB->>DB: FindOneAndUpdateAsync (retry)"},
-      {Step::lock_acquired, 1, "DB->>PB: Lock Acquired (lockId=UUID-B, token=2)"}};
-  return sequence;
-}
+const Sequence kTwoProcesses{
+    {Step::sends_acquire, 0, "PA->>DB: FindOneAndUpdateAsync (try acquire)"},
+    {Step::lock_acquired, 0, "DB->>PA: Lock Acquired (lockId=UUID-A, token=1)"},
+    {Step::sends_acquire, 1, "PB->>DB: FindOneAndUpdateAsync (try acquire)"},
+    {Step::lock_not_acquired, 1, "DB->>PB: Lock Not Acquired"},
+    {Step::sends_extension, 0, "PA->>DB: Update: Extend expiresAt += Expiry"},
+    {Step::extended, 0, "DB->>PA: Extension Successful"},
+    {Step::sends_acquire, 1, "PB->>DB: FindOneAndUpdateAsync (retry)"},
+    {Step::lock_not_acquired, 1, "DB->>PB: Still held by A"},
+    {Step::sends_delete, 0, "PA->>DB: Delete Lock Document"},
+    {Step::deleted, 0, "DB->>PA: Deleted"},
+    {Step::sends_acquire, 1, "PB->>DB: FindOneAndUpdateAsync (retry)"},
+    {Step::lock_acquired, 1, "DB->>PB: Lock Acquired (lockId=UUID-B, token=2)"}};
 
 /// Fencing at the resource: a holder that overslept its lease comes back.
-const Sequence& fencing() {
-  static const Sequence sequence{
-      {Step::sends_acquire, 0, "PA->>DB: Acquire Lock"},
-      {Step::lock_acquired, 0, "DB->>PA: Granted"},
-      {Step::resource_accepts, 0, "Resource->>Resource: Accept (token >= last_seen)"},
-      {Step::lease_runs_out, 0, "Lock expires, B acquires"},
-      {Step::sends_acquire, 1, "PB->>DB: Acquire Lock"},
-      {Step::lock_acquired, 1, "DB->>PB: Granted"},
-      {Step::resource_accepts, 1, "Resource->>Resource: Accept (token >= last_seen)"},
-      {Step::resource_rejects, 0, "Resource->>Resource: Reject (token < last_seen)"}};
-  return sequence;
-}
+const Sequence kFencing{
+    {Step::sends_acquire, 0, "PA->>DB: Acquire Lock"},
+    {Step::lock_acquired, 0, "DB->>PA: Granted"},
+    {Step::resource_accepts, 0, "Resource->>Resource: Accept (token >= last_seen)"},
+    {Step::lease_runs_out, 0, "Lock expires, B acquires"},
+    {Step::sends_acquire, 1, "PB->>DB: Acquire Lock"},
+    {Step::lock_acquired, 1, "DB->>PB: Granted"},
+    {Step::resource_accepts, 1, "Resource->>Resource: Accept (token >= last_seen)"},
+    {Step::resource_rejects, 0, "Resource->>Resource: Reject (token < last_seen)"}};
 
 class Performer {
  public:
@@ -135,47 +128,40 @@ class Performer {
 /// Performs the sequence by a lock with these rules.
 Performance perform(const Sequence& sequence, const Rules& rules) {
   Performer performer(rules);
-  Performance result;
   for (const auto& drawn : sequence) {
-    if (performer.take(drawn)) continue;
-    result.why = drawn.drawn;
-    return result;
+    if (!performer.take(drawn)) return {drawn.drawn, {}};
   }
-  result.possible = true;
-  result.tokens = performer.tokens;
-  return result;
+  return {"", performer.tokens};
 }
 
 TEST(Sequences, TwoProcessesShareALockAsDrawn) {
-  const auto ours = perform(two_processes(), rules_of(Lock::leasehold));
-  ASSERT_TRUE(ours.possible) << "stopped at: " << ours.why;
+  const auto ours = perform(kTwoProcesses, rules_of(Lock::leasehold));
+  ASSERT_EQ(ours.stopped_at, "");
   ASSERT_EQ(ours.tokens.size(), 2u);
   EXPECT_GT(ours.tokens[1], ours.tokens[0]) << "the drawing's 1 and 2: greater";
 }
 
 TEST(Sequences, ThePackageRestartsItsTokenWhereTheDrawingSaysTwo) {
-  const auto package = perform(two_processes(), rules_of(Lock::distributed_lock));
-  ASSERT_TRUE(package.possible) << "stopped at: " << package.why;
+  const auto package = perform(kTwoProcesses, rules_of(Lock::distributed_lock));
+  EXPECT_EQ(package.stopped_at, "");
   EXPECT_EQ(package.tokens, (std::vector<int>{1, 1}));
 }
 
 TEST(Sequences, TheResourceRejectsAHolderThatOversleptItsLease) {
   for (const Lock lock : {Lock::leasehold, Lock::distributed_lock}) {
-    const auto performed = perform(fencing(), rules_of(lock));
-    EXPECT_TRUE(performed.possible) << name_of(lock) << " stopped at: " << performed.why;
+    EXPECT_EQ(perform(kFencing, rules_of(lock)).stopped_at, "") << name_of(lock);
   }
 }
 
 TEST(Sequences, WithoutTokensTheResourceCannotReject) {
-  const auto performed = perform(fencing(), rules_of(Lock::document_level));
-  EXPECT_FALSE(performed.possible);
-  EXPECT_EQ(performed.why, "Resource->>Resource: Reject (token < last_seen)");
+  EXPECT_EQ(perform(kFencing, rules_of(Lock::document_level)).stopped_at,
+            "Resource->>Resource: Reject (token < last_seen)");
 }
 
 TEST(Sequences, AStepThatTheRulesForbidStopsTheStory) {
   Rules rules = rules_of(Lock::leasehold);
   rules.ignores_expiry = true;  // B takes what A holds
-  EXPECT_EQ(perform(two_processes(), rules).why, "DB->>PB: Lock Not Acquired");
+  EXPECT_EQ(perform(kTwoProcesses, rules).stopped_at, "DB->>PB: Lock Not Acquired");
 }
 
 }  // namespace

@@ -20,6 +20,9 @@ std::string violation(const HistoryBuilder& told, Check check) {
   return f.verdict == Verdict::violated ? f.why : "";
 }
 
+/// `a` asks for the lock at 10, and has it from 20 on.
+HistoryBuilder a_has() { return workers().got(10, 20, "a", 1, 1); }
+
 TEST(JudgeWorker, ATimeThatAGrantMayBeReliedOnCountsAsHeld) {
   const auto told = [](int b_asks, int b_gets) {
     return workers().asks(10, "a", 1).granted(20, "a", 1, 1, 900).got(b_asks, b_gets, "b", 1, 2);
@@ -35,7 +38,7 @@ TEST(JudgeWorker, ATimeThatAGrantMayBeReliedOnCountsAsHeld) {
 }
 
 TEST(JudgeWorker, AGrantWhileAnotherStillAnswersHeldIsTwoHolders) {
-  const auto told = workers().got(10, 20, "a", 1, 1).got(500, 600, "b", 1, 2);
+  const auto told = a_has().got(500, 600, "b", 1, 2);
   EXPECT_NE(violation(HistoryBuilder(told).yes(25, 601, "a", 1), Check::G2), "");
   EXPECT_EQ(violation(HistoryBuilder(told).yes(25, 599, "a", 1), Check::G2), "");
 }
@@ -85,7 +88,7 @@ TEST(JudgeWorker, AnAcceptedWriteOfAnEarlierHolderAfterOneOfALaterIsFound) {
 }
 
 TEST(JudgeWorker, NotifyingOfALossAfterTheNextGrantIsViolated) {
-  const auto told = workers().got(10, 20, "a", 1, 1).got(30, 1'500, "b", 1, 2);
+  const auto told = a_has().got(30, 1'500, "b", 1, 2);
   EXPECT_EQ(violation(told, Check::G5), "lock 'x': a was notified of its loss never");
   EXPECT_EQ(violation(HistoryBuilder(told).lost(1'510, 1'520, "a", 1), Check::G5),
             "lock 'x': a was notified of its loss 10.0 ms late");
@@ -100,14 +103,14 @@ TEST(JudgeWorker, NotifyingOfALossAfterTheNextGrantIsViolated) {
 }
 
 TEST(JudgeWorker, AnsweringHeldAfterLostIsViolated) {
-  const auto told = workers().got(10, 20, "a", 1, 1).lost(100, 110, "a", 1);
+  const auto told = a_has().lost(100, 110, "a", 1);
   EXPECT_NE(violation(HistoryBuilder(told).yes(25, 120, "a", 1), Check::G5), "");
   EXPECT_EQ(violation(HistoryBuilder(told).yes(25, 105, "a", 1), Check::G5), "");
 }
 
 TEST(JudgeWorker, ADeadHoldersLockGoesToAWaiterWithinItsLeaseAndAPause) {
   const auto told = [](int b_gets) {
-    return workers().got(10, 20, "a", 1, 1).crash(50, "a").got(40, b_gets, "b", 1, 2);
+    return a_has().crash(50, "a").got(40, b_gets, "b", 1, 2);
   };
   EXPECT_EQ(violation(told(1'200), Check::G7),
             "lock 'x': an acquire of b waited 150.0 ms for it while it was free, since a's lease "
@@ -143,7 +146,7 @@ TEST(JudgeWorker, ADeadHoldersLockMayStayForTheMarginOfTheClocksToo) {
 /// Who comes later may count the dead holder's lease from then on.
 TEST(JudgeWorker, ALateWaiterMayWaitForAWholeLease) {
   const auto told = [](int b_gets) {
-    return workers().got(10, 20, "a", 1, 1).crash(50, "a").got(900, b_gets, "b", 1, 2);
+    return a_has().crash(50, "a").got(900, b_gets, "b", 1, 2);
   };
   EXPECT_EQ(violation(told(1'990), Check::G7), "");
   EXPECT_NE(violation(told(2'100), Check::G7), "");
@@ -152,8 +155,7 @@ TEST(JudgeWorker, ALateWaiterMayWaitForAWholeLease) {
 /// Its server hears of it at the end of the fault.
 TEST(JudgeWorker, ALockOfOneThatDiedBehindACutLinkMayStayForALeaseAfterThat) {
   const auto told = [](int b_gets) {
-    return workers()
-        .got(10, 20, "a", 1, 1)
+    return a_has()
         .fault(30, "cut-link", "begins", "a")
         .fault(2'000, "cut-link", "ends", "a")
         .crash(50, "a")
@@ -165,10 +167,7 @@ TEST(JudgeWorker, ALockOfOneThatDiedBehindACutLinkMayStayForALeaseAfterThat) {
 
 TEST(JudgeWorker, AReleasedLockGoesToAWaiterWithinAPause) {
   const auto told = [](int b_gets, const char* outcome) {
-    return workers()
-        .got(10, 20, "a", 1, 1)
-        .released(30, 40, "a", 1, outcome)
-        .got(25, b_gets, "b", 1, 2);
+    return a_has().released(30, 40, "a", 1, outcome).got(25, b_gets, "b", 1, 2);
   };
   EXPECT_EQ(violation(told(140, "released"), Check::G7), "");
   EXPECT_NE(violation(told(150, "released"), Check::G7), "");
@@ -178,8 +177,7 @@ TEST(JudgeWorker, AReleasedLockGoesToAWaiterWithinAPause) {
 /// Servers that are slow for others are slow for one that waits.
 TEST(JudgeWorker, AWaiterIsAllowedTheTimeOfTheSlowestCommandMeanwhileThreeTimes) {
   const auto told = [](int b_gets, int write_from, int write_to) {
-    return workers()
-        .got(10, 20, "a", 1, 1)
+    return a_has()
         .released(30, 40, "a", 1)
         .got(25, b_gets, "b", 1, 2)
         .wrote(write_from, write_to, "c", 1, 1, 1, "accepted");
@@ -192,8 +190,7 @@ TEST(JudgeWorker, AWaiterIsAllowedTheTimeOfTheSlowestCommandMeanwhileThreeTimes)
 
 TEST(JudgeWorker, ALockThatATimedOutCallMayHaveWonIsNotFree) {
   const auto told = [](const char* outcome) {
-    return workers()
-        .got(10, 20, "a", 1, 1)
+    return a_has()
         .asks(22, "c", 1, 20)
         .released(30, 40, "a", 1)
         .ended(42, "c", 1, outcome)
@@ -206,8 +203,7 @@ TEST(JudgeWorker, ALockThatATimedOutCallMayHaveWonIsNotFree) {
 /// As a session of PostgreSQL may keep it.
 TEST(JudgeWorker, ALockThatATimedOutAcquireKeepsIsFound) {
   const auto told = [](int b_gets) {
-    return workers()
-        .got(10, 20, "a", 1, 1)
+    return a_has()
         .asks(22, "c", 1, 20)
         .released(30, 40, "a", 1)
         .ended(42, "c", 1, "timed_out")
@@ -235,8 +231,7 @@ TEST(JudgeWorker, ASingleAttemptMustGetAFreeLock) {
   auto promises = everything();
   promises.waits = Promises::Waits::none;
   const auto told = [](int b_asks) {
-    return workers()
-        .got(10, 20, "a", 1, 1)
+    return a_has()
         .released(30, 40, "a", 1)
         .asks(b_asks, "b", 1, 0)
         .ended(b_asks + 5, "b", 1, "refused");
@@ -258,7 +253,7 @@ TEST(JudgeWorker, ChecksOnlyWhatWasPromised) {
   EXPECT_EQ(left_out(everything()).size(), 4u);
 }
 
-/// A lock that keeps all its promises, with answers that come early or late.
+/// A lock that keeps all its promises, with answers and writes that come early or late.
 struct SoundRun {
   HistoryBuilder told = workers();
   std::vector<std::pair<int, int>> grants;  ///< asked, granted
@@ -267,26 +262,33 @@ struct SoundRun {
 
 SoundRun sound_run() {
   SoundRun run;
+  HistoryBuilder& told = run.told;
   const std::vector<const char*> processes{"a", "b", "c"};
   const auto upto = [](int most) { return *rc::gen::inRange(0, most + 1); };
   int free_at = 10, session = 0;
   for (int turns = 2 + upto(8); turns > 0; --turns) {
     const char* process = processes[static_cast<std::size_t>(upto(2))];
-    ++session;
-    const int wins = free_at + upto(50), heard = wins + upto(20);
+    const auto owner = "owner-" + std::to_string(++session);
+    const auto write = [&](int at) {
+      told.put(at - upto(60), at + upto(60), owner, at + 1'000, at);
+    };
+    const int wins = free_at + 1 + upto(50), heard = wins + upto(20);
     const int asked = std::max(1, wins - 1 - upto(300));
-    run.told.asks(asked, process, session).granted(heard, process, session, session, wins + 900);
+    told.asks(asked, process, session).granted(heard, process, session, session, wins + 900);
     run.grants.emplace_back(asked, heard);
-    const int until = heard + 1 + upto(400);
-    run.told.yes(heard, until, process, session);
-    if (upto(3) > 0) {
-      free_at = until + 5;
-      run.told.released(until + 1, free_at + upto(10), process, session);
+    const int extended = upto(1) > 0 ? wins + 1 + upto(800) : wins;
+    write(wins);
+    if (extended > wins) write(extended);
+    free_at = extended + 1'000;
+    const int until = std::max(heard, extended) + 1 + upto(400);
+    told.yes(heard, until, process, session);
+    if (upto(3) == 0) {  // It runs out, and its user is notified in time.
+      told.lost(free_at - 50, free_at + upto(50), process, session);
       continue;
     }
-    // It runs out, and its user is notified in time.
-    free_at = wins + 1'000;
-    run.told.lost(wins + 950, wins + 1'000 + upto(50), process, session);
+    free_at = until + 5;
+    told.released(until + 1, free_at + upto(10), process, session);
+    told.freed(free_at - upto(60), free_at + upto(60), "", free_at);
   }
   run.end = free_at + 2'000;
   return run;
@@ -294,9 +296,11 @@ SoundRun sound_run() {
 
 RC_GTEST_PROP(JudgeWorker, ASoundLockIsNeverBlamedWhateverTheStamps, ()) {
   const auto run = sound_run();
-  for (const Finding& f : judge_worker(run.told.end(run.end), everything())) {
-    if (f.verdict == Verdict::violated) RC_LOG() << to_string(f.check) << ": " << f.why;
-    RC_ASSERT(f.verdict != Verdict::violated);
+  for (const auto& promises : {everything(), mapped()}) {
+    for (const Finding& f : judge_worker(run.told.end(run.end), promises)) {
+      if (f.verdict == Verdict::violated) RC_LOG() << to_string(f.check) << ": " << f.why;
+      RC_ASSERT(f.verdict != Verdict::violated);
+    }
   }
 }
 

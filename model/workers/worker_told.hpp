@@ -17,6 +17,13 @@ inline Promises everything() {
   return p;
 }
 
+/// The same of a lock of whose documents all is known.
+inline Promises mapped() {
+  auto p = everything();
+  p.document = DocumentMapping{"locks", "_id", "owner", "expires"};
+  return p;
+}
+
 /// Workers of such a lock, which is "x". Leases last 1,000 ms, no process is late.
 inline HistoryBuilder workers(std::initializer_list<const char*> processes = {"a", "b", "c"}) {
   HistoryBuilder s;
