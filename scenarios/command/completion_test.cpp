@@ -95,7 +95,8 @@ TEST(ManPage, HasTheLeastRoleThatIsTried) {
   const auto tests = content_of(LEASEHOLD_SCENARIOS "/command/security_live_test.cpp");
   const std::string head = "kLeast{";
   const auto begin = tests.find(head) + head.size();
-  const auto least = "actions: [" + tests.substr(begin, tests.find('}', begin) - begin) + "]}";
+  const auto first = tests.find('"', begin);
+  const auto least = "actions: [" + tests.substr(first, tests.find('}', first) - first) + "]}";
   for (const auto* page : {"/../impl/cli/leasehold.1", "/../impl/guide/operate.md"}) {
     EXPECT_NE(content_of(LEASEHOLD_SCENARIOS + std::string(page)).find(least), std::string::npos)
         << page << " lacks " << least;
