@@ -185,6 +185,86 @@ void held(benchmark::State& state) {
 }
 BENCHMARK(held)->Arg(10)->Arg(1'000)->Arg(10'000)->Iterations(1)->Unit(benchmark::kSecond);
 
+double servers_cpu_s() {
+  double sum = 0;
+  for (int i = 0; i < servers().size(); ++i) sum += servers().mongod(i).cpu_seconds();
+  return sum;
+}
+
+/// So many providers wait at held names, one each, or all at one: what that costs the servers, and
+/// how soon half of them, and all, are granted locks that are released at once.
+template <typename Waiting>
+void waiting(benchmark::State& state, Waiting strategy) {
+  const int clients = static_cast<int>(state.range(0)), names = static_cast<int>(state.range(1));
+  const LockOptions options{.expiry = milliseconds(60'000), .waiting = strategy()};
+  static int runs = 0;
+  const auto lock_of = [&, run = ++runs](LockProvider& provider, int i) {
+    return *provider.create_lock(std::to_string(run) + "-" + std::to_string(i % names), options);
+  };
+  auto holder = connect();
+  std::vector<LockHandle> held;
+  for (int i = 0; i < names; ++i) held.push_back(*lock_of(holder, i).try_acquire(milliseconds(0)));
+  std::vector<LockProvider> providers;
+  std::atomic<int> granted = 0;
+  for (int i = 0; i < clients; ++i) {
+    providers.push_back(*LockProvider::connect(servers().uri(), {.database = kDatabase}));
+    lock_of(providers.back(), i).acquire_async(kLongestDuration, [&](Result<LockHandle> handle) {
+      if (!handle) return;
+      ++granted;
+      handle->release_async();
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::seconds(10));
+  for (auto _ : state) {
+    constexpr int kSeconds = 20;
+    const double cpu = servers_cpu_s(), own = cpu_seconds();
+    std::this_thread::sleep_for(std::chrono::seconds(kSeconds));
+    state.counters["server_cores"] = (servers_cpu_s() - cpu) / kSeconds;
+    state.counters["client_cores"] = (cpu_seconds() - own) / kSeconds;
+    const auto began = boot_ns();
+    for (auto& handle : held) handle.release_async();
+    const auto until = [&](int n) {
+      while (granted < n) std::this_thread::sleep_for(milliseconds(1));
+      return static_cast<double>(boot_ns() - began) * 1e-6;
+    };
+    state.counters["half_ms"] = until(clients / 2);
+    state.counters["all_ms"] = until(clients);
+  }
+}
+#define LEASEHOLD_WAITING(strategy)                                                     \
+  BENCHMARK_CAPTURE(waiting, strategy, [] { return strategy##_waiting(); })             \
+      ->Args({200, 200})->Args({1'000, 1'000})->Args({200, 1})->Args({1'000, 1})        \
+      ->Iterations(1)->Unit(benchmark::kSecond)
+LEASEHOLD_WAITING(queue);
+LEASEHOLD_WAITING(uniform);
+
+/// Free names that one process asks for at once, or so many at a time.
+void burst(benchmark::State& state) {
+  const auto names = state.range(0), at_once = state.range(1);
+  static int runs = 0;
+  for (auto _ : state) {
+    auto provider = connect();
+    std::atomic<std::int64_t> granted = 0, failed = 0;
+    std::vector<LockHandle> held;  // by the one thread that calls back
+    const auto began = boot_ns();
+    for (std::int64_t i = 0; i < names; ++i) {
+      while (i - granted - failed >= at_once) std::this_thread::yield();
+      const auto name = "burst-" + std::to_string(runs) + "-" + std::to_string(i);
+      provider.create_lock(name)->acquire_async(kLongestDuration, [&](Result<LockHandle> handle) {
+        if (handle) held.push_back(std::move(*handle));
+        handle ? ++granted : ++failed;
+      });
+    }
+    while (granted + failed < names) std::this_thread::sleep_for(milliseconds(1));
+    state.counters["grants_per_s"] =
+        static_cast<double>(granted) * 1e9 / static_cast<double>(boot_ns() - began);
+    state.counters["failed"] = static_cast<double>(failed);
+    ++runs;
+  }
+}
+BENCHMARK(burst)->Args({10'000, 64})->Args({10'000, 10'000})->Args({60'000, 64})
+    ->Args({60'000, 60'000})->Iterations(1)->Unit(benchmark::kSecond);
+
 }  // namespace
 }  // namespace leasehold::bench
 
