@@ -283,7 +283,8 @@ void examine_permissions(Visit& at) {
             "index");
   }
   if (!missing({"changeStream"}).empty()) {
-    at.note("missing on " + place + ": changeStream", "calls that wait poll, which makes long waits longer");
+    at.note("missing on " + place + ": changeStream",
+            "calls that wait poll, which makes long waits longer");
   }
 }
 

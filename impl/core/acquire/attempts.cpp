@@ -87,9 +87,9 @@ void Contenders::call_off(SessionId id, const AcquireCall& call, SendingStep ste
 }
 
 /// Another holds the lock. The call keeps what that teaches, and its next attempt is planned: at
-/// once if it is the one that enlists, or if that holder came to be presumed dead while this attempt
-/// was under way. The first call
-/// that is queued opens the stream; a call that finds the lock free needs none.
+/// once if it is the one that enlists, or if that holder came to be presumed dead while this
+/// attempt was under way. The first call that is queued opens the stream; a call that finds the lock
+/// free needs none.
 void Contenders::refused(SessionId id, const PendingCommand& attempt, const Reply& reply,
                          SendingStep step) {
   AcquireCall& call = at(id);
@@ -105,7 +105,8 @@ void Contenders::refused(SessionId id, const PendingCommand& attempt, const Repl
   // that found no room has nothing to be notified of.
   if (call.place.stands()) stream_.listen(call.owner.high, reply.operation_time, step);
   const bool at_once = joins || (dead && dead != attempt.observed);
-  plan(id, at_once ? step.now : pacing_.next_attempt_at(call, true, stream_.reports(), step), step);
+  const auto now = step.now;
+  plan(id, at_once ? now : pacing_.next_attempt_at(call, true, stream_.reports(), step), step);
   if (WaitQueue* queue = queues_.headed_by(id, call.name)) queue->rival_seen = step.now;
 }
 
@@ -147,7 +148,8 @@ void Contenders::failed(SessionId id, const Reply& reply, bool unanswered, Sendi
   const bool at_once = unanswered && call.unanswered == 0;
   if (unanswered) ++call.unanswered;
   if (call.single_attempt) return;
-  plan(id, at_once ? step.now : pacing_.next_attempt_at(call, false, stream_.reports(), step), step);
+  const auto now = step.now;
+  plan(id, at_once ? now : pacing_.next_attempt_at(call, false, stream_.reports(), step), step);
 }
 
 }  // namespace leasehold::core

@@ -43,7 +43,7 @@ struct LeadershipOptions {
 /// return it keeps the lock, if that was not lost, and `run` waits for it: this process does not
 /// lead a second time meanwhile.
 /// A leader that resigns or ends passes the lock to the process that has waited longest, by one
-/// write, as any lock that its calls queue for. A dead one keeps it until the lock's expiry (G7 of impl/GUARANTEES.md). So
+/// write. A dead one keeps it until the lock's expiry (G7 of impl/GUARANTEES.md). So
 /// `LockOptions::expiry` is how long there is no leader after a crash.
 /// Thread safety: all calls from any thread; `run` once at a time.
 /// Destruction: `run` must have returned.

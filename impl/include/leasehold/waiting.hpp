@@ -26,8 +26,8 @@ struct AttemptSeen {
 /// A strategy is pure: it gets its randomness and keeps no state, so one object may serve every
 /// lock of a process and the same code runs in production and in simulation. Waiters of one process
 /// queue: only the first in the queue makes attempts, and asks its strategy.
-/// `queue_waiting` is the default, and what it lacks it does without. The others are for comparison,
-/// and for what is your own. impl/guide/waiting.md has the figures.
+/// `queue_waiting` is the default, and what it lacks it does without. The others are for comparison
+/// and for servers that are known to suit them. impl/guide/waiting.md has the figures.
 /// Thread safety: all calls from any thread; they must neither block nor throw. A negative pause
 /// counts as 0, one above `longest_pause` as `longest_pause`.
 ///
