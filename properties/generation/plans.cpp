@@ -1,12 +1,10 @@
-#include <rapidcheck/Random.h>
+#include "properties/generation/plans.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <optional>
+#include <ostream>
 #include <utility>
-
-#include "properties/generation/plan_generator.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -14,6 +12,7 @@ namespace {
 using sim::FaultPlan;
 using sim::Plan;
 using sim::ProcessPlan;
+using Shrinks = rc::Seq<rc::Shrinkable<Plan>>;
 using Change = std::function<void(Plan&)>;
 using Changes = std::vector<Change>;
 
@@ -81,25 +80,24 @@ Changes removals(const Plan& plan) {
 }
 
 /// Delta debugging: sizes; then parts, until none can go; then numbers, to zero. It is where the
-/// search stands: the search from a candidate goes on from there, so that what was tried before is
-/// not tried again at once.
+/// search stands: the shrinks of a candidate go on from there.
 class Search {
  public:
   enum class Stage { sizes, parts, zeros };
 
   explicit Search(Plan plan, Stage first = Stage::sizes) : plan_(std::move(plan)) { enter(first); }
 
-  [[nodiscard]] const Plan& plan() const { return plan_; }
-
-  /// The search from the next candidate.
-  std::optional<Search> next() {
-    while (const Change* change = next_change()) {
+  /// The next candidate, for RapidCheck.
+  rc::Maybe<rc::Shrinkable<Plan>> operator()() {
+    while (const Change* change = next()) {
       Search chosen = *this;
       (*change)(chosen.plan_);
       // What a step or a fault names stays.
-      if (chosen.plan_ != plan_ && sim::unsound(chosen.plan_).empty()) return chosen;
+      if (chosen.plan_ == plan_ || !sim::unsound(chosen.plan_).empty()) continue;
+      return rc::shrinkable::lambda([plan = chosen.plan_] { return plan; },
+                                    [chosen] { return rc::makeSeq<Search>(chosen); });
     }
-    return std::nullopt;
+    return rc::Nothing;
   }
 
  private:
@@ -112,7 +110,7 @@ class Search {
                                                                        : zeros(plan_));
   }
 
-  const Change* next_change() {
+  const Change* next() {
     while (next_ == changes_->size()) {
       if (stage_ == Stage::zeros) return nullptr;
       const bool again = stage_ == Stage::sizes || entries(plan_) != at_start_;
@@ -130,15 +128,39 @@ class Search {
 
 }  // namespace
 
-/// Likely plans keep their time, because a shorter run fails more seldom.
+rc::Gen<Plan> plans(PlanLimits limits) {
+  return [limits = std::move(limits)](const rc::Random& seed, int) {
+    // As many as the longest live plan reads, an hour of all kinds, with room.
+    constexpr std::size_t kNumbers = 200'000;
+    rc::Random random = seed;
+    Numbers numbers(kNumbers);
+    for (auto& n : numbers) n = static_cast<std::uint32_t>(random.next());
+    return with_shrinks(plan_from(numbers, limits));
+  };
+}
+
+rc::Shrinkable<Plan> with_shrinks(Plan plan, std::vector<Plan> likely) {
+  const auto of_likely = [](Plan&& one) {
+    return rc::shrinkable::lambda([one] { return one; }, [one] {
+      return rc::makeSeq<Search>(one, Search::Stage::parts);
+    });
+  };
+  const auto shrinks = [plan, likely = std::move(likely), of_likely] {
+    Shrinks first = rc::seq::map(rc::seq::fromContainer(likely), of_likely);
+    return rc::seq::concat(std::move(first), Shrinks(rc::makeSeq<Search>(plan)));
+  };
+  return rc::shrinkable::lambda([plan] { return plan; }, shrinks);
+}
+
+/// As RapidCheck does with what fails a property: the first that fails as well, and on from there.
 Plan minimise(Plan plan, const std::function<bool(const Plan&)>& fails, std::vector<Plan> likely) {
-  const auto found = std::ranges::find_if(likely, fails);
-  auto smallest = found == likely.end() ? Search(std::move(plan))
-                                        : Search(std::move(*found), Search::Stage::parts);
-  while (auto candidate = smallest.next()) {
-    if (fails(candidate->plan())) smallest = std::move(*candidate);
+  auto smallest = with_shrinks(std::move(plan), std::move(likely));
+  for (auto shrinks = smallest.shrinks(); auto next = shrinks.next();) {
+    if (!fails(next->value())) continue;
+    smallest = *next;
+    shrinks = smallest.shrinks();
   }
-  return smallest.plan();
+  return smallest.value();
 }
 
 std::size_t entries(const Plan& plan) {
@@ -146,13 +168,14 @@ std::size_t entries(const Plan& plan) {
 }
 
 Plan draw_plan(std::uint64_t seed, const PlanLimits& limits) {
-  if (limits.manner != Manner::live) return plan_from(numbers_of(seed), limits);
-  // As many as the longest live plan reads, an hour of all kinds, with room.
-  constexpr std::size_t kNumbers = 200'000;
-  rc::Random random(seed);
-  Numbers numbers(kNumbers);
-  for (auto& n : numbers) n = static_cast<std::uint32_t>(random.next());
-  return plan_from(numbers, limits);
+  if (limits.manner == Manner::live) return plans(limits)(rc::Random(seed)).value();
+  return plan_from(numbers_of(seed), limits);
 }
 
 }  // namespace leasehold::properties
+
+namespace leasehold::sim {
+
+void showValue(const Plan& plan, std::ostream& out) { out << '\n' << to_scn(plan); }
+
+}  // namespace leasehold::sim

@@ -1,8 +1,9 @@
+#include "properties/generation/plans.hpp"
+
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include <algorithm>
-
-#include "properties/generation/plan_generator.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -14,6 +15,13 @@ bool has_pause(const sim::Plan& plan) {
                      [](const FaultPlan& f) { return f.kind == FaultPlan::Kind::pause; });
 }
 
+TEST(Plans, ASeedOfALiveRunStandsForAValueOfTheGenerator) {
+  const auto drawn = plans(live_limits())(rc::Random(7)).value();
+  EXPECT_EQ(draw_plan(7, live_limits()), drawn);
+  EXPECT_NE(draw_plan(8, live_limits()), drawn);
+  EXPECT_GT(entries(drawn), 10u);
+}
+
 TEST(Plans, ASeedHasAllTheNumbersThatItsPlanReads) {
   for (std::uint64_t seed = 1; seed <= 1'000; ++seed) {
     auto numbers = numbers_of(seed);
@@ -23,16 +31,15 @@ TEST(Plans, ASeedHasAllTheNumbersThatItsPlanReads) {
   }
 }
 
-TEST(Plans, EachCandidateIsSoundAndAnotherPlanAndNoneIsLarger) {
-  const auto drawn = draw_plan(7, live_limits());
-  EXPECT_NE(draw_plan(8, live_limits()), drawn);
+TEST(Plans, EachShrinkIsSoundAndAnotherPlanAndNoneIsLarger) {
+  const auto drawn = plans(live_limits())(rc::Random(7));
   int seen = 0;
-  EXPECT_EQ(minimise(drawn, [&](const sim::Plan& plan) {
+  for (auto shrinks = drawn.shrinks(); auto next = shrinks.next(); ++seen) {
+    const auto plan = next->value();
     EXPECT_EQ(sim::unsound(plan), "");
-    EXPECT_NE(plan, drawn);
-    EXPECT_LE(entries(plan), entries(drawn));
-    return ++seen == 0;
-  }), drawn);
+    EXPECT_NE(plan, drawn.value());
+    EXPECT_LE(entries(plan), entries(drawn.value()));
+  }
   EXPECT_GT(seen, 20);
 }
 
@@ -87,6 +94,17 @@ TEST(Plans, AScriptedPlanKeepsItsProcesses) {
   });
   EXPECT_EQ(smallest.processes.size(), 2u);
   EXPECT_EQ(smallest.steps.size(), 1u);
+}
+
+/// RapidCheck itself shrinks to the same.
+TEST(Plans, AFailingPropertyEndsWithTheSmallestPlan) {
+  sim::Plan smallest;
+  EXPECT_FALSE(rc::check("a property that fails on purpose", [&] {
+    const auto plan = *plans(live_limits());
+    if (has_pause(plan)) smallest = plan;
+    RC_ASSERT(!has_pause(plan));
+  }));
+  EXPECT_EQ(entries(smallest), 2u) << to_scn(smallest);
 }
 
 }  // namespace

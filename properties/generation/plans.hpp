@@ -1,0 +1,34 @@
+#pragma once
+
+#include <rapidcheck/Gen.h>
+#include <rapidcheck/Random.h>
+
+#include <iosfwd>
+
+#include "properties/generation/plan_generator.hpp"
+
+/// Plans as RapidCheck has them: a generator draws one from a seed, with what is smaller than it.
+/// plan_generator.hpp, for the plan of a seed or the smallest plan alone, has no such header.
+namespace leasehold::properties {
+
+/// All plans within these limits, for properties: `const auto plan = *plans(live_limits());`. What
+/// fails is shrunk as `minimise` does it. The size of RapidCheck is not used, because a small plan
+/// shows little.
+[[nodiscard]] rc::Gen<sim::Plan> plans(PlanLimits limits);
+
+/// This plan, and the plans that are smaller by one thing: with one name, less time, without a part
+/// of its faults, then of its processes (of its steps, if it is scripted), with zero percent and no
+/// drift. Once one of them is chosen, what was tried before is not tried again at once. Before all
+/// of these come `likely` ones, as they are; their own shrinks leave them their time, because a
+/// shorter run fails more seldom.
+[[nodiscard]] rc::Shrinkable<sim::Plan> with_shrinks(sim::Plan plan,
+                                                     std::vector<sim::Plan> likely = {});
+
+}  // namespace leasehold::properties
+
+namespace leasehold::sim {
+
+/// How RapidCheck prints a plan.
+void showValue(const Plan& plan, std::ostream& out);
+
+}  // namespace leasehold::sim
