@@ -176,7 +176,8 @@ def section(folder, about, plot_file):
     lines = [*answer(live), head, "", *rest, "", f"Measured by `scripts/bench contention` on {about}: real replica set of three "
              "members beside its clients, repetitions interleaved over the strategies. Only figures of one run are "
              "comparable. Where nothing else is said one lock is held for 5 ms, and a client pauses up to 100 ms after "
-             "a release.", "", f"![wait p99 of each strategy in each situation]({plot_file})", "", "## The figures", "",
+             "a release.", "", f"![wait p99 and load of each strategy in each situation]({plot_file})", "",
+             "## The figures", "",
              stats.DEFINITIONS, ""]
     for situation, results in everything:
         settings = results.settings

@@ -330,23 +330,25 @@ def save(figure, plots, file):
     figure.savefig(file, dpi=100)
 
 
-def plot_p99(named, file):
-    """The wait p99 in each of `named`, (title, Results) pairs: a line each, a mark for each strategy."""
+def plot_situations(named, file):
+    """The wait p99 and the load in each of `named`, (title, Results) pairs: a line each, a mark for each strategy."""
     pyplot = pyplot_without_a_screen()
     names = list(dict.fromkeys(s for _, results in named for s in results.strategies()))
-    figure, axes = pyplot.subplots(figsize=(10, 1.6 + 0.36 * len(named)))
-    for i, s in enumerate(names):
-        there = [(y, results.mean(s, "wait_p99_ms")) for y, (_, results) in enumerate(named)
-                 if s in results.known("wait_p99_ms")]
-        bars = [[max(m - (m if math.isnan(low) else low), 0) for _, (m, low, _) in there],
-                [max((m if math.isnan(high) else high) - m, 0) for _, (m, _, high) in there]]
-        axes.errorbar([m for _, (m, _, _) in there], [y for y, _ in there], xerr=bars, fmt="osD^vP*X"[i % 8],
-                      color=f"C{i}", markersize=8, label=s, linestyle="none")
-    axes.set_yticks(range(len(named)), [title for title, _ in named])
-    axes.set(xscale="log", xlabel="wait p99 in ms: one wait in a hundred is longer")
-    axes.invert_yaxis()
-    axes.legend(loc="upper center", bbox_to_anchor=(0.4, 1.16), ncol=len(names), frameon=False)
-    save(figure, [axes], file)
+    shown = (("wait_p99_ms", "wait p99 in ms: one wait in a hundred is longer"),
+             ("commands_per_acq", "load: commands per acquisition"))
+    figure, both = pyplot.subplots(1, 2, figsize=(14, 1.6 + 0.36 * len(named)), sharey=True)
+    for axes, (key, label) in zip(both, shown):
+        for i, s in enumerate(names):
+            there = [(y, results.mean(s, key)) for y, (_, results) in enumerate(named) if s in results.known(key)]
+            bars = [[max(m - (m if math.isnan(low) else low), 0) for _, (m, low, _) in there],
+                    [max((m if math.isnan(high) else high) - m, 0) for _, (m, _, high) in there]]
+            axes.errorbar([m for _, (m, _, _) in there], [y for y, _ in there], xerr=bars, fmt="osD^vP*X"[i % 8],
+                          color=f"C{i}", markersize=8, label=s, linestyle="none")
+        axes.set(xscale="log", xlabel=label)
+    both[0].set_yticks(range(len(named)), [title for title, _ in named])
+    both[0].invert_yaxis()
+    both[0].legend(loc="upper center", bbox_to_anchor=(0.4, 1.16), ncol=len(names), frameon=False)
+    save(figure, list(both), file)
 
 
 def plot(results, title, file):

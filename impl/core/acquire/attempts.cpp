@@ -88,8 +88,8 @@ void Contenders::call_off(SessionId id, const AcquireCall& call, SendingStep ste
 
 /// Another holds the lock. The call keeps what that teaches, and its next attempt is planned: at
 /// once if it is the one that enlists, or if that holder came to be presumed dead while this
-/// attempt was under way. The first call that is queued opens the stream; a call that finds the lock
-/// free needs none.
+/// attempt was under way. The first call that is queued opens the stream; a call that finds the
+/// lock free needs none.
 void Contenders::refused(SessionId id, const PendingCommand& attempt, const Reply& reply,
                          SendingStep step) {
   AcquireCall& call = at(id);
@@ -103,7 +103,11 @@ void Contenders::refused(SessionId id, const PendingCommand& attempt, const Repl
   const auto dead = reply.documents.empty() ? std::nullopt : pacing_.presumed_dead(call, step.now);
   // The owners of calls that queue begin alike, with their provider's half (see Owners). A call
   // that found no room has nothing to be notified of.
-  if (call.place.stands()) stream_.listen(call.owner.high, reply.operation_time, step);
+  if (call.place.stands()) {
+    const bool patient = call.place.unread_for(step.now) > Duration(0);
+    const auto by = patient ? StreamCommand::Step::look : StreamCommand::Step::next;
+    stream_.listen(call.owner.high, reply.operation_time, by, step);
+  }
   const bool at_once = joins || (dead && dead != attempt.observed);
   const auto now = step.now;
   plan(id, at_once ? now : pacing_.next_attempt_at(call, true, stream_.reports(), step), step);

@@ -15,11 +15,12 @@ constexpr int kMostRetryDoublings = 10;
 
 /// The stream outlives the last waiter for a while: opening one costs a round trip and a cursor at
 /// the server, and a process that waited once often waits again.
-void ChangeStream::listen(std::uint64_t provider, FencingToken since, SendingStep step) {
+void ChangeStream::listen(std::uint64_t provider, FencingToken since, StreamCommand::Step by,
+                          SendingStep step) {
   provider_ = provider;
   wanted_until_ = step.now + kStreamIdle;
   if (phase_ == Phase::off) return open(since, step);
-  if (phase_ == Phase::open && command_ == 0) send(StreamCommand::Step::look, step);
+  if (phase_ == Phase::open && command_ == 0) send(by, step);
 }
 
 /// From the attempt on that found the call in the queue: so that call need not ask once more. Only

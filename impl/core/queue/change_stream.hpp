@@ -27,9 +27,9 @@ class ChangeStream {
   }
 
   /// A call is queued, of this provider's half of the owners, as an attempt has shown at
-  /// that place in the oplog: the stream is opened from there if it is off, read if it is open and
-  /// idle, and stays wanted for a while.
-  void listen(std::uint64_t provider, FencingToken since, SendingStep step);
+  /// that place in the oplog: the stream is opened from there if it is off, read by this step if it
+  /// is open and idle, and stays wanted for a while.
+  void listen(std::uint64_t provider, FencingToken since, StreamCommand::Step by, SendingStep step);
 
   /// What a reply was: nothing to act on, events, or a gap: a grant may be missing in what was
   /// reported. `listened`: whether a call waits that acts on events.
