@@ -59,8 +59,8 @@ std::int64_t useless_from(const Digest& d, Index place) {
   return d.fact(sent.send).at_ns + lease - rules::drift_ns(lease / kMs, s.asked->max_drift_ppm);
 }
 
-/// A call that has been the first for longer may leave its stream unread for a while.
-constexpr std::int64_t kReadsAsFirst = 4'000 * kMs;
+/// A call that has been the first for longer may leave its stream unread, for so long at most.
+constexpr std::int64_t kReadsAsFirst = 4'000 * kMs, kLongestUnread = 900 * kMs;
 
 /// When calls were in this queue, knew of it and had not asked to leave, by id of the process.
 void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Reader>& all) {
@@ -214,8 +214,10 @@ std::optional<std::int64_t> acted(const Digest& d, const Passed& p) {
 /// For a receiver with a call that goes on.
 void check_acted_on(const Digest& d, Finding& f, const Passed& p) {
   const SessionDigest& s = p.receiver;
-  const auto latest =
-      p.told + d.allowed.stream_lag_ns + 2 * p.reader.round_trip_ns + d.allowed.lateness_ns;
+  const auto lag = d.allowed.stream_lag_ns;
+  // Until an event that lags has come, the call may have begun to leave its stream unread.
+  const auto heard = p.told + lag + (lag > 0 ? kLongestUnread : 0);
+  const auto latest = heard + 2 * p.reader.round_trip_ns + d.allowed.lateness_ns;
   if (p.reader.round_trip_ns == 0 || latest >= d.finished_ns || !reads(d, p.reader, p.told)) return;
   auto all = d.delays(s.process, Needs::servers).all();
   for (const Span& one : d.delays(s.process, Needs::worker).all()) all.push_back(one);
