@@ -77,7 +77,8 @@ class World {
                      world.out_.wire.count(command, world.now_ns(), world.load_.end_ns());
                    }}) {
       const bool other_lock = is_lock(strategy);  // it waits as its options say by default
-      if (!other_lock) options.waiting = strategy_named(strategy);
+      options.waiting = other_lock ? published::default_options(strategy).waiting
+                                   : strategy_named(strategy);
       auto provider =
           published::provider_named(other_lock ? strategy : "leasehold", "", kCommandsAtOnce);
       driver = runtime::Driver::make(network.driver_parts(std::move(provider), kCommandsAtOnce,

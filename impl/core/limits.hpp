@@ -39,9 +39,9 @@ inline constexpr int kMaxHandOvers = 1'000;
 inline constexpr std::chrono::seconds kRivalMemory{10};
 
 /// How long a step of the change stream may take. It waits for events at the server for a third of
-/// this, so a dead stream is noticed within this time. A thousand that wait make a server answer
-/// 333 empty steps a second.
-inline constexpr std::chrono::milliseconds kStreamTimeout{9'000};
+/// this, so a dead stream is noticed within this time, and one of a primary that was cut off within
+/// that third.
+inline constexpr std::chrono::milliseconds kStreamTimeout{3'000};
 
 /// For how long a change stream stays open when no call waits any more.
 inline constexpr std::chrono::seconds kStreamIdle{10};

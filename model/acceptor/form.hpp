@@ -20,7 +20,7 @@
 namespace leasehold::model {
 
 inline constexpr std::int64_t kSlackMs = 500;            ///< scheduling, on a busy machine
-inline constexpr std::int64_t kStreamTimeoutMs = 9'000;  ///< at most, of a step of a change stream
+inline constexpr std::int64_t kStreamTimeoutMs = 3'000;  ///< at most, of a step of a change stream
 inline constexpr std::int64_t kIndexTimeoutMs = 10'000;  ///< at most, of creating the TTL index
 
 struct FormFindings {

@@ -108,6 +108,9 @@ class AdaptiveWaiting final : public WaitingStrategy {
   AdaptiveWaiting(nanoseconds min, nanoseconds max) : min_(min), max_(max) {}
 
   nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
+    // No server answers: what waits usually take says nothing. And a link on which a log-in takes
+    // longer than an attempt may needs the time between attempts.
+    if (!seen.refused) return random_span(min_, max_, random);
     if (!seen.pace) {
       const auto longest = std::clamp(kLongestWithoutPace, min_, max_);
       const auto mean = std::clamp(seen.waited, min_, longest);

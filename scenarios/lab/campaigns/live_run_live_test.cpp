@@ -80,7 +80,11 @@ TEST(LiveDocuments, DistributedLockWalksItsDiagramsAndItsTokensStartAgain) {
 TEST(LivePermits, HoldUnderAllFaults) {
   auto plan = drawn_plan(5, 8, 10'000, properties::live_limits().groups);
   plan.locks = 1;
-  for (auto& process : plan.processes) process.permits = 3;
+  for (auto& process : plan.processes) {
+    process.permits = 3;
+    process.together = 0;
+    process.leads = false;
+  }
   const auto history = run_plan(plan);
   const auto judged = properties::judge(history).findings;
   EXPECT_EQ(model::overall_tested(judged), Verdict::holds) << explain(judged);
