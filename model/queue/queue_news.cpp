@@ -66,7 +66,9 @@ constexpr std::int64_t kReadsAsFirst = 4'000 * kMs, kLongestUnread = 900 * kMs;
 void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Reader>& all) {
   std::unordered_map<Id, Span*> open;  // by owner
   std::vector<Id> queue;  // of owners
-  std::int64_t reads = kNever;  // the first in it, without a pause
+  // Until when each that came to be the first reads without a pause. It need not notice that its
+  // place was lost and found again.
+  std::unordered_map<Id, std::int64_t> reads;
   for (auto& reader : all) reader.waits.reserve(reader.waits.size() + places.size());
   for (const Index i : places) {
     const Fact& place = d.fact(i);
@@ -77,9 +79,9 @@ void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Re
       queue.insert(queue.begin() + static_cast<std::ptrdiff_t>(at), place.owner);
     }
     if (!queue.empty() && queue.front() != was_first) {
-      reads = place.at_ns + kReadsAsFirst;
+      const auto [until, is_new] = reads.try_emplace(queue.front(), place.at_ns + kReadsAsFirst);
       const auto first = open.find(queue.front());
-      if (first != open.end()) first->second->to = std::min(first->second->to, reads);
+      if (first != open.end()) first->second->to = std::min(first->second->to, until->second);
     }
     const auto before = open.extract(place.owner);
     if (!before.empty()) {
@@ -91,8 +93,8 @@ void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Re
     const SessionDigest& s = d.session_of(d.fact(d.writer(i).send));
     auto& waits = all[s.process].waits;
     const auto leaves = first_sent(d, d.deletes[place.owner], 0);
-    const bool first = place.owner == queue.front();
-    waits.push_back({told, std::min({over_at(d, s), leaves, first ? reads : kNever})});
+    const auto until = place.owner == queue.front() ? reads.at(place.owner) : kNever;
+    waits.push_back({told, std::min({over_at(d, s), leaves, until})});
     open[place.owner] = &waits.back();
   }
 }
