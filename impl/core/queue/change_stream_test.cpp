@@ -92,12 +92,14 @@ TEST(Stream, IsReadWithPausesByACallThatHasBeenTheFirstForLong) {
   first(seconds(1));
   w.answer_stream();
   EXPECT_EQ(w.step(), Step::next) << "at once";
-  first(seconds(6));
+  first(milliseconds(2'900));
+  w.answer_stream();
+  first(milliseconds(2'900));
   const auto before = steps();
   w.answer_stream();
-  w.advance(milliseconds(374));
+  w.advance(milliseconds(362));
   EXPECT_EQ(steps(), before);
-  w.advance(milliseconds(1));  // 6 s / 16
+  w.advance(milliseconds(1));  // 5.8 s / 16
   ASSERT_EQ(steps(), before + 1);
   EXPECT_EQ(w.step(), Step::look);
   w.answer_stream({{NamedOwner::As::holder,
