@@ -177,8 +177,7 @@ def section(folder, about, plot_file):
              "members beside its clients, repetitions interleaved over the strategies. Only figures of one run are "
              "comparable. Where nothing else is said one lock is held for 5 ms, and a client pauses up to 100 ms after "
              "a release.", "", f"![wait p99 and load of each strategy in each situation]({plot_file})", "",
-             "## The figures", "",
-             stats.DEFINITIONS, ""]
+             "## The figures", "", stats.DEFINITIONS, ""]
     for situation, results in everything:
         settings = results.settings
         if situation.is_virtual:

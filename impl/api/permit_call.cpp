@@ -45,8 +45,7 @@ Error why_not(const core::Reply& reply) {
           "which are taken is not known: " + reply.message};
 }
 
-}  // namespace
-
+/// Which slots a read of all shows to be free, or past their end: where an attempt is worth it.
 std::vector<int> free_slots(const std::vector<std::string>& slots, const core::Reply& reply) {
   std::vector<int> free;
   if (reply.outcome != core::Outcome::done) return free;
@@ -60,6 +59,7 @@ std::vector<int> free_slots(const std::vector<std::string>& slots, const core::R
   return free;
 }
 
+/// For each slot how many wait in its queue.
 std::vector<std::size_t> queue_lengths(const std::vector<std::string>& slots,
                                        const core::Reply& reply) {
   std::vector<std::size_t> lengths;
@@ -68,6 +68,8 @@ std::vector<std::size_t> queue_lengths(const std::vector<std::string>& slots,
   }
   return lengths;
 }
+
+}  // namespace
 
 std::shared_ptr<PermitCall> PermitCall::start(std::shared_ptr<Driver> driver, Order order,
                                               Done done) {

@@ -83,11 +83,4 @@ class PermitCall : public std::enable_shared_from_this<PermitCall> {
   std::uint64_t end_ = 0;  ///< what ends it at its time, whatever is under way
 };
 
-/// Which slots a read of all shows to be free, or past their end: where an attempt is worth it.
-[[nodiscard]] std::vector<int> free_slots(const std::vector<std::string>& slots,
-                                          const core::Reply& reply);
-/// For each slot how many wait in its queue.
-[[nodiscard]] std::vector<std::size_t> queue_lengths(const std::vector<std::string>& slots,
-                                                     const core::Reply& reply);
-
 }  // namespace leasehold::runtime

@@ -79,9 +79,9 @@ void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Re
       queue.insert(queue.begin() + static_cast<std::ptrdiff_t>(at), place.owner);
     }
     if (!queue.empty() && queue.front() != was_first) {
-      const auto [until, is_new] = reads.try_emplace(queue.front(), place.at_ns + kReadsAsFirst);
+      const auto reads_until = reads.try_emplace(queue.front(), place.at_ns + kReadsAsFirst).first;
       const auto first = open.find(queue.front());
-      if (first != open.end()) first->second->to = std::min(first->second->to, until->second);
+      if (first != open.end()) first->second->to = std::min(first->second->to, reads_until->second);
     }
     const auto before = open.extract(place.owner);
     if (!before.empty()) {

@@ -380,7 +380,6 @@ class Generator {
     }
   }
 
-  /// More processes queue for one lock than its queue has room for.
   /// A rolling change: every second process is of a release that polls.
   void read_old_half() {
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
@@ -389,6 +388,7 @@ class Generator {
       p.old_release = i % 2 == 1;
     }
   }
+  /// More processes queue for one lock than its queue has room for.
   void read_full_queues() {
     const auto room = in_.between(1, 2);
     plan_.locks = 1;

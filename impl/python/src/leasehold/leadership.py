@@ -58,7 +58,8 @@ class Leadership:
     `on_ended` gets each term that is over, after the release; what it raises, `run` raises. None: a warning of the logger
     "leasehold" for a term that was lost or ended by an exception. `pause` (seconds or a timedelta) follows a term that
     the work itself or `resign` ended, so that another process leads next; none follows a loss, unless the work raised.
-    It doubles with each term in a row that an exception of the work ended, up to `longest_pause`. Thread safety: all calls; `run` once at a time.
+    It doubles with each term in a row that an exception of the work ended, up to `longest_pause`. Thread
+    safety: all calls; `run` once at a time.
 
         def work(stop, token):
             while not stop.wait(1):
