@@ -22,9 +22,9 @@ constexpr const char* kDatabase = "bench_round_trip";
 constexpr const char* kCollection = "distributed.locks";
 constexpr int kThreads = 16;
 
-ReplicaSet& servers() {
+Servers& servers() {
   init_driver();
-  static ReplicaSet set;
+  static Servers set("");
   return set;
 }
 
@@ -185,12 +185,6 @@ void held(benchmark::State& state) {
 }
 BENCHMARK(held)->Arg(10)->Arg(1'000)->Arg(10'000)->Iterations(1)->Unit(benchmark::kSecond);
 
-double servers_cpu_s() {
-  double sum = 0;
-  for (int i = 0; i < servers().size(); ++i) sum += servers().mongod(i).cpu_seconds();
-  return sum;
-}
-
 /// So many providers wait at held names, one each, or all at one: what that costs the servers, and
 /// how soon half of them, and all, are granted locks that are released at once.
 template <typename Waiting>
@@ -217,9 +211,9 @@ void waiting(benchmark::State& state, Waiting strategy) {
   std::this_thread::sleep_for(std::chrono::seconds(10));
   for (auto _ : state) {
     constexpr int kSeconds = 20;
-    const double cpu = servers_cpu_s(), own = cpu_seconds();
+    const double cpu = servers().cpu_s(), own = cpu_seconds();
     std::this_thread::sleep_for(std::chrono::seconds(kSeconds));
-    state.counters["server_cores"] = (servers_cpu_s() - cpu) / kSeconds;
+    state.counters["server_cores"] = (servers().cpu_s() - cpu) / kSeconds;
     state.counters["client_cores"] = (cpu_seconds() - own) / kSeconds;
     const auto began = boot_ns();
     for (auto& handle : held) handle.release_async();

@@ -30,14 +30,6 @@ double checked_seconds(const VerifyOptions& options) {
   return options.only_case ? times.case_s : times.case_s * times.cases;
 }
 
-std::int64_t scaled(std::int64_t per_minute, const VerifyOptions& options, bool by_documents) {
-  const auto most = by_documents ? kDocumentSeconds : checked_seconds(options);
-  const double share =
-      std::min(checked_seconds(options), most) * options.floor_percent / 6'000;
-  return std::max<std::int64_t>(std::llround(std::ceil(static_cast<double>(per_minute) * share)),
-                                1);
-}
-
 /// The number of faults of a kind or group that must have an effect in 300 s, given that most kinds
 /// of the group can happen, as this one.
 struct GroupFloor {
@@ -55,18 +47,6 @@ constexpr GroupFloor kGroupFloors[] = {
     {"administrator", "administrator faults", 10, sim::FaultPlan::Kind::force_release},
     {"clock", "clock-jump", 15, sim::FaultPlan::Kind::clock_jump},
 };
-
-/// The part of a floor for the kinds of a group that can happen there.
-std::int64_t share_of(std::int64_t floor, const std::string& group,
-                      const sim::live::TheirSet& set) {
-  std::int64_t all = 0, possible = 0;
-  for (const auto kind : sim::fault_kinds(sim::Harm::none)) {
-    if (sim::group_of(kind) != group) continue;
-    ++all;
-    possible += set.can_have(kind) ? 1 : 0;
-  }
-  return floor * possible / all;
-}
 
 /// An administrator and fail points leave the documents of a worker's lock alone.
 bool can_hit(std::string_view group, bool foreign) {
@@ -91,13 +71,6 @@ void limit_excuses(std::vector<Finding>& findings, const Demands& demands) {
                                excused, all, excuses_of(f), percent));
     }
   }
-}
-
-/// A scripted plan shows the same each time.
-bool used_up(const VerifyReport& so_far) {
-  const auto& options = so_far.options;
-  if (!options.plan) return so_far.elapsed_s >= kMostTimesAsked * options.seconds;
-  return sim::is_scripted(*options.plan) || so_far.cases >= kMostTimesAsked * options.times;
 }
 
 }  // namespace
@@ -127,7 +100,10 @@ model::Floors floors_for(const VerifyOptions& options) {
     // That floor ends at a minute's, so that a longer run reaches it.
     const bool by_documents = options.foreign && model::kByDocuments.contains(check);
     const auto least = by_documents ? std::min<std::int64_t>(count, kMostDocuments) : count;
-    floors[check] = once ? 1 : scaled(least, options, by_documents);
+    const auto most = by_documents ? kDocumentSeconds : checked_seconds(options);
+    const double share = std::min(checked_seconds(options), most) * options.floor_percent / 6'000;
+    const auto scaled = std::llround(std::ceil(static_cast<double>(least) * share));
+    floors[check] = once ? 1 : std::max<std::int64_t>(scaled, 1);
   }
   return floors;
 }
@@ -162,7 +138,13 @@ Totals activity_floors(const VerifyOptions& options) {
   for (const auto& [group, what, floor, usual] : kGroupFloors) {
     const bool hits = options.faults.contains(group) && can_hit(group, options.foreign.has_value());
     if (!hits || !options.set.can_have(usual)) continue;
-    floors[what] = options.set.script ? share_of(floor, group, options.set) : floor;
+    floors[what] = floor;
+    if (!options.set.script) continue;
+    auto kinds = sim::fault_kinds(sim::Harm::none);
+    const std::string_view its = group;
+    std::erase_if(kinds, [&](auto kind) { return sim::group_of(kind) != its; });
+    const auto can = [&](auto kind) { return options.set.can_have(kind); };
+    floors[what] = floor * std::ranges::count_if(kinds, can) / std::ssize(kinds);
   }
   const bool queues = std::ranges::any_of(options.waitings, [&](sim::Waiting waiting) {
     return sim::waits_in_queue({.waiting = waiting}, options.lock);
@@ -213,15 +195,6 @@ void conclude(std::vector<Finding>& findings, const Demands& demands) {
                  fmt::format("checked {} times, the floor is {}", f.checked, f.floor));
   }
   limit_excuses(findings, demands);
-}
-
-bool is_against(const Finding& finding) {
-  const bool open = finding.verdict == Verdict::holds || finding.only_stalled();
-  return !open && !finding.never_tested();
-}
-
-bool below_floor(const Finding& finding) {
-  return finding.never_tested() || finding.is_open(Open::too_seldom);
 }
 
 CampaignAnswer answer(const std::vector<Finding>& findings, const Hindrances& h) {
@@ -305,7 +278,11 @@ bool goes_on(const VerifyReport& so_far) {
   const auto& options = so_far.options;
   if (options.only_case || so_far.findings.empty()) return false;
   if (so_far.interrupted || !so_far.harness_failure.empty()) return false;
-  if (used_up(so_far)) return false;
+  // A scripted plan shows the same each time.
+  const bool used_up = options.plan ? sim::is_scripted(*options.plan) ||
+                                          so_far.cases >= kMostTimesAsked * options.times
+                                    : so_far.elapsed_s >= kMostTimesAsked * options.seconds;
+  if (used_up) return false;
   // A stall leaves open what another case can decide.
   if (std::ranges::any_of(so_far.findings, is_against)) return false;
   auto missing = shortfalls(so_far);

@@ -1,4 +1,4 @@
-#include "properties/campaigns/simulate.hpp"
+#include "properties/campaigns/campaign.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <set>
 
-#include "properties/campaigns/simulate.hpp"
+#include "properties/campaigns/campaign.hpp"
 
 /// Every single fault: each kind at each event of a few short runs that have no other fault.
 namespace leasehold::properties {

@@ -6,15 +6,18 @@
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <numeric>
 #include <system_error>
 #include <utility>
 
 #include "model/history/from_outside.hpp"
 #include "model/workers/worker_judge.hpp"
 #include "mongo/client/uri.hpp"
-#include "properties/campaigns/simulate.hpp"
+#include "sim/live/system/process_tree.hpp"
 #include "sim/plan/plan_fields.hpp"
 #include "sim/virtual/cluster.hpp"
 
@@ -39,15 +42,6 @@ constexpr std::size_t kFew = 3;  ///< entries
 constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
 constexpr const char* kDatabases = "leasehold_verify_";
 
-/// So that some holdings last until another process can have the lock, by any clocks.
-void outlast_margins(sim::Plan& plan, const model::Promises& promises) {
-  const auto margins_ms = 2 * promises.clock_margin_ms.value_or(0);
-  for (auto& process : plan.processes) {
-    const auto leases = process.long_hold_leases + margins_ms / process.expiry_ms;
-    process.long_hold_leases = static_cast<int>(std::min(leases, sim::fields::kMostLongHoldLeases));
-  }
-}
-
 sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
   auto limits = live_limits();
   if (options.processes) limits.processes = {*options.processes, *options.processes};
@@ -63,20 +57,19 @@ sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
   limits.foreign = options.foreign.has_value();
   const auto seed = options.seed + static_cast<std::uint64_t>(number);
   auto plan = options.set.possible(draw_plan(seed, limits));
-  if (options.foreign) outlast_margins(plan, options.foreign->promises);
+  if (!options.foreign) return plan;
+  // So that some holdings last until another process can have the lock, by any clocks.
+  const auto margins_ms = 2 * options.foreign->promises.clock_margin_ms.value_or(0);
+  for (auto& process : plan.processes) {
+    const auto leases = process.long_hold_leases + margins_ms / process.expiry_ms;
+    process.long_hold_leases = static_cast<int>(std::min(leases, sim::fields::kMostLongHoldLeases));
+  }
   return plan;
 }
 
 /// For a shell.
 std::string quoted(const std::string& word) {
   return "'" + boost::replace_all_copy(word, "'", "'\\''") + "'";
-}
-
-/// No worker of the run was ready: another run would show no more.
-bool nobody_was_ready(const model::History& history) {
-  const auto has = [&](const auto& is) { return std::ranges::any_of(history, is); };
-  return has([](const model::Event& e) { return e.outcome == model::kNeverReady; }) &&
-         !has([](const model::Event& e) { return e.kind == Kind::ask; });
 }
 
 constexpr std::int64_t kSliceBefore_ms = 1'000;     ///< of a violation's first event
@@ -97,22 +90,6 @@ void add_places(const model::History& history, const Finding& finding, Places& p
   }
 }
 
-/// Its first fault comes soon, and after the last one there is time for what follows from it.
-sim::Plan shortened(sim::Plan slice) {
-  std::int64_t first_ms = slice.faulty_ms, over_ms = 0;
-  for (const auto& fault : slice.faults) first_ms = std::min(first_ms, fault.at_ms);
-  const auto earlier_ms = std::max<std::int64_t>(first_ms - kFirstFault_ms, 0);
-  for (auto& fault : slice.faults) {
-    fault.at_ms -= earlier_ms;
-    over_ms = std::max(over_ms, fault.at_ms + fault.for_ms);
-  }
-  std::int64_t longest_ms = 0;
-  for (const auto& p : slice.processes) longest_ms = std::max(longest_ms, p.expiry_ms);
-  const auto enough_ms = std::max(over_ms + 2 * longest_ms, kLeastFaulty_ms);
-  slice.faulty_ms = std::min(slice.faulty_ms, enough_ms);
-  return slice;
-}
-
 /// Whether the fault hit one of these, or what is no process, when it was due or soon after.
 bool hit_one_of(const Places& places, const sim::FaultPlan& fault, const model::History& history) {
   const auto due_ns = history.front().at_ns + fault.at_ms * model::kMs;
@@ -130,25 +107,31 @@ bool hit_one_of(const Places& places, const sim::FaultPlan& fault, const model::
   });
 }
 
-/// The plan with these processes alone, and the faults that pass.
+/// The plan with these processes alone, and the faults that pass. Its first fault comes soon, and
+/// after the last one there is time for what follows from it.
 sim::Plan slice_of(const sim::Plan& plan, const Places& places,
                    const std::function<bool(const sim::FaultPlan&)>& passes) {
   sim::Plan slice = plan;
   slice.locks = 1;
   slice.processes.clear();
-  slice.faults.clear();
-  std::vector<std::int64_t> now(plan.processes.size(), -1);  // the place that was i
-  for (const auto i : places) {
-    const auto was = static_cast<std::size_t>(i);
-    now[was] = static_cast<std::int64_t>(slice.processes.size());
-    slice.processes.push_back(plan.processes.at(was));
+  std::map<std::int64_t, std::int64_t> now{{-1, -1}};  // by what was its place
+  std::int64_t first_ms = plan.faulty_ms, over_ms = 0, longest_ms = 0;
+  for (const auto was : places) {
+    now[was] = std::ssize(slice.processes);
+    slice.processes.push_back(plan.processes.at(static_cast<std::size_t>(was)));
+    longest_ms = std::max(longest_ms, slice.processes.back().expiry_ms);
   }
-  for (sim::FaultPlan fault : plan.faults) {
-    if ((fault.process >= 0 && !places.contains(fault.process)) || !passes(fault)) continue;
-    if (fault.process >= 0) fault.process = now.at(static_cast<std::size_t>(fault.process));
-    slice.faults.push_back(fault);
+  std::erase_if(slice.faults,
+                [&](const auto& f) { return !now.contains(f.process) || !passes(f); });
+  for (const auto& fault : slice.faults) first_ms = std::min(first_ms, fault.at_ms);
+  for (auto& fault : slice.faults) {
+    fault.process = now.at(fault.process);
+    fault.at_ms -= std::max<std::int64_t>(first_ms - kFirstFault_ms, 0);
+    over_ms = std::max(over_ms, fault.at_ms + fault.for_ms);
   }
-  return shortened(std::move(slice));
+  const auto enough_ms = std::max(over_ms + 2 * longest_ms, kLeastFaulty_ms);
+  slice.faulty_ms = std::min(slice.faulty_ms, enough_ms);
+  return slice;
 }
 
 class Run {
@@ -173,7 +156,13 @@ class Run {
     const bool reducible =
         report_.harness_failure.empty() && !stop_() && !options_.until_violated;
     if (broken_ && reducible && (!options_.foreign || options_.plan)) reduce(*broken_);
-    if (broken_ && options_.foreign && !options_.plan) say_how_to_reduce(*broken_);
+    if (broken_ && options_.foreign && !options_.plan) {
+      auto alone = options_;
+      alone.plan = broken_->plan;
+      alone.plan_file = broken_->folder + "/plan.scn";
+      report_.reduced =
+          "to make its plan smaller: " + repeat_command(alone, 0) + " (three minutes at most)";
+    }
     report_.proxied = site_.traffic();
     report_.left_behind = site_.leave();
     return std::move(report_);
@@ -237,7 +226,9 @@ class Run {
     report_.add({*run, judgement});
     report_.harness_failure = model::harness_failure(history);
     report_.stalls.add(stalls_in(history));
-    nobody_ready_ = nobody_was_ready(history);
+    // Another run would show no more.
+    nobody_ready_ = std::ranges::count(history, model::kNeverReady, &model::Event::outcome) > 0 &&
+                    std::ranges::count(history, Kind::ask, &model::Event::kind) == 0;
     ++report_.cases;
     report_.processes = std::max(report_.processes, static_cast<int>(one.plan.processes.size()));
     report_.locks = std::max(report_.locks, one.plan.locks);
@@ -261,14 +252,6 @@ class Run {
     std::string folder;  ///< where it is kept
     std::vector<sim::Plan> slices;
   };
-
-  void say_how_to_reduce(const Broken& broken) {
-    auto of_the_plan = options_;
-    of_the_plan.plan = broken.plan;
-    of_the_plan.plan_file = broken.folder + "/plan.scn";
-    report_.reduced =
-        "to make its plan smaller: " + repeat_command(of_the_plan, 0) + " (three minutes at most)";
-  }
 
   /// The first failing plan, shrunk in the virtual world, where runs are cheap and exact; live, if
   /// that shows nothing of a real set. What took part in the violation is tried first, because live
@@ -362,7 +345,11 @@ class Run {
              {floors_for(options_), true, options_.plan && !options_.drawn});
     for (Finding& f : report_.findings) {
       if (!below_floor(f)) continue;
-      if (f.check == Check::G8) f.why += why_no_g8();
+      const auto for_g8 = seconds_for_g8(options_);
+      if (f.check == Check::G8 && has_slow_ttl(options_) && options_.seconds < for_g8) {
+        f.why += fmt::format(": the TTL monitor runs once in {} s here, so it needs --seconds {}",
+                             options_.set.ttl_period_ms / 1'000, for_g8);
+      }
       if (options_.foreign && model::kByDocuments.contains(f.check)) {
         f.why += how_to_judge_more(f);
       }
@@ -378,13 +365,6 @@ class Run {
     return std::chrono::duration<double>(SteadyClock::now() - then).count();
   }
   double elapsed_s() const { return seconds_since(began_); }
-
-  std::string why_no_g8() const {
-    const auto needed = seconds_for_g8(options_);
-    if (!has_slow_ttl(options_) || options_.seconds >= needed) return "";
-    return fmt::format(": the TTL monitor runs once in {} s here, so it needs --seconds {}",
-                       options_.set.ttl_period_ms / 1'000, needed);
-  }
 
   /// Only for a generated run, because a chosen plan asks for one check.
   std::string how_to_judge_more(const Finding& f) const {
@@ -462,20 +442,21 @@ std::vector<VerifyCase> cases_of(const VerifyOptions& options) {
 
 std::vector<sim::Plan> slices(const sim::Plan& plan, const model::History& history,
                          const std::vector<Finding>& findings, model::Check check) {
-  const auto found = std::ranges::find(findings, check, &Finding::check);
-  if (found == findings.end() || found->events.empty() || is_scripted(plan)) return {};
   Places its, of_all, all;
-  add_places(history, *found, its);
-  if (its.empty()) return {};
+  std::vector<model::Index> events;
   for (const Finding& f : findings) {
     if (f.verdict == model::Verdict::violated) add_places(history, f, of_all);
+    if (f.check != check) continue;
+    events = f.events;
+    add_places(history, f, its);
   }
+  if (its.empty() || is_scripted(plan)) return {};
   for (std::size_t i = 0; i < plan.processes.size(); ++i) all.insert(static_cast<std::int64_t>(i));
   const auto ms_of = [&](auto i) {
     return (history.at(i).at_ns - history.front().at_ns) / model::kMs;
   };
-  const auto from_ms = ms_of(std::ranges::min(found->events, {}, ms_of)) - kSliceBefore_ms;
-  const auto to_ms = ms_of(std::ranges::max(found->events, {}, ms_of));
+  const auto from_ms = ms_of(std::ranges::min(events, {}, ms_of)) - kSliceBefore_ms;
+  const auto to_ms = ms_of(std::ranges::max(events, {}, ms_of));
   const auto with_faults = [&](const Places& places) {
     return slice_of(plan, places, [&](const sim::FaultPlan& fault) {
       return fault.at_ms <= to_ms && fault.at_ms + fault.for_ms >= from_ms &&
@@ -490,23 +471,6 @@ std::vector<sim::Plan> slices(const sim::Plan& plan, const model::History& histo
     slices.push_back(std::move(slice));
   }
   return slices;
-}
-
-/// Each case of a plan as long as it may be; of drawn ones the last, which begins within the time.
-/// Then what makes the first that failed smaller, and the last run of that, and the servers' start
-/// and end.
-std::chrono::seconds longest_run(const VerifyOptions& options) {
-  constexpr std::chrono::seconds kServers{60};
-  const auto one = sim::live::longest_run(cases_of(options).front().plan);
-  const auto cases = options.plan ? kMostTimesAsked * options.times * one
-                                  : std::chrono::seconds(kMostTimesAsked * options.seconds) + one;
-  return kServers + cases + kMinimisingLimit + one;
-}
-
-std::string hash_of(const std::vector<VerifyCase>& cases) {
-  std::vector<sim::Plan> plans;
-  for (const auto& one : cases) plans.push_back(one.plan);
-  return sim::hash_of(plans);
 }
 
 std::string repeat_command(const VerifyOptions& options, int number) {
@@ -542,6 +506,205 @@ std::string repeat_command(const VerifyOptions& options, int number) {
 VerifyReport verify(const VerifyOptions& options, const OnProgress& on_progress,
                     const std::function<bool()>& stop) {
   return Run(options, on_progress, stop).go();
+}
+
+// A soak: how the processes of one long run grow.
+
+namespace {
+
+constexpr double kSampleEvery_s = 5;
+/// In less time pools and caches still fill, so that growth shows nothing.
+constexpr int kShortestMinutes = 20;
+/// Faults of a short run, drawn as often, would leave a long one little but restarts.
+constexpr std::size_t kOneKillIn = 8;
+constexpr std::int64_t kHold_ms = 200, kLongerLeases = 4;
+/// The largest rise of a fitted line, because memory comes in pages. A leak of 50 bytes an
+/// acquisition is more in an hour.
+constexpr double kMostGrowth_kib = 48;
+constexpr double kMostDescriptors = 0.5;
+/// The memory of a user's worker may grow more, because its language may collect garbage now and
+/// then.
+constexpr double kMostGrowthOfTheirs = 0.05;
+
+/// Its start time in the kernel's ticks, which tells a process from a later process, or a thread of
+/// another, with the same number. Empty once it is gone.
+std::string start_of(pid_t pid) {
+  constexpr std::size_t kStart = 19;
+  const auto stat = sim::live::kernel_stat(pid);
+  return stat.size() > kStart ? stat[kStart] : "";
+}
+
+/// Its own and that of all that it started, because a shell may run the worker. Nothing once it is
+/// gone.
+std::optional<MemorySample> weigh(const sim::live::ProcessTable& table, pid_t root, double at_s) {
+  MemorySample sum{at_s};
+  bool there = false;
+  for (const pid_t pid : table.tree(root)) {
+    const auto proc = "/proc/" + std::to_string(pid);
+    std::ifstream status(proc + "/status");
+    MemorySample w;
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("VmRSS:")) w.values[kResident_kib] = std::stod(line.substr(6));
+      if (line.starts_with("RssAnon:")) w.values[kAnonymous_kib] = std::stod(line.substr(8));
+    }
+    std::error_code gone;
+    for (auto at = fs::directory_iterator(proc + "/fd", gone); !gone && at != end(at);) {
+      ++w.values[kDescriptors];
+      at.increment(gone);
+    }
+    if (gone || w.values[kResident_kib] == 0) continue;
+    there = there || pid == root;
+    for (std::size_t m = 0; m < kMeasures.size(); ++m) sum.values[m] += w.values[m];
+  }
+  return there ? std::optional(sum) : std::nullopt;
+}
+
+/// The processes, by the times of their last samples.
+class MemorySampler {
+ public:
+  void started(pid_t pid) { of_[{pid, start_of(pid)}]; }
+  void weigh_all(double now_s) {
+    if (now_s < next_s_) return;
+    next_s_ = now_s + kSampleEvery_s;
+    const sim::live::ProcessTable table;
+    for (auto& [process, weighed] : of_) {
+      const auto& [pid, start] = process;
+      if (start.empty() || start_of(pid) != start) continue;
+      if (const auto w = weigh(table, pid, now_s)) weighed.push_back(*w);
+    }
+    last_s_ = now_s;
+  }
+
+  [[nodiscard]] Growth sum_up() const {
+    Growth growth;
+    const double from = last_s_ / 4;
+    std::map<int, std::vector<MemorySample>> minutes;
+    for (const auto& [process, all] : of_) {
+      if (all.empty() || all.front().at_s > from || all.back().at_s < last_s_) continue;
+      ++growth.measured;
+      for (const MemorySample& w : all) minutes[static_cast<int>(w.at_s / 60)].push_back(w);
+    }
+    // Samples of every few seconds are hardly independent.
+    for (const auto& [minute, weighed] : minutes) {
+      auto& mean = growth.course.emplace_back();
+      const auto n = static_cast<double>(weighed.size());
+      for (const MemorySample& w : weighed) {
+        mean.at_s += w.at_s / n;
+        for (std::size_t m = 0; m < kMeasures.size(); ++m) mean.values[m] += w.values[m] / n;
+      }
+    }
+    for (std::size_t m = 0; m < kMeasures.size(); ++m) {
+      std::vector<double> at, values;
+      for (const MemorySample& w : growth.course) {
+        if (w.at_s < from) continue;
+        at.push_back(w.at_s);
+        values.push_back(w.values[m]);
+      }
+      growth.trends[m] = trend(at, values);
+    }
+    return growth;
+  }
+
+ private:
+  std::map<std::pair<pid_t, std::string>, std::vector<MemorySample>> of_;
+  double next_s_ = 0, last_s_ = 0;
+};
+
+}  // namespace
+
+sim::Plan soak_plan(const VerifyOptions& options) {
+  auto limits = live_limits();
+  limits.processes = {options.processes.value(), *options.processes};
+  limits.locks = {options.locks.value(), *options.locks};
+  limits.foreign = options.foreign.has_value();
+  limits.faulty_ms = std::int64_t{options.seconds} * 1'000;
+  auto plan = options.set.possible(draw_plan(options.seed, limits));
+  for (auto& process : plan.processes) {
+    process.hold_ms = kHold_ms;
+    process.expiry_ms *= kLongerLeases;
+    process.acquire_timeout_ms *= kLongerLeases;
+  }
+  std::size_t kills = 0;
+  std::erase_if(plan.faults, [&](const sim::FaultPlan& f) {
+    return sim::hits_process(f.kind) && kills++ % kOneKillIn != 0;
+  });
+  for (auto& fault : plan.faults) {
+    if (!sim::hits_process(fault.kind)) continue;
+    fault.process = fault.pick % (*options.processes / 2) * 2 + 1;
+  }
+  return plan;
+}
+
+Trend trend(const std::vector<double>& x, const std::vector<double>& y) {
+  Trend t;
+  if (x.empty()) return t;
+  const auto n = static_cast<double>(x.size());
+  const double mean_x = std::accumulate(x.begin(), x.end(), 0.0) / n;
+  t.mean = std::accumulate(y.begin(), y.end(), 0.0) / n;
+  double along = 0, spread = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    along += (x[i] - mean_x) * (y[i] - t.mean);
+    spread += (x[i] - mean_x) * (x[i] - mean_x);
+  }
+  if (spread == 0) return t;
+  const double slope = along / spread, length = x.back() - x.front();
+  t.growth = slope * length;
+  if (x.size() < 3) return t;
+  double missed = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    missed += std::pow(y[i] - t.mean - slope * (x[i] - mean_x), 2);
+  }
+  t.error = std::sqrt(missed / (n - 2) / spread) * length;
+  return t;
+}
+
+Finding growth_finding(const Growth& growth, double elapsed_s, bool foreign) {
+  Finding found{.check = model::Check::growth};
+  if (elapsed_s < 60 * kShortestMinutes || growth.measured == 0) {
+    found.leave_open(model::Open::too_seldom,
+                     fmt::format("too short to measure growth: {} minutes at least",
+                                 kShortestMinutes));
+    return found;
+  }
+  found.checked = growth.measured;
+  const auto &kib = growth.trends[kAnonymous_kib], &descriptors = growth.trends[kDescriptors];
+  const double theirs = foreign ? kMostGrowthOfTheirs * kib.mean : 0;
+  if (kib.grew(std::max(kMostGrowth_kib, theirs))) {
+    found.why = fmt::format("anonymous memory grew by {:.0f} KiB of {:.0f} a process", kib.growth,
+                            kib.mean);
+  } else if (descriptors.grew(kMostDescriptors)) {
+    found.why = "descriptors grew by " + std::to_string(descriptors.growth) + " a process";
+  }
+  if (!found.why.empty()) found.verdict = model::Verdict::violated;
+  return found;
+}
+
+VerifyReport soak(VerifyOptions options, const OnProgress& on_progress,
+                  const std::function<bool()>& stop) {
+  MemorySampler scales;
+  options.plan = soak_plan(options);
+  options.drawn = options.until_violated = true;
+  options.only_case = 0;
+  options.on_start = [&](pid_t pid) { scales.started(pid); };
+  const auto weigh_and_tell = [&](const VerifyReport& so_far, const sim::live::Progress& now) {
+    if (now.phase == "faults") scales.weigh_all(now.elapsed_s);
+    on_progress(so_far, now);
+  };
+  auto run = verify(options, weigh_and_tell, stop);
+  run.growth = scales.sum_up();
+  run.findings.push_back(
+      growth_finding(*run.growth, run.elapsed_s, options.foreign.has_value()));
+  if (!run.kept.empty()) {
+    run.repeat = fmt::format("leasehold-lab soak --seed {} --minutes {} --processes {} --locks {}",
+                             options.seed, options.seconds / 60, *options.processes,
+                             *options.locks);
+  }
+  static_cast<CampaignAnswer&>(run) =
+      answer(run.findings, {.harness_failure = run.harness_failure,
+                            .interrupted = run.interrupted,
+                            .stood_still = run.stalls.mostly(),
+                            .see_more = "run with more --minutes"});
+  return run;
 }
 
 }  // namespace leasehold::properties

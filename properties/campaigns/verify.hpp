@@ -2,14 +2,14 @@
 
 #include <sys/types.h>
 
-#include <chrono>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
 #include <string>
 
-#include "properties/campaigns/judgement.hpp"
+#include "properties/campaigns/campaign.hpp"
 #include "properties/generation/plan_generator.hpp"
 #include "sim/live/run/live_world.hpp"
 
@@ -62,7 +62,11 @@ struct VerifyCase {
 [[nodiscard]] std::vector<VerifyCase> cases_of(const VerifyOptions& options);
 
 /// The hash of the cases' plans; of one case, that of its plan.
-[[nodiscard]] std::string hash_of(const std::vector<VerifyCase>& cases);
+[[nodiscard]] inline std::string hash_of(const std::vector<VerifyCase>& cases) {
+  std::vector<sim::Plan> plans;
+  for (const auto& one : cases) plans.push_back(one.plan);
+  return sim::hash_of(plans);
+}
 
 /// The command that repeats a case, with every option that shaped it.
 [[nodiscard]] std::string repeat_command(const VerifyOptions& options, int number);
@@ -70,8 +74,37 @@ struct VerifyCase {
 /// The least number of checks per guarantee that the options ask for, never 0.
 [[nodiscard]] model::Floors floors_for(const VerifyOptions& options);
 
-/// How long `verify` may take, with all that follows a violation.
-[[nodiscard]] std::chrono::seconds longest_run(const VerifyOptions& options);
+/// What a soak measures. Memory that is resident and not anonymous is pages of the program's files,
+/// read when their code first runs: it is bounded, and no leak.
+enum Measure { kResident_kib, kAnonymous_kib, kDescriptors };
+inline constexpr std::array kMeasures{"resident_kib", "anonymous_kib", "descriptors"};
+
+/// One process with all that it started, or the mean of several, from /proc.
+struct MemorySample {
+  double at_s = 0;
+  std::array<double, kMeasures.size()> values = {};
+};
+
+/// The course of a value, as the mean of the measured processes, from a quarter of the run on,
+/// because pools and caches fill until then.
+struct Trend {
+  double mean = 0;
+  double growth = 0;  ///< of the fitted line, from the first point to the last
+  double error = 0;   ///< the standard error of `growth`, by how the points lie about the line
+
+  /// Whether it grew by more than `most`, and by more than twice its error, so not by chance.
+  [[nodiscard]] bool grew(double most) const { return growth > most && growth > 2 * error; }
+};
+/// Least squares over (x, y), with x rising. No growth for fewer than two points, no error for
+/// fewer than three.
+[[nodiscard]] Trend trend(const std::vector<double>& x, const std::vector<double>& y);
+
+/// How the processes grew that lived from the first quarter's end to the end.
+struct Growth {
+  int measured = 0;  ///< of them
+  std::array<Trend, kMeasures.size()> trends = {};
+  std::vector<MemorySample> course;  ///< their mean, minute by minute, from the start on
+};
 
 /// What a property run found.
 struct VerifyReport : Sums, CampaignAnswer {
@@ -97,6 +130,7 @@ struct VerifyReport : Sums, CampaignAnswer {
   sim::live::Traffic proxied;            ///< through the proxies before a user's members
   std::set<std::string> past_proxies;    ///< processes that were connected to them otherwise
   model::History shown;                  ///< the first case that failed, else the last
+  std::optional<Growth> growth;          ///< of a soak
   [[nodiscard]] std::optional<model::Promises> promises() const {
     return options.foreign ? std::optional(options.foreign->promises) : std::nullopt;
   }
@@ -108,6 +142,18 @@ using OnProgress = std::function<void(const VerifyReport&, const sim::live::Prog
 /// `stop` ends the run early.
 [[nodiscard]] VerifyReport verify(const VerifyOptions& options, const OnProgress& on_progress,
                                   const std::function<bool()>& stop);
+
+/// The plan of one long run of many processes, whether the guarantees hold and whether the
+/// processes grow. The options have a number of processes and of locks. Kills and pauses hit odd
+/// processes alone, and fewer of them; leases and holdings are longer than in a short run, so that
+/// the machine has time for an hour of it. The even ones are never killed, and are measured.
+[[nodiscard]] sim::Plan soak_plan(const VerifyOptions& options);
+/// Runs that plan for the options' seconds. The growth is among its findings.
+[[nodiscard]] VerifyReport soak(VerifyOptions options, const OnProgress& on_progress,
+                                const std::function<bool()>& stop);
+/// Violated: anonymous memory or descriptors grew. Unknown: the run was too short, or no process
+/// was measured. The memory of a user's worker may be that of a language that collects garbage.
+[[nodiscard]] model::Finding growth_finding(const Growth& growth, double elapsed_s, bool foreign);
 
 // What a property run has to see before its verdict can be *holds*, and how long it may go on for
 // that, by pure functions of the options and of what was found so far.
@@ -169,7 +215,9 @@ struct Demands {
 void conclude(std::vector<model::Finding>& findings, const Demands& demands);
 
 /// Whether that made it unknown because it was checked too seldom.
-[[nodiscard]] bool below_floor(const model::Finding& finding);
+[[nodiscard]] inline bool below_floor(const model::Finding& finding) {
+  return finding.never_tested() || finding.is_open(model::Open::too_seldom);
+}
 
 /// What, besides its findings, keeps a run from an answer.
 struct Hindrances {
@@ -186,7 +234,10 @@ struct Hindrances {
                                     const Hindrances& hindrances);
 
 /// Whether it is against the lock: violated, or unknown by more than a stall.
-[[nodiscard]] bool is_against(const model::Finding& finding);
+[[nodiscard]] inline bool is_against(const model::Finding& finding) {
+  const bool open = finding.verdict == model::Verdict::holds || finding.only_stalled();
+  return !open && !finding.never_tested();
+}
 /// Whether the set's TTL monitor passes so seldom that a run has to wait for it.
 [[nodiscard]] inline bool has_slow_ttl(const VerifyOptions& options) {
   return options.set.ttl_period_ms > kOwnTtlPeriod_ms;

@@ -8,8 +8,8 @@
 
 #include "model/history/history_builder.hpp"
 #include "model/workers/worker_told.hpp"
-#include "properties/campaigns/simulate.hpp"
-#include "properties/campaigns/soak.hpp"
+#include "properties/campaigns/campaign.hpp"
+#include "properties/campaigns/verify.hpp"
 #include "properties/stories/scenario.hpp"
 #include "sim/live/oplog/oplog.hpp"
 

@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   using namespace leasehold;
   sim::Plan plan;
   try {
-    plan = sim::plan_from_scn(std::string(fuzz::text_of(bytes, size)));
+    plan = sim::plan_from_scn(std::string(reinterpret_cast<const char*>(bytes), size));
   } catch (const std::runtime_error& refused) {
     fuzz::must(std::string_view(refused.what()).starts_with("line "), "a refusal names the line");
     return 0;

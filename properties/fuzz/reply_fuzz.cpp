@@ -1,7 +1,6 @@
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <array>
-#include <string>
 
 #include "core/document/lock_id.hpp"
 #include "mongo/bson.hpp"
@@ -26,21 +25,16 @@ constexpr std::array kKeys{
     "setName", "maxWireVersion", "key", "expireAfterSeconds", "partialFilterExpression",
     "Value", "0", "1", "clusterTime"};
 
-/// One of each kind, in the order of Command::body's alternatives.
-Command command_number(std::size_t number) {
-  using Won = RawCommand::Won;
-  const auto plain = [](Won won) {
-    return RawCommand{
-        .role = RawCommand::Role::acquire, .owner = {1, 2}, .lock_id = "ours", .won = won};
-  };
-  const decltype(Command::body) bodies[] = {
-      core::AcquireCommand{},      core::ExtendCommand{{{}, {}, {}}}, core::ReadHoldersCommand{},
-      core::DeleteCommand{},       core::EnsureIndexCommand{},        core::HandOverCommand{},
-      core::StreamCommand{},       plain(Won::by_success),            plain(Won::by_null_before),
-      plain(Won::by_owner_in_value)};
-  return {1, {}, bodies[number]};
+RawCommand plain(RawCommand::Won won) {
+  return {.role = RawCommand::Role::acquire, .owner = {1, 2}, .lock_id = "ours", .won = won};
 }
-constexpr std::size_t kCommands = 10;
+
+/// One of each kind, in the order of Command::body's alternatives.
+const decltype(Command::body) kBodies[] = {
+    core::AcquireCommand{}, core::ExtendCommand{{{}, {}, {}}}, core::ReadHoldersCommand{},
+    core::DeleteCommand{}, core::EnsureIndexCommand{}, core::HandOverCommand{},
+    core::StreamCommand{}, plain(RawCommand::Won::by_success),
+    plain(RawCommand::Won::by_null_before), plain(RawCommand::Won::by_owner_in_value)};
 
 void write(Bson& out, FuzzedDataProvider& input, int depth) {
   for (int left = input.ConsumeIntegralInRange(0, 6); left > 0; --left) {
@@ -86,8 +80,7 @@ void read(const Command& command, const bson_t& reply) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace leasehold;
   FuzzedDataProvider input(bytes, size);
-  const auto command =
-      fuzz::command_number(input.ConsumeIntegralInRange<std::size_t>(0, fuzz::kCommands - 1));
+  const core::Command command{1, {}, input.PickValueInArray(fuzz::kBodies)};
   if (input.ConsumeBool()) {
     mongo::Bson reply;
     fuzz::write(reply, input, 0);

@@ -73,13 +73,6 @@ struct Ranges {
   int healthy_percent = 15;
 };
 
-/// How many leases a long holding of this lock may last. One without extension has to be over
-/// within its lease, as published.
-int long_hold_leases(const std::string& lock) {
-  const auto known = model::lock_named(lock);
-  return !known || model::rules_of(*known).extends ? 2 : 1;
-}
-
 /// Renewals of a queued call, in longest pauses of a polling one.
 constexpr std::int64_t kRenewalPauses = 10;
 
@@ -140,8 +133,11 @@ class Generator {
     const bool drifts = in_.chance(ranges_.drifting_percent);
     for (std::int64_t i = 0; i < processes; ++i) plan_.processes.push_back(read_process(drifts));
     read_kinds(0, kReadLast);
+    // A long holding of a lock without extension has to be over within its lease, as published.
+    const auto known = model::lock_named(limits_.lock);
+    const bool extends = limits_.foreign || !known || model::rules_of(*known).extends;
     for (auto& p : plan_.processes) {
-      p.long_hold_leases = limits_.foreign ? 2 : long_hold_leases(limits_.lock);
+      p.long_hold_leases = extends ? 2 : 1;
       if (limits_.foreign) p.long_hold_percent *= kForeignLongHolds;
       // Shorter than its long holdings, often.
       if (in_.chance(kMaxHoldingPercent)) p.max_holding_ms = in_.between(50, p.expiry_ms);
@@ -201,21 +197,19 @@ class Generator {
     return p;
   }
 
-  std::int64_t read_live_count(FaultKind kind) {
-    // Half of them in each plan, so that locks work most of the time. Two primaries always, because
-    // other faults often prevent that election.
-    const bool always = !sim::about(kind).stops_writes || kind == FaultKind::two_primaries;
-    if (!always && in_.chance(50)) return 0;
-    const auto interval = interval_ms(kind, in_, plan_.locks, limits_.foreign);
-    return std::max<std::int64_t>(limits_.faulty_ms / interval, 1);
-  }
-
   /// How many faults of this kind the plan has.
   std::int64_t read_count(FaultKind kind) {
     constexpr int kKindPercent = 35;
     const bool asked =
         limits_.groups.contains(sim::group_of(kind)) && sim::harm_of(kind) == sim::Harm::none;
-    if (live_) return asked ? read_live_count(kind) : 0;
+    if (live_) {
+      // Half of them in each plan, so that locks work most of the time. Two primaries always,
+      // because other faults often prevent that election.
+      const bool always = !sim::about(kind).stops_writes || kind == FaultKind::two_primaries;
+      if (!asked || (!always && in_.chance(50))) return 0;
+      const auto interval = interval_ms(kind, in_, plan_.locks, limits_.foreign);
+      return std::max<std::int64_t>(limits_.faulty_ms / interval, 1);
+    }
     const bool drawn = in_.chance(kKindPercent) && asked;
     const bool wanted = limits_.only ? *limits_.only == kind : drawn;
     return wanted ? in_.between(1, 4) : 0;
@@ -476,22 +470,10 @@ class Generator {
 
 }  // namespace
 
-std::vector<sim::Waiting> drawn_waitings() {
-  std::vector<sim::Waiting> all;
-  for (int w = 0; w <= static_cast<int>(sim::Waiting::queue); ++w) {
-    all.push_back(static_cast<sim::Waiting>(w));
-  }
-  return all;
-}
-
 FaultRanges ranges_of(sim::FaultPlan::Kind kind, std::int64_t clock_margin_ms) {
   const auto& about = sim::about(kind);
   if (kind != sim::FaultPlan::Kind::clock_jump) return {about.for_ms, about.amount};
   return {about.for_ms, {-clock_margin_ms, clock_margin_ms}};
-}
-
-PlanLimits live_limits() {
-  return {.manner = Manner::live, .processes = {4, 16}, .locks = {2, 8}, .faulty_ms = 8'000};
 }
 
 Plan plan_from(const Numbers& numbers, const PlanLimits& limits) {

@@ -23,7 +23,10 @@ enum class Manner {
 };
 
 /// All of them.
-[[nodiscard]] std::vector<sim::Waiting> drawn_waitings();
+[[nodiscard]] inline std::vector<sim::Waiting> drawn_waitings() {
+  using enum sim::Waiting;
+  return {uniform, fixed, full_jitter, decorrelated, adaptive, queue};
+}
 
 /// The given parts of a generated plan; the rest is drawn. Ranges include both ends.
 struct PlanLimits {
@@ -42,7 +45,9 @@ struct PlanLimits {
 };
 
 /// Limits of live plans, which are larger.
-[[nodiscard]] PlanLimits live_limits();
+[[nodiscard]] inline PlanLimits live_limits() {
+  return {.manner = Manner::live, .processes = {4, 16}, .locks = {2, 8}, .faulty_ms = 8'000};
+}
 
 /// How long drawn faults of a kind last, and how large they are, for a plan with this clock margin;
 /// 0 to 0: the kind has no such number.
@@ -71,6 +76,8 @@ inline constexpr std::chrono::seconds kMinimisingLimit{160};
                                  std::vector<sim::Plan> likely = {});
 
 /// Processes, faults and steps: what a reader has to understand.
-[[nodiscard]] std::size_t entries(const sim::Plan& plan);
+[[nodiscard]] inline std::size_t entries(const sim::Plan& plan) {
+  return plan.processes.size() + plan.faults.size() + plan.steps.size();
+}
 
 }  // namespace leasehold::properties

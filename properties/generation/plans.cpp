@@ -126,6 +126,24 @@ class Search {
   std::size_t next_ = 0;
 };
 
+/// This plan, and the plans that are smaller by one thing: with one name, less time, without a part
+/// of its faults, then of its processes (of its steps, if it is scripted), with zero percent and no
+/// drift. Once one of them is chosen, what was tried before is not tried again at once. Before all
+/// of these come `likely` ones, as they are; their own shrinks leave them their time, because a
+/// shorter run fails more seldom.
+rc::Shrinkable<Plan> with_shrinks(Plan plan, std::vector<Plan> likely = {}) {
+  const auto of_likely = [](Plan&& one) {
+    return rc::shrinkable::lambda([one] { return one; }, [one] {
+      return rc::makeSeq<Search>(one, Search::Stage::parts);
+    });
+  };
+  const auto shrinks = [plan, likely = std::move(likely), of_likely] {
+    Shrinks first = rc::seq::map(rc::seq::fromContainer(likely), of_likely);
+    return rc::seq::concat(std::move(first), Shrinks(rc::makeSeq<Search>(plan)));
+  };
+  return rc::shrinkable::lambda([plan] { return plan; }, shrinks);
+}
+
 }  // namespace
 
 rc::Gen<Plan> plans(PlanLimits limits) {
@@ -139,19 +157,6 @@ rc::Gen<Plan> plans(PlanLimits limits) {
   };
 }
 
-rc::Shrinkable<Plan> with_shrinks(Plan plan, std::vector<Plan> likely) {
-  const auto of_likely = [](Plan&& one) {
-    return rc::shrinkable::lambda([one] { return one; }, [one] {
-      return rc::makeSeq<Search>(one, Search::Stage::parts);
-    });
-  };
-  const auto shrinks = [plan, likely = std::move(likely), of_likely] {
-    Shrinks first = rc::seq::map(rc::seq::fromContainer(likely), of_likely);
-    return rc::seq::concat(std::move(first), Shrinks(rc::makeSeq<Search>(plan)));
-  };
-  return rc::shrinkable::lambda([plan] { return plan; }, shrinks);
-}
-
 /// As RapidCheck does with what fails a property: the first that fails as well, and on from there.
 Plan minimise(Plan plan, const std::function<bool(const Plan&)>& fails, std::vector<Plan> likely) {
   auto smallest = with_shrinks(std::move(plan), std::move(likely));
@@ -161,10 +166,6 @@ Plan minimise(Plan plan, const std::function<bool(const Plan&)>& fails, std::vec
     shrinks = smallest.shrinks();
   }
   return smallest.value();
-}
-
-std::size_t entries(const Plan& plan) {
-  return plan.processes.size() + plan.faults.size() + plan.steps.size();
 }
 
 Plan draw_plan(std::uint64_t seed, const PlanLimits& limits) {

@@ -16,14 +16,6 @@ namespace leasehold::properties {
 /// shows little.
 [[nodiscard]] rc::Gen<sim::Plan> plans(PlanLimits limits);
 
-/// This plan, and the plans that are smaller by one thing: with one name, less time, without a part
-/// of its faults, then of its processes (of its steps, if it is scripted), with zero percent and no
-/// drift. Once one of them is chosen, what was tried before is not tried again at once. Before all
-/// of these come `likely` ones, as they are; their own shrinks leave them their time, because a
-/// shorter run fails more seldom.
-[[nodiscard]] rc::Shrinkable<sim::Plan> with_shrinks(sim::Plan plan,
-                                                     std::vector<sim::Plan> likely = {});
-
 }  // namespace leasehold::properties
 
 namespace leasehold::sim {

@@ -77,7 +77,9 @@ class StepTeller {
           was_answered = false;
         } while (since + kCadence_ms / 2 < at);
         at = std::max(since, last + 1);
-        was_answered = is_answered(i, action.client);
+        const int slot = slot_filled(i, action.client);
+        const auto executed = slot < 0 ? way_.size() : next_of(i, action.client, slot);
+        was_answered = executed == i + 1 && way_[executed].action.act == LockAct::execute;
       }
       // The abstract lock forgets the age of an unawaited request: it may be as old as that.
       const auto started = since + action.waited * kTick_ms + kNear_ms;
@@ -100,12 +102,6 @@ class StepTeller {
     if (executed >= way_.size() || way_[executed].action.waited > 0) return;
     if (way_[executed].action.act == LockAct::lose || times_out(i, executed, client)) return;
     if (at_[executed] - at_[i] > kPatience_ms) at_[i] = at_[executed] - kSoon_ms;
-  }
-
-  [[nodiscard]] bool is_answered(std::size_t i, int client) const {
-    const int slot = slot_filled(i, client);
-    const auto executed = slot < 0 ? way_.size() : next_of(i, client, slot);
-    return executed == i + 1 && way_[executed].action.act == LockAct::execute;
   }
 
   void add_processes() {
@@ -220,7 +216,10 @@ class StepTeller {
       add_fault(FaultKind::lost_replies, x.executed_ms - kNear_ms / 2, kNear_ms, x.client);
       return std::nullopt;
     }
-    auto at = ends || at_once(x.executed, heard) ? x.executed_ms : at_[heard];
+    const bool at_once = std::ranges::all_of(
+        std::span(way_).subspan(x.executed + 1, heard - x.executed - 1),
+        [](const auto& step) { return step.action.act == LockAct::commit; });
+    auto at = ends || at_once ? x.executed_ms : at_[heard];
     // The lock waits no longer for an answer than its operation timeout.
     at = std::max(std::min(at, x.sent_ms + kPatience_ms), x.executed_ms);
     if (at - x.executed_ms > kNear_ms) {
@@ -228,12 +227,6 @@ class StepTeller {
       add_fault(FaultKind::slow_link, answer, 1, x.client, at - x.executed_ms);
     }
     return at;
-  }
-
-  [[nodiscard]] bool at_once(std::size_t executed, std::size_t heard) const {
-    return std::ranges::all_of(
-        std::span(way_).subspan(executed + 1, heard - executed - 1),
-        [](const auto& step) { return step.action.act == LockAct::commit; });
   }
 
   /// A holder that sends nothing in the counterexample does not extend: its messages do not arrive.

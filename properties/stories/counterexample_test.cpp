@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "model/verdict/checkers.hpp"
-#include "properties/campaigns/judgement.hpp"
+#include "properties/campaigns/campaign.hpp"
 #include "sim/virtual/world.hpp"
 
 namespace leasehold::properties {

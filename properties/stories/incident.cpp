@@ -8,7 +8,6 @@
 #include <array>
 #include <charconv>
 #include <map>
-#include <ranges>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -38,24 +37,8 @@ constexpr std::int64_t kLateness_ms = 400;  ///< as of a live run
 constexpr std::int64_t kFaultEcho_ms = 3'000;
 constexpr std::int64_t kBefore_ms = 1'000;  ///< what the history's clock shows at the first stamp
 
-bool is_election(const Json& entry) {
-  return entry.value("op", "") == "n" && entry["o"].value("msg", "") == "new primary";
-}
-
-/// In the order of the enumerators.
-constexpr std::array kWords{"asked",     "granted",  "refused",   "timed_out", "failed",
-                            "held",      "not_held", "lost",      "releasing", "released",
-                            "not_owner", "unknown",  "died"};
-
 constexpr std::size_t kDateWidth = 10;  // of 2026-11-24
 constexpr std::int64_t kSeconds = 100'000'000;  // so many since 1970 was in 1973
-
-LogLine::Is word_in(const std::string& text) {
-  const auto found = std::find(kWords.begin(), kWords.end(), text);
-  if (found != kWords.end()) return static_cast<LogLine::Is>(found - kWords.begin());
-  throw std::runtime_error(
-      fmt::format("is is '{}': it must be one of {}", text, fmt::join(kWords, ", ")));
-}
 
 std::int64_t whole_number(const std::string& field, const std::string& text) {
   std::int64_t number = 0;
@@ -64,65 +47,59 @@ std::int64_t whole_number(const std::string& field, const std::string& text) {
   throw std::runtime_error(field + " is '" + text + "': it must be a whole number of 0 or more");
 }
 
-struct Field {
-  const char* name;
-  void (*put)(LogLine& line, const std::string& name, const std::string& value);
-};
-constexpr std::array kFields{
-    Field{"at", [](auto& line, auto&, auto& value) { line.at_ms = date_ms(value); }},
-    Field{"process", [](auto& line, auto&, auto& value) { line.process = value; }},
-    Field{"lock", [](auto& line, auto&, auto& value) { line.lock = value; }},
-    Field{"call", [](auto& line, auto&, auto& value) { line.call = value; }},
-    Field{"is", [](auto& line, auto&, auto& value) { line.is = word_in(value); }},
-    Field{"token", [](auto& l, auto& name, auto& value) { l.token = whole_number(name, value); }},
-    Field{"lease_ms",
-          [](auto& line, auto& name, auto& value) { line.lease_ms = whole_number(name, value); }},
-    Field{"timeout_ms", [](auto& line, auto& name, auto& value) {
-            line.timeout_ms = whole_number(name, value);
-          }}};
-
-/// Other members of a line that is JSON are the user's own.
-LogLine from_json(const Json& json) {
-  LogLine line;
-  for (const char* field : {"at", "process", "is"}) {
-    if (!json.contains(field)) throw std::runtime_error(std::string(field) + " is missing");
+/// Of a line that is TIME PROCESS LOCK WORD [FIELD=VALUE]..., or JSON, in which other members are
+/// the user's own.
+std::map<std::string, std::string> fields_of(const std::string& text) {
+  constexpr std::array kNames{"at", "process", "lock",     "call",
+                              "is", "token",   "lease_ms", "timeout_ms"};
+  std::map<std::string, std::string> fields;
+  if (text.front() == '{') {
+    const auto json = Json::parse(text);
+    for (const auto& [name, value] : json.items()) {
+      fields[name] = value.is_string() ? value.get<std::string>() : value.dump();
+    }
+    return fields;
   }
-  for (const auto& [field, put] : kFields) {
-    if (!json.contains(field)) continue;
-    const auto& value = json[field];
-    put(line, field, value.is_string() ? value.get<std::string>() : value.dump());
-  }
-  return line;
-}
-
-/// TIME PROCESS LOCK WORD [FIELD=VALUE]...
-Json json_of(const std::string& text) {
   std::istringstream words(text);
-  std::string at, process, lock, is;
-  if (!(words >> at >> process >> lock >> is)) {
+  if (!(words >> fields["at"] >> fields["process"] >> fields["lock"] >> fields["is"])) {
     throw std::runtime_error("'" + text + "': it must be TIME PROCESS LOCK WORD, or JSON");
   }
-  Json json{{"at", at}, {"process", process}, {"lock", lock}, {"is", is}};
   for (std::string word; words >> word;) {
     const auto equals = word.find('=');
     if (equals == std::string::npos) {
       throw std::runtime_error("'" + word + "': it must be FIELD=VALUE");
     }
     const auto field = word.substr(0, equals);
-    if (std::ranges::count(kFields, field, &Field::name) == 0) {
-      const auto names = kFields | std::views::transform(&Field::name);
+    if (std::ranges::count(kNames, field) == 0) {
       throw std::runtime_error(
-          fmt::format("'{}' is unknown; there may be {}", field, fmt::join(names, ", ")));
+          fmt::format("'{}' is unknown; there may be {}", field, fmt::join(kNames, ", ")));
     }
-    json[field] = word.substr(equals + 1);
+    fields[field] = word.substr(equals + 1);
   }
-  return json;
+  return fields;
 }
 
 LogLine line_from(const std::string& text) {
-  auto line = from_json(text.front() == '{' ? Json::parse(text) : json_of(text));
-  const bool of_a_lock = line.is != LogLine::Is::died;
-  if (line.process.empty() || (of_a_lock && line.lock.empty())) {
+  auto fields = fields_of(text);
+  for (const char* field : {"at", "process", "is"}) {
+    if (!fields.contains(field)) throw std::runtime_error(std::string(field) + " is missing");
+  }
+  LogLine line{.at_ms = date_ms(fields["at"]),
+               .process = fields["process"],
+               .lock = fields["lock"],
+               .call = fields["call"],
+               .is = fields["is"]};
+  if (std::ranges::count(kLogWords, line.is) == 0) {
+    throw std::runtime_error(
+        fmt::format("is is '{}': it must be one of {}", line.is, fmt::join(kLogWords, ", ")));
+  }
+  const auto number = [&](const char* field) {
+    return fields.contains(field) ? whole_number(field, fields[field]) : 0;
+  };
+  line.token = number("token");
+  line.lease_ms = number("lease_ms");
+  if (fields.contains("timeout_ms")) line.timeout_ms = number("timeout_ms");
+  if (line.process.empty() || (line.is != "died" && line.lock.empty())) {
     throw std::runtime_error(line.process.empty() ? "process is '': it must be a name"
                                                   : "lock is '': it must be a name");
   }
@@ -149,7 +126,7 @@ class IncidentReader {
   void read(const Json& entry) {
     const auto wall_ms = sim::live::date_ms(entry.at("wall"));
     last_ms_ = std::max(last_ms_, wall_ms);
-    if (is_election(entry)) {
+    if (entry.value("op", "") == "n" && entry["o"].value("msg", "") == "new primary") {
       history_.push_back(event(Kind::fault, wall_ms));
       history_.back().fault = "step-up";
       return;
@@ -169,40 +146,38 @@ class IncidentReader {
   void read(const LogLine& line) {
     last_ms_ = std::max(last_ms_, line.at_ms);
     if (known_.insert(line.process).second) add(Kind::start, line, earliest(line));
-    if (line.is == LogLine::Is::died) {
+    if (line.is == "died") {
       add(Kind::crash, line, latest(line));
       known_.erase(line.process);
       std::erase_if(calls_, [&](const auto& one) { return one.first[0] == line.process; });
       return;
     }
     Call& call = calls_[{line.process, line.lock, line.call}];
-    using enum LogLine::Is;
-    switch (line.is) {
-      case asked: ask(call, line, line.at_ms); break;
-      case granted:
-        if (call.waiting == 0) ask(call, line, call.last_ms);
-        call.holding = std::exchange(call.waiting, 0);
-        add(Kind::granted, line, latest(line)).token = line.token;
-        break;
-      case refused:
-      case timed_out:
-      case failed:
-        if (call.waiting == 0) ask(call, line, call.last_ms);
-        add(Kind::ended, line, latest(line), call.waiting).outcome = to_string(line.is);
-        call.last = std::exchange(call.waiting, 0);
-        break;
-      case held:
-      case not_held: answered(line); break;
-      case lost: add(Kind::notified, line, latest(line)).sent_ns = ns(earliest(line)); break;
-      case releasing: release(call, line, line.at_ms); break;
-      case released:
-      case not_owner:
-      case unknown:
-        if (call.releasing != call.session()) release(call, line, call.last_ms);
-        add(Kind::released, line, latest(line)).outcome = to_string(line.is);
-        if (call.holding != 0) call.last = std::exchange(call.holding, 0);
-        break;
-      case died: break;
+    const auto is = [&](auto... words) { return ((line.is == words) || ...); };
+    const bool ends = is("refused", "timed_out", "failed");
+    if (call.waiting == 0 && (ends || is("granted"))) ask(call, line, call.last_ms);
+    if (is("asked")) ask(call, line, line.at_ms);
+    if (is("granted")) {
+      call.holding = std::exchange(call.waiting, 0);
+      add(Kind::granted, line, latest(line)).token = line.token;
+    }
+    if (ends) {
+      add(Kind::ended, line, latest(line), call.waiting).outcome = line.is;
+      call.last = std::exchange(call.waiting, 0);
+    }
+    if (is("held", "not_held")) {
+      Event& e = add(Kind::held, line, latest(line));
+      e.outcome = is("held") ? "yes" : "no";
+      e.count = 1;
+      e.first_answered_ns = ns(latest(line));
+      (is("held") ? e.last_asked_ns : e.first_asked_ns) = ns(earliest(line));
+    }
+    if (is("lost")) add(Kind::notified, line, latest(line)).sent_ns = ns(earliest(line));
+    if (is("releasing")) release(call, line, line.at_ms);
+    if (is("released", "not_owner", "unknown")) {
+      if (call.releasing != call.session()) release(call, line, call.last_ms);
+      add(Kind::released, line, latest(line)).outcome = line.is;
+      if (call.holding != 0) call.last = std::exchange(call.holding, 0);
     }
     call.last_ms = line.at_ms;
   }
@@ -274,15 +249,6 @@ class IncidentReader {
     add(Kind::release, line, at_ms == 0 ? began_ms_ : at_ms - error_ms_);
   }
 
-  void answered(const LogLine& line) {
-    Event& e = add(Kind::held, line, latest(line));
-    const bool yes = line.is == LogLine::Is::held;
-    e.outcome = yes ? "yes" : "no";
-    e.count = 1;
-    e.first_answered_ns = ns(latest(line));
-    (yes ? e.last_asked_ns : e.first_asked_ns) = ns(earliest(line));
-  }
-
   const IncidentOptions& options_;
   const std::int64_t error_ms_;
   const std::int64_t began_ms_;
@@ -315,7 +281,12 @@ class Storyteller {
     for (const auto& all : d_.tenures) {
       for (const Tenure& t : all) add_stop(plan, t);
     }
-    add_deaths(plan);
+    for (const auto& [process, place] : places_) {
+      const auto crash = d_.process_of[process]->crash;
+      if (crash == kNone) continue;
+      const auto at_ms = std::max<std::int64_t>(logged_ms(d_.at(crash), true), 0);
+      plan.faults.push_back({.kind = FaultKind::crash, .at_ms = at_ms, .process = place});
+    }
     add_late_releases(plan);
     for (const auto& one : plan.steps) plan.faulty_ms = std::max(plan.faulty_ms, one.at_ms + 1'000);
     std::ranges::stable_sort(plan.steps, {}, &sim::StepPlan::at_ms);
@@ -372,20 +343,15 @@ class Storyteller {
     return at_ms(e.at_ns + (moved_later ? -2 : 0) * error_ns_);
   }
 
-  std::int64_t place_of(sim::Plan& plan, const SessionDigest& call) {
-    const auto [found, added] =
-        places_.try_emplace(call.process, static_cast<std::int64_t>(plan.processes.size()));
+  void add(sim::Plan& plan, const SessionDigest& call) {
+    const auto [its, added] = places_.try_emplace(call.process, std::ssize(plan.processes));
     if (added) {
       plan.processes.push_back({.expiry_ms = call.asked->expiry_ms + 2 * error_ns_ / kMs,
                                 .wait_min_ms = 10,
                                 .wait_max_ms = 40,
                                 .scripted = true});
     }
-    return found->second;
-  }
-
-  void add(sim::Plan& plan, const SessionDigest& call) {
-    const auto place = place_of(plan, call);
+    const auto place = its->second;
     const auto span = span_of(call);
     auto& callers = busy_[place];
     auto free = std::ranges::find_if(callers, [&](auto until) { return until <= span.from; });
@@ -429,32 +395,16 @@ class Storyteller {
         at_ms(s.release != kNone ? d_.at(s.release).at_ns : d_.finished_ns);
     const auto ended = t.next == kNone ? given_up : logged_ms(d_.at(t.next), true);
     if (std::min(given_up, ended) - from <= s.asked->expiry_ms) return;
-    const auto first = first_sign(s.process, from, given_up);
-    plan.faults.push_back({.kind = first < given_up ? FaultKind::cut_link : FaultKind::pause,
+    const bool goes_on = std::ranges::any_of(d_.facts.all, [&](const model::Fact& e) {
+      const bool later = e.kind != model::Kind::ask && e.kind != model::Kind::release;
+      const auto at = logged_ms(*e.event, later);
+      return e.process == s.process && e.kind != model::Kind::granted && at > from + kLate_ms &&
+             at < given_up - kLate_ms;
+    });
+    plan.faults.push_back({.kind = goes_on ? FaultKind::cut_link : FaultKind::pause,
                            .at_ms = from + kLate_ms,
                            .for_ms = std::max<std::int64_t>(given_up - from - 2 * kLate_ms, 1),
                            .process = places_.at(s.process)});
-  }
-
-  /// When it wrote the first line of its log between the two.
-  [[nodiscard]] std::int64_t first_sign(model::Id process, std::int64_t from,
-                                        std::int64_t to) const {
-    for (const model::Fact& e : d_.facts.all) {
-      if (e.process != process || e.kind == model::Kind::granted) continue;
-      const bool later = e.kind != model::Kind::ask && e.kind != model::Kind::release;
-      const auto at = logged_ms(*e.event, later);
-      if (at > from + kLate_ms && at < to - kLate_ms) return at;
-    }
-    return to;
-  }
-
-  void add_deaths(sim::Plan& plan) const {
-    for (const auto& [process, place] : places_) {
-      const auto crash = d_.process_of[process]->crash;
-      if (crash == kNone) continue;
-      const auto at_ms = std::max<std::int64_t>(logged_ms(d_.at(crash), true), 0);
-      plan.faults.push_back({.kind = FaultKind::crash, .at_ms = at_ms, .process = place});
-    }
   }
 
   /// An unanswered release may have been on its way until the harm was done.
@@ -499,13 +449,7 @@ class Storyteller {
   std::map<std::int64_t, std::vector<std::int64_t>> busy_;  ///< by place: until when each caller is
 };
 
-bool has_tokens(const std::vector<LogLine>& log) {
-  return std::ranges::any_of(log, [](const LogLine& line) { return line.token != 0; });
-}
-
 }  // namespace
-
-const char* to_string(LogLine::Is is) { return kWords.at(static_cast<std::size_t>(is)); }
 
 std::vector<LogLine> read_log(std::istream& in) {
   std::vector<LogLine> lines;
@@ -580,7 +524,8 @@ Incident read_incident(const std::vector<Json>& entries, std::vector<LogLine> lo
   auto& promises = incident.promises;
   const auto leave_out = [&](const std::string& what) { incident.left_out.push_back(what); };
   leave_out("G3 not checked");
-  if (promises.tokens == model::Promises::Tokens::rising && !has_tokens(log)) {
+  const bool has_tokens = std::ranges::any_of(log, &LogLine::token);
+  if (promises.tokens == model::Promises::Tokens::rising && !has_tokens) {
     promises.tokens = model::Promises::Tokens::none;
     leave_out("G4 not checked (no log has tokens)");
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <istream>
 #include <optional>
@@ -15,19 +16,19 @@
 namespace leasehold::properties {
 
 /// What an application logged of a lock: scenarios/INCIDENTS.md.
+inline constexpr std::array kLogWords{"asked",     "granted",  "refused",   "timed_out", "failed",
+                                      "held",      "not_held", "lost",      "releasing", "released",
+                                      "not_owner", "unknown",  "died"};
 struct LogLine {
-  enum class Is { asked, granted, refused, timed_out, failed, held, not_held, lost, releasing,
-                  released, not_owner, unknown, died };
   std::int64_t at_ms = 0;  ///< since 1970, by the clock of its machine
   std::string process;
   std::string lock;  ///< empty if it died
   std::string call;  ///< which of the process's calls for this lock; empty: not said
-  Is is = Is::asked;
+  std::string is = "asked";  ///< one of those words
   std::int64_t token = 0;                ///< 0: not said
   std::int64_t lease_ms = 0;             ///< 0: not said
   std::optional<std::int64_t> timeout_ms;  ///< 0: one attempt
 };
-[[nodiscard]] const char* to_string(LogLine::Is is);
 
 /// Each line is a JSON object or words. Empty lines and lines that begin with `#` are left out, and
 /// so is white space around a line.

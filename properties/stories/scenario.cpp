@@ -10,8 +10,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "properties/campaigns/matrix.hpp"
-#include "properties/campaigns/simulate.hpp"
+#include "properties/campaigns/campaign.hpp"
 #include "sim/plan/lock_registry.hpp"
 
 namespace leasehold::properties {
@@ -32,17 +31,6 @@ bool is_promised(const std::string& lock, model::Check guarantee) {
   return !sim::promise_of(is_variant ? "leasehold" : lock, guarantee).empty();
 }
 
-/// The comment lines before the first line of the plan, without their "# ".
-std::string comment_of(const std::string& head) {
-  std::string about;
-  std::istringstream lines(head);
-  for (std::string line; std::getline(lines, line) && line.starts_with("#");) {
-    if (line.starts_with(kLocksWord) || line.starts_with(kReproducesWord)) continue;
-    about += (line.size() > 2 ? line.substr(2) : "") + "\n";
-  }
-  return about;
-}
-
 /// The words of the comment line that begins so.
 std::vector<std::string> words_after(const char* beginning, const std::string& head) {
   const auto at = head.find(beginning);
@@ -50,19 +38,6 @@ std::vector<std::string> words_after(const char* beginning, const std::string& h
   std::istringstream words(
       head.substr(at, head.find('\n', at) - at).substr(std::strlen(beginning)));
   return {std::istream_iterator<std::string>(words), {}};
-}
-
-model::CheckSet promised_of(const std::string& lock, const std::vector<std::string>& words) {
-  model::CheckSet guarantees;
-  for (const auto& word : words) {
-    const auto guarantee = model::check_named(word);
-    if (!guarantee || !is_promised(lock, *guarantee)) {
-      throw std::runtime_error("reproduces is '" + word + "': it must be a guarantee that " + lock +
-                               " promises, as G2");
-    }
-    guarantees.insert(*guarantee);
-  }
-  return guarantees;
 }
 
 std::string padded(const std::string& word) {
@@ -111,7 +86,10 @@ class Transcriber {
       if (only_part && !decides && !part.has(e)) continue;
       if (words.empty() && (only_part || decides)) words = beside(e);
       const char* mark = events.empty() ? "" : decides ? " >" : "  ";
-      if (!words.empty()) lines.push_back(mark + stamp(e) + words);
+      if (words.empty()) continue;
+      const auto ms = std::to_string((e.at_ns - began_ns_) / kNsPerMs);
+      const std::string before(ms.size() < 7 ? 7 - ms.size() : 0, ' ');
+      lines.push_back(mark + before + ms + "  " + words);
     }
     return lines;
   }
@@ -160,25 +138,29 @@ class Transcriber {
     return sender == senders_.end() ? owner : sender->second;
   }
 
-  std::string stamp(const Event& e) const {
-    const auto ms = std::to_string((e.at_ns - began_ns_) / kNsPerMs);
-    return std::string(ms.size() < 7 ? 7 - ms.size() : 0, ' ') + ms + "  ";
-  }
-
   std::string token(std::int64_t value) const {
     const auto rank = ranks_.find(value);
     return rank == ranks_.end() ? std::to_string(value) : "T" + std::to_string(rank->second);
   }
 
   std::string of(const Event& e) {
-    if (e.kind == Kind::ask) take_seat(e);
+    if (e.kind == Kind::ask) {
+      // Calls of one process at the same time are distinguished: A, A', A''.
+      std::set<int> taken;
+      for (const auto& [session, seat] : seats_[e.process]) taken.insert(seat);
+      int free = 0;
+      while (taken.contains(free)) ++free;
+      seats_[e.process][e.session] = free;
+    }
     const auto caller = short_name(e.process) + call(e.process, e.session);
     if (e.kind == Kind::released || e.kind == Kind::ended) seats_[e.process].erase(e.session);
     switch (e.kind) {
       case Kind::ask:
         names_[{e.process, e.session}] = e.name;
         return caller + " asks for " + e.name + timeout(e);
-      case Kind::send: return hand_over(e, caller);
+      case Kind::send:
+        if (e.verb != "hand-over") return "";
+        return holders_[e.giver] + " hands " + e.name + " over to " + caller;
       case Kind::granted:
         holders_[e.owner] = caller;
         return caller + " holds " + name(e) + ", token " + token(e.token);
@@ -198,25 +180,10 @@ class Transcriber {
     }
   }
 
-  /// Calls of one process at the same time are distinguished: A, A', A''.
-  void take_seat(const Event& ask) {
-    auto& seats = seats_[ask.process];
-    std::set<int> taken;
-    for (const auto& [session, seat] : seats) taken.insert(seat);
-    int seat = 0;
-    while (taken.contains(seat)) ++seat;
-    seats[ask.session] = seat;
-  }
-
   std::string call(const std::string& process, std::int64_t session) {
     const auto& seats = seats_[process];
     const auto found = seats.find(session);
     return found == seats.end() ? "" : std::string(static_cast<std::size_t>(found->second), '\'');
-  }
-
-  std::string hand_over(const Event& send, const std::string& to) {
-    if (send.verb != "hand-over") return "";
-    return holders_[send.giver] + " hands " + send.name + " over to " + to;
   }
 
   std::string name(const Event& e) const {
@@ -259,12 +226,23 @@ Scenario read_scenario(const fs::path& file) {
   const auto rule = text.find(std::string("\n") + kRule);
   s.head = rule == std::string::npos ? text : text.substr(0, rule + 1);
   s.expected = rule == std::string::npos ? "" : text.substr(rule + 1 + std::string(kRule).size());
-  s.about = comment_of(s.head);
+  std::istringstream lines(s.head);
+  for (std::string line; std::getline(lines, line) && line.starts_with("#");) {
+    if (line.starts_with(kLocksWord) || line.starts_with(kReproducesWord)) continue;
+    s.about += (line.size() > 2 ? line.substr(2) : "") + "\n";
+  }
   s.locks = words_after(kLocksWord, s.head);
   if (s.locks.empty()) s.locks = matrix_locks();
   try {
     s.plan = sim::plan_from_scn(s.head);
-    s.reproduces = promised_of(s.plan.lock, words_after(kReproducesWord, s.head));
+    for (const auto& word : words_after(kReproducesWord, s.head)) {
+      const auto guarantee = model::check_named(word);
+      if (!guarantee || !is_promised(s.plan.lock, *guarantee)) {
+        throw std::runtime_error("reproduces is '" + word + "': it must be a guarantee that " +
+                                 s.plan.lock + " promises, as G2");
+      }
+      s.reproduces.insert(*guarantee);
+    }
   } catch (const std::exception& error) {
     throw std::runtime_error("scenario '" + file.string() + "': " + error.what());
   }
@@ -297,10 +275,6 @@ model::CheckSet broken_promises(const std::string& lock, const Judgement& judgem
     if (is_promised(lock, check)) broken.insert(check);
   }
   return broken;
-}
-
-model::CheckSet not_reproduced(const Scenario& scenario, const Judgement& judgement) {
-  return scenario.reproduces.without(broken_promises(scenario.plan.lock, judgement));
 }
 
 std::string verdict_line(const std::string& lock, const Judgement& judgement) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/spec/exploration.hpp"
-#include "properties/campaigns/judgement.hpp"
+#include "properties/campaigns/campaign.hpp"
 #include "sim/plan/plan.hpp"
 
 /// Failure stories: a `.scn` file with a comment that says what fails and why, a scripted plan, and
@@ -37,8 +37,10 @@ struct Scenario {
 [[nodiscard]] model::CheckSet broken_promises(const std::string& lock, const Judgement& judgement);
 
 /// The guarantees that the story has to break and its lock kept; empty: it reproduces all.
-[[nodiscard]] model::CheckSet not_reproduced(const Scenario& scenario,
-                                             const Judgement& judgement);
+[[nodiscard]] inline model::CheckSet not_reproduced(const Scenario& scenario,
+                                                    const Judgement& judgement) {
+  return scenario.reproduces.without(broken_promises(scenario.plan.lock, judgement));
+}
 
 /// "holds", or "violated G1 G2", or "unknown: why".
 [[nodiscard]] std::string verdict_line(const std::string& lock, const Judgement& judgement);

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "scenarios/command/ended_test.hpp"
-#include "scenarios/lab/campaigns/run_verify.hpp"
 
 /// The wheel, installed into an environment of its own, as its users do it.
 namespace leasehold::lab {
@@ -37,10 +36,11 @@ class Python : public testing::Test {
   /// `verify` of the worker around the package, by a plan.
   static Ran verified(const std::string& plan) {
     std::ofstream(folder() + "/plan.scn") << plan;
-    return run_verify({LEASEHOLD_LAB_PROGRAM, "verify", "--worker",
+    return run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--worker",
                         folder() + "/venv/bin/python " LEASEHOLD_WORKERS "/leasehold_worker.py",
                         "--promises", LEASEHOLD_WORKERS "/leasehold_python.json", "--plan",
-                        folder() + "/plan.scn", "--floors", "5", "--runs", folder() + "/runs"});
+                        folder() + "/plan.scn", "--floors", "5", "--runs", folder() + "/runs"},
+                       kLongProgram);
   }
 };
 

@@ -54,18 +54,14 @@ const Cluster::Member& member_of(const Cluster& cluster, int index) {
   return cluster.members[static_cast<std::size_t>(index)];
 }
 
-/// Whether the process of this file still runs.
-bool is_up(const std::string& file) {
-  try {
-    (void)read_cluster(file);
-    return true;
-  } catch (const UsageError&) {
-    return false;
-  }
-}
-
 int up(const std::string& file) {
-  if (is_up(file)) throw UsageError("a cluster is up already: " + read_cluster(file).uri);
+  std::string running;
+  try {
+    running = read_cluster(file).uri;
+  } catch (const UsageError&) {
+    // None is.
+  }
+  if (!running.empty()) throw UsageError("a cluster is up already: " + running);
   require_writable("state", file);
   sim::live::ReplicaSet set({.faulty = true});
   Cluster cluster{getpid(), set.uri(), {}};

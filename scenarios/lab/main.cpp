@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "cli/inherited.hpp"
@@ -99,12 +100,10 @@ std::string scenario_folder() {
 
 std::string read_file(const std::string& what, const std::string& file) {
   std::ifstream in(file);
-  std::ostringstream text;
   const bool is_file = in && !std::filesystem::is_directory(file);
   if (!is_file) refuse(what, file, "it cannot be read, or is no file");
-  text << in.rdbuf();
   constexpr std::string_view kMark = "\xEF\xBB\xBF";  // editors of some systems begin with it
-  auto all = text.str();
+  std::string all{std::istreambuf_iterator<char>(in), {}};
   if (all.starts_with(kMark)) all.erase(0, kMark.size());
   return all;
 }
@@ -167,13 +166,6 @@ po::typed_value<std::string>* to_folder(const char* option, std::string& folder)
            "it must be a folder that can be written, or made");
   };
   return po::value(&folder)->value_name("FOLDER")->notifier(require);
-}
-
-po::typed_value<int>* in_range(const char* option, std::optional<int>& number, int low, int high) {
-  return po::value<int>()->notifier([=, &number](int given) {
-    require_range(option, given, low, high);
-    number = given;
-  });
 }
 
 void require_lock(const std::string& lock, bool live) {

@@ -24,9 +24,9 @@ struct Ran {
   std::string out;  ///< standard output and error
 };
 
-/// What does one thing at once, on a busy machine. A program that runs plans says itself how long
-/// it may take: `longest_run`.
-constexpr std::chrono::seconds kShortProgram{180};
+/// Limits for what does one thing at once, on a busy machine, and for what runs plans: it may go on
+/// for five times its seconds, and then make a failing plan smaller.
+constexpr std::chrono::seconds kShortProgram{180}, kLongProgram{1'500};
 
 /// Runs a program to its end, and keeps what it prints. If it has not ended within the limit, it is
 /// killed, and the test fails.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "properties/campaigns/judgement.hpp"
+#include "properties/campaigns/campaign.hpp"
 #include "sim/live/run/harness.hpp"
 
 /// Runs of locks that are not ours.

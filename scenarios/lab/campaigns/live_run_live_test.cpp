@@ -9,7 +9,7 @@
 #include <iostream>
 
 #include "model/verdict/checkers.hpp"
-#include "properties/campaigns/judgement.hpp"
+#include "properties/campaigns/campaign.hpp"
 #include "properties/generation/plans.hpp"
 #include "scenarios/lab/ran_fixture.hpp"
 #include "sim/live/live_test.hpp"

@@ -1,4 +1,4 @@
-#include "properties/campaigns/matrix.hpp"
+#include "properties/campaigns/campaign.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 #include <fstream>
 
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 

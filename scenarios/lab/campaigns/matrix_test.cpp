@@ -1,4 +1,4 @@
-#include "properties/campaigns/matrix.hpp"
+#include "properties/campaigns/campaign.hpp"
 
 #include <gtest/gtest.h>
 

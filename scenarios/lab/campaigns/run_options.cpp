@@ -1,4 +1,4 @@
-#include "scenarios/lab/campaigns/run_options.hpp"
+#include "scenarios/lab/lab.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -42,21 +42,6 @@ std::string script_of(const std::string& store) {
                                        fmt::join(names, ", ")));
 }
 
-void require_a_worker(const SiteOptions& asked, const std::optional<ForeignLock>& foreign) {
-  if (!asked.uri.empty()) {
-    refuse("--store", asked.store,
-           "--uri names a replica set of MongoDB; leave one of them out");
-  }
-  if (!foreign) {
-    refuse("--store", asked.store,
-           "it needs the lock that stands on it: --worker COMMAND and --promises FILE");
-  }
-  if (foreign->promises.document) {
-    refuse("--promises", asked.promises_file,
-           "'document' is for MongoDB's oplog; with --store it must not be there");
-  }
-}
-
 const std::string kName = "your own set, whose servers are left alone,";
 
 /// Prepares a URI for more options; the added option is what the lock's driver has anyway.
@@ -74,22 +59,6 @@ std::int64_t least_margin(const std::vector<WantedPlan>& plans,
   for (const auto& one : plans) least = std::min(least, one.plan.clock_margin_ms);
   const auto promised = foreign ? foreign->promises.clock_margin_ms : std::nullopt;
   return std::min(least, promised.value_or(least));
-}
-
-bool hits_links(const std::vector<WantedPlan>& plans) {
-  return std::ranges::any_of(plans, [](const WantedPlan& one) {
-    return std::ranges::any_of(one.plan.faults,
-                               [](const auto& f) { return !sim::hits_process(f.kind); });
-  });
-}
-
-/// It is unknown by which clock a document's date is, and how far those of other machines go wrong.
-void compare_no_dates(std::optional<ForeignLock>& foreign) {
-  if (!foreign || !foreign->promises.document) return;
-  auto& expires = foreign->promises.document->expires;
-  if (expires.empty()) return;
-  expires.clear();
-  fmt::print(stderr, "note: on your own set the dates in document.expires are not compared\n");
 }
 
 std::string names_of(const std::vector<Kind>& kinds) {
@@ -138,7 +107,9 @@ TheirSet own_set(const SiteOptions& asked, const WantedRuns& runs,
       .uri = extensible(asked.uri), .power = Power::links, .keep_databases = asked.keep};
   require_possible(runs, set, kName);
   const auto plans = runs.plans(set);
-  const bool needs_proxies = hits_links(plans);
+  const bool needs_proxies = std::ranges::any_of(plans, [](const WantedPlan& one) {
+    return !std::ranges::all_of(one.plan.faults, sim::hits_process, &sim::FaultPlan::kind);
+  });
   const auto obstacle = needs_proxies ? sim::live::why_no_proxies(set.uri) : "";
   if (!obstacle.empty()) throw UsageError(obstacle);
   const auto found = sim::live::look_before_running(set.uri, runs.database,
@@ -149,14 +120,31 @@ TheirSet own_set(const SiteOptions& asked, const WantedRuns& runs,
   say_what_is_left_out(runs.faults, set, kName, sim::fault_kinds(sim::Harm::none));
   if (!needs_proxies) set.power = Power::processes;
   set.ttl_period_ms = found.ttl_period_ms;
-  compare_no_dates(foreign);
+  // It is unknown by which clock a document's date is, and how far other machines' go wrong.
+  const bool has_dates = foreign && foreign->promises.document &&
+                         !foreign->promises.document->expires.empty();
+  if (has_dates) {
+    foreign->promises.document->expires.clear();
+    fmt::print(stderr, "note: on your own set the dates in document.expires are not compared\n");
+  }
   for (const auto& note : found.notes) fmt::print(stderr, "note: {}\n", note);
   return set;
 }
 
 TheirSet store_of(const SiteOptions& asked, const WantedRuns& runs,
                   const std::optional<ForeignLock>& foreign) {
-  require_a_worker(asked, foreign);
+  if (!asked.uri.empty()) {
+    refuse("--store", asked.store,
+           "--uri names a replica set of MongoDB; leave one of them out");
+  }
+  if (!foreign) {
+    refuse("--store", asked.store,
+           "it needs the lock that stands on it: --worker COMMAND and --promises FILE");
+  }
+  if (foreign->promises.document) {
+    refuse("--promises", asked.promises_file,
+           "'document' is for MongoDB's oplog; with --store it must not be there");
+  }
   const auto program = script_of(asked.store);
   TheirSet set{.script = reading("--store is '" + asked.store + "': ",
                                  [&] { return std::make_shared<StoreScript>(program); })};

@@ -1,4 +1,3 @@
-#include "properties/campaigns/simulate.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +10,6 @@
 
 #include "properties/campaigns/verify.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -20,22 +18,6 @@ using properties::PlanLimits;
 using properties::SimulateReport;
 using properties::count_of;
 using sim::Plan;
-
-struct Seeds {
-  std::uint64_t from = 1, to = 1;
-};
-
-/// "7" or "1..1000".
-void parse_seeds(const std::string& text, Seeds& seeds) {
-  static const std::regex range(R"((\d{1,19})(?:\.\.(\d{1,19}))?)");
-  std::smatch parts;
-  if (!std::regex_match(text, parts, range)) {
-    refuse("--seeds", text, "it must be a number or a range like 1..1000");
-  }
-  seeds.from = std::stoull(parts[1]);
-  seeds.to = parts[2].matched ? std::stoull(parts[2]) : seeds.from;
-  if (seeds.to < seeds.from) refuse("--seeds", text, "the range is empty");
-}
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
@@ -54,7 +36,7 @@ std::string broken_by(const properties::Simulated& one) {
 
 struct SimulateCommand {
   PlanLimits limits;
-  Seeds range;
+  std::uint64_t from = 1, to = 1;
   std::string seeds = "1..1000", waiting, file, folder = "leasehold-runs";
   Outputs outputs;
   bool hashed = false, until_failure = false;
@@ -88,17 +70,6 @@ po::options_description options_for(SimulateCommand& a) {
   return options;
 }
 
-/// Reads text, and throws UsageError for the first error.
-void validate(SimulateCommand& a) {
-  require_lock(a.limits.lock);
-  parse_seeds(a.seeds, a.range);
-  if (!a.waiting.empty()) a.limits.waitings = parse_waitings(a.waiting);
-  const auto& history = a.outputs.history;
-  if (!history.empty() && a.file.empty() && a.range.from != a.range.to) {
-    refuse("--history", history, "it needs a single run");
-  }
-}
-
 /// On all cores. A plan from a file runs once.
 SimulateReport run(const SimulateCommand& a) {
   SimulateReport report;
@@ -106,7 +77,7 @@ SimulateReport run(const SimulateCommand& a) {
   StatusLine line;
   const auto work = [&](std::uint64_t i) {
     if (interrupted()) return false;
-    const auto seed = a.range.from + i;
+    const auto seed = a.from + i;
     const Plan plan = a.plan_of(seed);
     const auto one = a.file.empty() ? properties::simulate(plan, seed) : properties::simulate(plan);
     const properties::SimulateReport of_one(seed, plan, one, a.hashed);
@@ -114,7 +85,7 @@ SimulateReport run(const SimulateCommand& a) {
     report.add(of_one);
     return !a.until_failure || of_one.failed.empty();
   };
-  const auto count = a.file.empty() ? a.range.to - a.range.from + 1 : 1;
+  const auto count = a.file.empty() ? a.to - a.from + 1 : 1;
   properties::on_all_cores(count, work, [&](std::uint64_t done) {
     line.show(fmt::format("{} of {} runs", done, count));
   });
@@ -194,7 +165,20 @@ int simulate(const std::vector<std::string>& words) {
   const auto given = parse("simulate [FILE] [OPTIONS]", options_for(a), words,
                            po::positional_options_description().add("plan", 1));
   a.given_lock = !given["lock"].defaulted();
-  validate(a);
+  require_lock(a.limits.lock);
+  static const std::regex range(R"((\d{1,19})(?:\.\.(\d{1,19}))?)");
+  std::smatch parts;
+  if (!std::regex_match(a.seeds, parts, range)) {
+    refuse("--seeds", a.seeds, "it must be a number or a range like 1..1000");
+  }
+  a.from = std::stoull(parts[1]);
+  a.to = parts[2].matched ? std::stoull(parts[2]) : a.from;
+  if (a.to < a.from) refuse("--seeds", a.seeds, "the range is empty");
+  if (!a.waiting.empty()) a.limits.waitings = parse_waitings(a.waiting);
+  const auto& history = a.outputs.history;
+  if (!history.empty() && a.file.empty() && a.from != a.to) {
+    refuse("--history", history, "it needs a single run");
+  }
   if (given.contains("plan")) (void)read_plan(a.file);  // refused before anything runs
   catch_interruptions();
   properties::conclude_deaths();
@@ -218,9 +202,9 @@ int simulate(const std::vector<std::string>& words) {
   const auto history_of = [&a](std::uint64_t seed) {
     return sim::simulated::run(a.plan_of(seed)).history;
   };
-  auto shown = history_of(a.range.from);  // a run is a function of its plan
+  auto shown = history_of(a.from);  // a run is a function of its plan
   const auto difference =
-      sim::simulated::first_difference(shown, history_of(a.range.from));
+      sim::simulated::first_difference(shown, history_of(a.from));
   if (!difference.empty()) {
     c.verdict = model::Verdict::violated;
     fmt::print("the same plan gave another history: {}\n", difference);

@@ -11,7 +11,6 @@
 
 #include "model/workers/promises.hpp"
 #include "scenarios/lab/campaigns/foreign_run_fixture.hpp"
-#include "scenarios/lab/campaigns/run_verify.hpp"
 #include "scenarios/lab/ran_fixture.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/stores/scripted_servers.hpp"
@@ -68,8 +67,9 @@ class Copied {
 TEST(Stores, ASoundLockHoldsUnderAllFaultsThatItsStoreHas) {
   const Copied copy;
   const auto json_file = copy.folder + "/out.json";
-  const auto ran = run_verify(
-      copy.verify({"--seconds", "40", "--seed", "5", "--floors", "10", "--json", json_file}));
+  const auto ran = run_program(
+      copy.verify({"--seconds", "40", "--seed", "5", "--floors", "10", "--json", json_file}),
+      kLongProgram);
   EXPECT_TRUE(ended(ran, 0, "left out, for template 1 cannot have them: step-up, "));
   const auto json = json_of(json_file);
   EXPECT_EQ(json["store"], "template 1");
@@ -81,8 +81,9 @@ TEST(Stores, ASoundLockHoldsUnderAllFaultsThatItsStoreHas) {
 TEST(Stores, ALockThatIsGrantedToTwoIsFound) {
   const Copied copy;
   copy.change("server.py", "time.monotonic() < ends[name]:", "time.monotonic() < 0:");
-  const auto ran = run_verify(
-      copy.verify({"--seconds", "20", "--faults", "none", "--until-violated", "--floors", "10"}));
+  const auto ran = run_program(
+      copy.verify({"--seconds", "20", "--faults", "none", "--until-violated", "--floors", "10"}),
+      kLongProgram);
   EXPECT_TRUE(ended(ran, 1, "G2 violated: "));
 }
 
@@ -120,8 +121,8 @@ TEST(Stores, AWorkerThatDoesNotUseItsUriIsNoticed) {
 # >>> YOUR LOCK)");
   copy.change("worker.py", R"(uri.removeprefix("lock://").split(":"))",
               R"("127.0.0.1", real_port())");
-  const auto ran =
-      run_verify(copy.verify({"--seconds", "4", "--faults", "none", "--json", json_file}));
+  const auto ran = run_program(
+      copy.verify({"--seconds", "4", "--faults", "none", "--json", json_file}), kLongProgram);
   EXPECT_TRUE(has(ran, "past the proxies, where no fault of a link reaches them: p0.1, p1.1, "));
   EXPECT_EQ(json_of(json_file)["past_proxies"].size(), 4u);
 }
@@ -135,7 +136,7 @@ TEST(Stores, AStoryRunsOnAnotherStore) {
   const auto ran = run_program({"env", "TMPDIR=" + copy.temporary, LEASEHOLD_LAB_PROGRAM,
                                 "scenario", "run", story, "--store", copy.store(), "--worker",
                                 copy.worker(), "--promises", copy.folder + "/promises.json"},
-                               sim::live::longest_run({.faulty_ms = 6'000}));
+                               kLongProgram);
   EXPECT_TRUE(ended(ran, 0, "1 stories: as expected"));
   EXPECT_TRUE(fs::is_empty(copy.temporary));
 }
@@ -163,14 +164,14 @@ TEST(Stores, AServerThatEndsUnaskedIsNoVerdictOfTheLock) {
   const Copied copy;
   copy.change("server.py", "    server.serve_forever()",
               "    threading.Timer(4, lambda: os._exit(3)).start()\n    server.serve_forever()");
-  const auto ran = run_verify(copy.verify({"--seconds", "20", "--faults", "none"}));
+  const auto ran = run_program(copy.verify({"--seconds", "20", "--faults", "none"}), kLongProgram);
   EXPECT_TRUE(ended(ran, 70, "harness failure: member-0 "));
 }
 
 TEST(Stores, AServerThatCannotStartIsSaidWithItsLastWords) {
   const Copied copy;
   copy.change("server.py", "mutex = threading.Lock()", "sys.exit('no disk')");
-  const auto ran = run_verify(copy.verify({"--seconds", "20"}));
+  const auto ran = run_program(copy.verify({"--seconds", "20"}), kLongProgram);
   EXPECT_TRUE(ended(ran, 69, "member-0 of template 1 ended with status 1: no disk"));
   EXPECT_TRUE(fs::is_empty(copy.temporary));
 }

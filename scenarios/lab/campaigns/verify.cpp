@@ -8,10 +8,8 @@
 #include <sstream>
 #include <utility>
 
-#include "properties/campaigns/soak.hpp"
-#include "scenarios/lab/campaigns/run_options.hpp"
+#include "properties/campaigns/verify.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -87,6 +85,19 @@ nlohmann::ordered_json facts_of(const VerifyReport& report) {
   if (has_proxies) json["past_proxies"] = report.past_proxies;
   if (report.stalls.longest_ns > 0) json["longest_stall"] = to_string(report.stalls);
   if (!report.left_behind.empty()) json["left_behind"] = report.left_behind;
+  if (!report.growth) return json;
+  json["measured_processes"] = report.growth->measured;
+  for (std::size_t m = 0; m < properties::kMeasures.size(); ++m) {
+    const auto& [mean, growing, error] = report.growth->trends[m];
+    json[properties::kMeasures[m]] = {{"mean", mean}, {"growth", growing}, {"error", error}};
+  }
+  for (const auto& w : report.growth->course) {
+    auto& sample = json["course"].emplace_back();
+    sample["at_s"] = w.at_s;
+    for (std::size_t m = 0; m < w.values.size(); ++m) {
+      sample[properties::kMeasures[m]] = w.values[m];
+    }
+  }
   return json;
 }
 
@@ -109,6 +120,17 @@ Conclusion conclusion_of(const std::string& command, const VerifyReport& report)
                                   report.processes, report.locks, faults, report.options.seed)};
   c.is_of(report.promises(), report.arrows);
   return c;
+}
+
+void print(const properties::Growth& growth) {
+  constexpr std::array kWords{"KiB of resident memory", "KiB of it anonymous", "descriptors"};
+  fmt::print("{} processes ran from start to end; from a quarter of the time on, a process had\n",
+             growth.measured);
+  for (std::size_t m = 0; m < kWords.size(); ++m) {
+    const auto& [mean, growing, error] = growth.trends[m];
+    fmt::print("  {} {:.1f}, growing by {:+.2f}, standard error {:.2f}\n", kWords[m], mean,
+               growing, error);
+  }
 }
 
 void print(const VerifyReport& report, const Conclusion& conclusion) {
@@ -143,6 +165,13 @@ void print(const VerifyReport& report, const Conclusion& conclusion) {
   }
   for (const auto& what : report.left_behind) fmt::print("left behind: {}\n", what);
   if (!report.reduced.empty()) fmt::print("{}\n", report.reduced);
+  if (report.growth) print(*report.growth);
+}
+
+int conclude_run(const char* command, const VerifyReport& report, const Outputs& outputs) {
+  const auto conclusion = conclusion_of(command, report);
+  print(report, conclusion);
+  return conclude(conclusion, outputs, report.shown);
 }
 
 std::set<std::string> fault_groups_in(const std::string& text) {
@@ -208,23 +237,6 @@ po::options_description verify_options(LiveCommand& a) {
   return options;
 }
 
-/// Throws UsageError for the first error.
-void validate(const po::variables_map& given, LiveCommand& a) {
-  auto& v = a.v;
-  const bool chosen = !given["lock"].defaulted();
-  require_lock(v.lock, true);
-  if (!v.waiting.empty()) v.waitings = parse_waitings(v.waiting);
-  v.faults = fault_groups_in(a.faults);
-  if (given.contains("plan")) {
-    v.plan = read_live_plan(v.plan_file);
-    if (chosen) v.plan->lock = v.lock;
-    v.lock = v.plan->lock;
-  }
-  v.foreign = a.site.lock(given);
-  v.promises_file = a.site.promises_file;
-  if (v.foreign && chosen) refuse("--lock", v.lock, "with --worker its own lock is checked");
-}
-
 /// The plans of the run, on the user's own set or another store.
 WantedRuns wanted(const LiveCommand& a,
                   const std::function<sim::Plan(const VerifyOptions&)>& plan = nullptr) {
@@ -264,32 +276,6 @@ po::options_description soak_options(LiveCommand& a, int& minutes) {
   return options;
 }
 
-void add_growth(nlohmann::ordered_json& json, const properties::Growth& growth) {
-  json["measured_processes"] = growth.measured;
-  for (std::size_t m = 0; m < properties::kMeasures.size(); ++m) {
-    const auto& [mean, growing, error] = growth.trends[m];
-    json[properties::kMeasures[m]] = {{"mean", mean}, {"growth", growing}, {"error", error}};
-  }
-  for (const auto& w : growth.course) {
-    auto& sample = json["course"].emplace_back();
-    sample["at_s"] = w.at_s;
-    for (std::size_t m = 0; m < w.values.size(); ++m) {
-      sample[properties::kMeasures[m]] = w.values[m];
-    }
-  }
-}
-
-void print(const properties::Growth& growth) {
-  constexpr std::array kWords{"KiB of resident memory", "KiB of it anonymous", "descriptors"};
-  fmt::print("{} processes ran from start to end; from a quarter of the time on, a process had\n",
-             growth.measured);
-  for (std::size_t m = 0; m < kWords.size(); ++m) {
-    const auto& [mean, growing, error] = growth.trends[m];
-    fmt::print("  {} {:.1f}, growing by {:+.2f}, standard error {:.2f}\n", kWords[m], mean,
-               growing, error);
-  }
-}
-
 }  // namespace
 
 int soak(const std::vector<std::string>& words) {
@@ -303,28 +289,34 @@ int soak(const std::vector<std::string>& words) {
   v.set = asked.site.prepare(wanted(asked, properties::soak_plan), v.foreign);
   catch_interruptions();
   fmt::print(stderr, "seed {}\n", v.seed);
-  const auto [run, growth] = properties::soak(v, ProgressLine(), interrupted);
-  auto conclusion = conclusion_of("soak", run);
-  add_growth(conclusion.facts, growth);
-  print(run, conclusion);
-  print(growth);
-  return conclude(conclusion, asked.outputs, run.shown);
+  const auto report = properties::soak(v, ProgressLine(), interrupted);
+  return conclude_run("soak", report, asked.outputs);
 }
 
 int verify(const std::vector<std::string>& words) {
   LiveCommand asked;
   auto& v = asked.v;
   v.seed = std::random_device()();
-  validate(parse("verify [OPTIONS]", verify_options(asked), words), asked);
+  const auto given = parse("verify [OPTIONS]", verify_options(asked), words);
+  const bool chosen = !given["lock"].defaulted();
+  require_lock(v.lock, true);
+  if (!v.waiting.empty()) v.waitings = parse_waitings(v.waiting);
+  v.faults = fault_groups_in(asked.faults);
+  if (given.contains("plan")) {
+    v.plan = read_live_plan(v.plan_file);
+    if (chosen) v.plan->lock = v.lock;
+    v.lock = v.plan->lock;
+  }
+  v.foreign = asked.site.lock(given);
+  v.promises_file = asked.site.promises_file;
+  if (v.foreign && chosen) refuse("--lock", v.lock, "with --worker its own lock is checked");
   v.set = asked.site.prepare(wanted(asked), v.foreign);
   catch_interruptions();
 
   const auto cases = properties::cases_of(v);
   fmt::print(stderr, "seed {}, {} plans {}\n", v.seed, cases.size(), properties::hash_of(cases));
   const auto report = properties::verify(v, ProgressLine(), interrupted);
-  const auto conclusion = conclusion_of("verify", report);
-  print(report, conclusion);
-  return conclude(conclusion, asked.outputs, report.shown);
+  return conclude_run("verify", report, asked.outputs);
 }
 
 }  // namespace leasehold::lab

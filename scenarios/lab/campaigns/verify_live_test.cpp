@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <thread>
 
-#include "scenarios/lab/campaigns/run_verify.hpp"
 #include "scenarios/lab/ran_fixture.hpp"
 #include "sim/live/live_test.hpp"
 
@@ -56,14 +55,17 @@ std::vector<pid_t> first_workers_of(const ChildProcess& lab) {
 
 TEST(LabVerify, EveryGuaranteeHoldsInEveryDrawnRun) {
   const RunFolder folder;
-  EXPECT_TRUE(ended(run_verify(folder.lab({"verify", "--seconds", "45", "--floors", "10"})), 0));
+  const auto ran =
+      run_program(folder.lab({"verify", "--seconds", "45", "--floors", "10"}), kLongProgram);
+  EXPECT_TRUE(ended(ran, 0));
   EXPECT_GT(folder.json()["takeovers"], 0);
 }
 
 TEST(LabVerify, TheCanaryIsCaughtWithItsEvents) {
   const RunFolder folder;
-  const auto ran = run_verify(folder.lab({"verify", "--lock", "canary", "--seconds", "24",
-                                          "--processes", "12", "--locks", "4", "--seed", "5"}));
+  const auto ran = run_program(folder.lab({"verify", "--lock", "canary", "--seconds", "24",
+                                           "--processes", "12", "--locks", "4", "--seed", "5"}),
+                               kLongProgram);
   EXPECT_TRUE(ended(ran, 1, "G6 violated: ", "deleted the lock of another",
                     "to repeat: leasehold-lab verify --seed 5 --case 0"));
   EXPECT_TRUE(has(ran, "\"kind\":\"gone\"")) << "the events are shown";
@@ -174,8 +176,9 @@ void expect_no_database_left(ChildProcess& lab, const std::string& database, sec
 
 TEST(LabVerifyUri, OnAnOrdinarySetAllButG8HoldsAndNothingIsLeft) {
   const RunFolder folder;
-  const auto ran = run_verify(folder.lab(
-      {"verify", "--uri", ordinary_set().uri, "--seconds", "20", "--processes", "5"}));
+  const auto ran = run_program(
+      folder.lab({"verify", "--uri", ordinary_set().uri, "--seconds", "20", "--processes", "5"}),
+      kLongProgram);
   EXPECT_TRUE(ran.exit_code == 0 || ran.exit_code == 2) << ran.exit_code << ran.out;
   const auto json = folder.json();
   for (const auto& [guarantee, found] : json["guarantees"].items()) {
@@ -215,7 +218,7 @@ TEST(LabScenarioUri, PlaysAStoryBehindProxiesAndLeavesNoDatabase) {
   const auto ran =
       run_program({LEASEHOLD_LAB_PROGRAM, "scenario", "run", "release-unanswered", "--uri",
                    ordinary_set().uri, "--lock", "leasehold", "--tries", "3"},
-                  longest_story("release-unanswered"));
+                  kLongProgram);
   EXPECT_TRUE(ended(ran, 0, "lost-replies of A begins"));
   EXPECT_TRUE(has(ran, "A's release of lock-0: unknown")) << "its link was cut";
   EXPECT_FALSE(has(ordinary_set().databases(), "leasehold_lab"));
@@ -247,7 +250,7 @@ class LiveStory : public testing::TestWithParam<const char*> {};
 /// each time.
 TEST_P(LiveStory, ComesOutAsInItsFile) {
   const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "scenario", "run", GetParam(), "--world",
-                                "live", "--tries", "3"}, longest_story(GetParam()));
+                                "live", "--tries", "3"}, kLongProgram);
   EXPECT_TRUE(ended(ran, 0));
   std::printf("%s\n", ran.out.c_str());
 }
@@ -292,7 +295,7 @@ TEST(LabCluster, IsStartedAskedSkewedAndEnded) {
 TEST(Soak, MeasuresThoseThatAreNeverKilled) {
   const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "soak", "--minutes", "1", "--processes", "6",
                                 "--locks", "3", "--seed", "4"},
-                               properties::longest_run({.seconds = 60}));
+                               kLongProgram);
   EXPECT_TRUE(ended(ran, 2, "too short"));
   EXPECT_FALSE(has(ran, "violated"));
   EXPECT_FALSE(has(ran, "\n0 processes lived"));

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 
-#include "scenarios/lab/campaigns/run_verify.hpp"
 #include "scenarios/lab/ran_fixture.hpp"
 
 namespace leasehold::lab {
@@ -20,7 +19,7 @@ Ran verified(const std::string& command, const std::string& promises, const std:
       "--processes", "4", "--locks", "2", "--seed", "5", "--faults", faults, "--runs", runs,
       "--floors", "10"};
   words.insert(words.end(), more.begin(), more.end());
-  auto ran = run_verify(words);
+  auto ran = run_program(words, kLongProgram);
   std::filesystem::remove_all(runs);
   return ran;
 }
@@ -60,7 +59,7 @@ TEST(Workers, AReleaseThatFreesAnothersLockIsFoundInTheOplog) {
                                 "late-release-frees-the-next-holder", "--worker",
                                 python("planted_errors.py released-by-name"), "--promises",
                                 LEASEHOLD_WORKERS "/pymongo_oplog.json"},
-                               longest_story("late-release-frees-the-next-holder"));
+                               kLongProgram);
   EXPECT_TRUE(ended(ran, 1, "G6 violated: "));
 }
 

@@ -3,18 +3,12 @@
 #include <time.h>
 
 #include <array>
-#include <boost/algorithm/string/replace.hpp>
-#include <future>
-#include <latch>
-#include <random>
 #include <regex>
 #include <sstream>
 #include <thread>
 
-#include "core/document/lock_id.hpp"
 #include "core/document/lock_queue.hpp"
-#include "mongo/commands.hpp"
-#include "scenarios/lab/report/report.hpp"
+#include "scenarios/lab/lab.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -623,10 +617,8 @@ const std::vector<Trial> kTrials{
 };
 // clang-format on
 
-/// How long a command, and a reply, may take: a set that needs longer is in trouble.
-constexpr milliseconds kCommandTimeout{5'000}, kReplyTimeout{10'000};
-/// A stream waits for news for a third of it.
-constexpr milliseconds kStreamTimeout{1'200};
+/// How long a reply may take: a set that needs longer is in trouble.
+constexpr milliseconds kReplyTimeout{10'000};
 
 /// 0: the driver's choice, which is the primary of a set.
 std::uint32_t router_of(MongoClient& client, std::size_t number) {
@@ -653,67 +645,6 @@ Servers connect_to(const std::string& uri, std::size_t number) {
             return reply;
           },
           [client] { return client->members(); }};
-}
-
-core::Reply Asker::send(const Body& body, std::uint32_t member) {
-  const bool is_step = std::holds_alternative<core::StreamCommand>(body);
-  const core::Command command{1, is_step ? kStreamTimeout : kCommandTimeout, body};
-  const auto bytes = servers_.ask(database_, mongo::build(command, collection_), member);
-  return mongo::read_reply(command, *bytes.get());
-}
-
-core::Reply Asker::confirmed(core::Reply reply) {
-  constexpr int kUnauthorized = 13;
-  if (reply.outcome == Outcome::done && reply.code == 0) return reply;
-  const auto said = reply.message + " (code " + std::to_string(reply.code) + ')';
-  if (reply.code == kUnauthorized) throw NotTried(said);
-  const bool refused =
-      reply.outcome == Outcome::configuration || reply.outcome == Outcome::duplicate_key;
-  if (refused) throw Fails("refused: " + said);
-  throw NotTried("no certain answer: " + said);
-}
-
-mongo::Bson Asker::ask(const std::string& database, std::string command, const std::string& name,
-                       std::uint32_t member) {
-  boost::replace_all(command, "%", R"("writeConcern": {"w": "majority"})");
-  boost::replace_all(command, "@", collection_);
-  boost::replace_all(command, "#", name);
-  return servers_.ask(database, mongo::from_json(Json::parse(command)), member);
-}
-
-TrialSite::TrialSite(const Connect& connect, const std::string& database,
-                     const std::string& collection)
-    : provider_(std::random_device()() * 0x1'0000'0000u + std::random_device()()) {
-  for (std::size_t i = 0; i < kConnections; ++i) {
-    askers_.emplace_back(connect(), database, collection);
-  }
-  // The driver looks for the members before the first command, and trials have limits of time.
-  for (Asker& one : askers_) {
-    const bool is_cluster = mongo::is_mongos(*mongo::from_json(one.hello()).get());
-    routers_ = is_cluster ? std::min(kConnections, one.members().size()) : 0;
-  }
-}
-
-void TrialSite::at_once(const std::function<void(std::size_t, Asker&)>& use) {
-  std::latch all_are_there(kConnections);
-  std::vector<std::future<void>> all;
-  for (std::size_t i = 0; i < kConnections; ++i) {
-    all.push_back(std::async(std::launch::async, [&, i] {
-      all_are_there.arrive_and_wait();
-      use(i, askers_[i]);
-    }));
-  }
-  for (auto& one : all) one.get();  // the rest is waited for in any case
-}
-
-core::AcquireCommand TrialSite::attempt(const std::string& name, core::Owner owner) {
-  core::AcquireCommand command{};
-  command.name = name;
-  command.owner = owner;
-  command.lease = kTrialLease;
-  command.lock_id = core::format_lock_id(
-      {owner, milliseconds(kTrialLease).count(), ++beats_, "leasehold-certify"});
-  return command;
 }
 
 milliseconds our_clock() {

@@ -4,13 +4,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <boost/algorithm/string/replace.hpp>
 #include <chrono>
 #include <functional>
+#include <future>
+#include <latch>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "core/protocol.hpp"
+#include "core/document/lock_id.hpp"
+#include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
 #include "sim/live/system/mongo_client.hpp"
 
@@ -63,7 +68,14 @@ class Asker {
         collection_(std::move(collection)) {}
 
   /// The reply to a command of the lock, in the bytes that a provider sends.
-  core::Reply send(const Body& body, std::uint32_t member = 0);
+  core::Reply send(const Body& body, std::uint32_t member = 0) {
+    // Its stream waits for news for a third of that.
+    constexpr std::chrono::milliseconds kCommandTimeout{5'000}, kStreamTimeout{1'200};
+    const bool is_step = std::holds_alternative<core::StreamCommand>(body);
+    const core::Command command{1, is_step ? kStreamTimeout : kCommandTimeout, body};
+    const auto bytes = servers_.ask(database_, mongo::build(command, collection_), member);
+    return mongo::read_reply(command, *bytes.get());
+  }
   /// The same, executed and confirmed. Throws Fails if it was refused, else NotTried.
   core::Reply sure(const Body& body) { return confirmed(send(body)); }
   /// The document that this left. Throws as `sure`, and Fails if there is none.
@@ -101,8 +113,22 @@ class Asker {
 
  private:
   mongo::Bson ask(const std::string& database, std::string command, const std::string& name,
-                  std::uint32_t member = 0);
-  static core::Reply confirmed(core::Reply reply);
+                  std::uint32_t member = 0) {
+    boost::replace_all(command, "%", R"("writeConcern": {"w": "majority"})");
+    boost::replace_all(command, "@", collection_);
+    boost::replace_all(command, "#", name);
+    return servers_.ask(database, mongo::from_json(Json::parse(command)), member);
+  }
+  static core::Reply confirmed(core::Reply reply) {
+    constexpr int kUnauthorized = 13;
+    if (reply.outcome == core::Outcome::done && reply.code == 0) return reply;
+    const auto said = reply.message + " (code " + std::to_string(reply.code) + ')';
+    if (reply.code == kUnauthorized) throw NotTried(said);
+    const bool refused = reply.outcome == core::Outcome::configuration ||
+                         reply.outcome == core::Outcome::duplicate_key;
+    if (refused) throw Fails("refused: " + said);
+    throw NotTried("no certain answer: " + said);
+  }
 
   Servers servers_;
   std::string database_, collection_;
@@ -118,7 +144,17 @@ class TrialSite {
   static constexpr std::size_t kConnections = 4;
 
   /// REQUIRES: no other process uses the collection. Throws NoReply.
-  TrialSite(const Connect& connect, const std::string& database, const std::string& collection);
+  TrialSite(const Connect& connect, const std::string& database, const std::string& collection)
+      : provider_(std::random_device()() * 0x1'0000'0000u + std::random_device()()) {
+    for (std::size_t i = 0; i < kConnections; ++i) {
+      askers_.emplace_back(connect(), database, collection);
+    }
+    // The driver looks for the members before the first command, and trials have limits of time.
+    for (Asker& one : askers_) {
+      const bool is_cluster = mongo::is_mongos(*mongo::from_json(one.hello()).get());
+      routers_ = is_cluster ? std::min(kConnections, one.members().size()) : 0;
+    }
+  }
 
   Asker& operator[](std::size_t connection) { return askers_.at(connection); }
   /// By how many mongos the connections go, each number to the next; 0: the servers are a set.
@@ -126,11 +162,29 @@ class TrialSite {
   /// From here on each connection has the number below its own.
   void turn() { std::rotate(askers_.begin(), askers_.begin() + 1, askers_.end()); }
   /// Runs this for each connection at the same time, and throws what one of them throws.
-  void at_once(const std::function<void(std::size_t connection, Asker& asker)>& use);
+  void at_once(const std::function<void(std::size_t, Asker&)>& use) {
+    std::latch all_are_there(kConnections);
+    std::vector<std::future<void>> all;
+    for (std::size_t i = 0; i < kConnections; ++i) {
+      all.push_back(std::async(std::launch::async, [&, i] {
+        all_are_there.arrive_and_wait();
+        use(i, askers_[i]);
+      }));
+    }
+    for (auto& one : all) one.get();  // the rest is waited for in any case
+  }
 
   /// An attempt of an owner, or of a new one, as a provider makes it.
   core::AcquireCommand attempt(const std::string& name) { return attempt(name, owner()); }
-  core::AcquireCommand attempt(const std::string& name, core::Owner owner);
+  core::AcquireCommand attempt(const std::string& name, core::Owner owner) {
+    core::AcquireCommand command{};
+    command.name = name;
+    command.owner = owner;
+    command.lease = kTrialLease;
+    command.lock_id = core::format_lock_id(
+        {owner, std::chrono::milliseconds(kTrialLease).count(), ++beats_, "leasehold-certify"});
+    return command;
+  }
   /// The attempt that took a lock which no trial has used.
   core::AcquireCommand taken(const std::string& of) {
     const auto lock = attempt(name(of));

@@ -1,4 +1,4 @@
-#include "scenarios/lab/report/report.hpp"
+#include "scenarios/lab/lab.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 #include "model/history/digest.hpp"
 #include "model/verdict/checkers.hpp"
-#include "properties/campaigns/simulate.hpp"
+#include "properties/campaigns/campaign.hpp"
 #include "scenarios/lab/ran_fixture.hpp"
 
 namespace leasehold::lab {

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <map>
 
-#include "properties/campaigns/simulate.hpp"
+#include "properties/campaigns/campaign.hpp"
 #include "properties/stories/scenario.hpp"
-#include "scenarios/lab/report/report.hpp"
+#include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/ran_fixture.hpp"
 #include "sim/live/system/child_process.hpp"
 

@@ -1,4 +1,4 @@
-#include "scenarios/lab/report/report.hpp"
+#include "scenarios/lab/lab.hpp"
 
 #include <algorithm>
 

@@ -5,22 +5,9 @@
 #include <iostream>
 
 #include "properties/campaigns/verify.hpp"
-#include "properties/campaigns/judgement.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
-namespace {
-
-/// Only histories of our own locks have the commands that were sent.
-bool is_of_a_worker(const model::History& history) {
-  const auto has = [&](model::Kind kind) {
-    return std::ranges::count(history, kind, &model::Event::kind) > 0;
-  };
-  return has(model::Kind::granted) && !has(model::Kind::send);
-}
-
-}  // namespace
 
 model::History read_history(const std::string& file) {
   std::ifstream in(file);
@@ -48,7 +35,11 @@ int check(const std::vector<std::string>& words) {
   const auto history = read_history(file);
   const auto promises = reading("the promises beside '" + file + "': ",
                                 [&] { return properties::kept_promises(file); });
-  if (!promises && is_of_a_worker(history)) {
+  const auto has = [&](model::Kind kind) {
+    return std::ranges::count(history, kind, &model::Event::kind) > 0;
+  };
+  // Only histories of our own locks have the commands that were sent.
+  if (!promises && has(model::Kind::granted) && !has(model::Kind::send)) {
     throw UsageError("history '" + file +
                      "' is of a worker: its promises.json must stand beside it");
   }

@@ -4,19 +4,19 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "model/spec/diagrams.hpp"
 #include "model/spec/exploration.hpp"
-#include "properties/campaigns/simulate.hpp"
+#include "properties/campaigns/campaign.hpp"
 #include "properties/stories/scenario.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -29,28 +29,27 @@ double thread_seconds() {
 
 /// One exploration: a scope with its rules, and the result.
 struct Job {
-  Job(std::string of, const model::Scope& in) : name(std::move(of)), scope(in) {}
-
   std::string name;
   model::Scope scope;
-  std::string expected;                        ///< the known fault that it is to show; empty: none
+  std::string expected = {};                   ///< the known fault that it is to show; empty: none
   std::optional<model::Promise> promise = {};  ///< liveness; else what always holds
   model::LockExploration found = {};
   double cpu_seconds = 0;
-  std::atomic<std::uint64_t> states = 0;
 };
-using Jobs = std::deque<Job>;
+using Jobs = std::vector<Job>;
 
-void run(Job& job, std::uint64_t max_states) {
+/// Adds its states to those of all.
+void run(Job& job, std::uint64_t max_states, std::atomic<std::uint64_t>& all_states) {
   const double began = thread_seconds();
+  std::uint64_t counted = 0;
   model::ExploreOptions how;
   how.max_states = max_states;
   how.goes_on = [&](const model::Exploration& now) {
-    job.states = now.states;
+    all_states += now.states - std::exchange(counted, now.states);
     return !interrupted();
   };
   job.found = job.promise ? explore(job.scope, *job.promise, how) : explore(job.scope, how);
-  job.states = job.found.states;
+  all_states += job.found.states - counted;
   job.cpu_seconds = std::max(thread_seconds() - began, 1e-9);
 }
 
@@ -69,16 +68,15 @@ void print(const Job& job) {
 void run_all(Jobs& jobs, std::uint64_t max_states) {
   std::mutex printing;
   StatusLine line;
+  std::atomic<std::uint64_t> states = 0;
   const auto work = [&](std::uint64_t i) {
-    run(jobs[i], max_states);
+    run(jobs[i], max_states, states);
     const std::scoped_lock lock(printing);
     line.end();
     print(jobs[i]);
     return true;
   };
   properties::on_all_cores(jobs.size(), work, [&](std::uint64_t ended) {
-    std::uint64_t states = 0;
-    for (const auto& job : jobs) states += job.states;
     const std::scoped_lock lock(printing);
     line.show(fmt::format("{} of {} explorations ended, {:.1f} million states", ended, jobs.size(),
                           static_cast<double>(states) / 1e6));
@@ -91,7 +89,7 @@ void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) 
   for (const auto guarantee : model::kExplored) {
     using enum model::Check;
     if (guarantee == G5 || (guarantee == G4 && !tokens)) continue;  // not promised
-    Job& job = jobs.emplace_back(to_string(guarantee), scope);
+    Job& job = jobs.emplace_back(Job{to_string(guarantee), scope});
     job.scope.guarantees = {guarantee};
     for (const auto& fault : model::known_faults()) {
       if (fault.lock == lock && fault.guarantee == guarantee) job.expected = fault.fault;
@@ -104,7 +102,7 @@ void add_promises(Jobs& jobs, const model::Rules& rules) {
   model::Scope scope{.failovers = false, .rules = rules};
   using enum model::Promise;
   const auto add = [&](const char* name, model::Promise promise) {
-    jobs.emplace_back(name, scope).promise = promise;
+    jobs.push_back({.name = name, .scope = scope, .promise = promise});
   };
   add("G7 eventually: a waiter gets a dead holder's lock", passes_on);
   add("G8 eventually: a dead holder's document disappears", cleans_up);
@@ -130,18 +128,15 @@ void print_arrows(const Jobs& jobs) {
              missing.empty() ? "" : "; not: ", fmt::join(missing, "; "));
 }
 
-std::map<model::Check, model::Verdict> verdicts_of(const Job& job) {
-  using enum model::Check;
-  if (job.promise) {
-    return {{*job.promise == model::Promise::passes_on ? G7 : G8, job.found.verdict}};
-  }
-  return verdicts(job.scope, job.found);
-}
-
 nlohmann::ordered_json to_json(const Job& job) {
   const auto& found = job.found;
+  auto verdicts = model::verdicts(job.scope, found);
+  if (job.promise) {
+    using enum model::Check;
+    verdicts = {{*job.promise == model::Promise::passes_on ? G7 : G8, found.verdict}};
+  }
   nlohmann::ordered_json guarantees;
-  for (const auto& [guarantee, verdict] : verdicts_of(job)) {
+  for (const auto& [guarantee, verdict] : verdicts) {
     guarantees[to_string(guarantee)] = to_string(verdict);
   }
   return {{"name", job.name},
@@ -155,22 +150,6 @@ nlohmann::ordered_json to_json(const Job& job) {
           {"guarantees", guarantees},
           {"known_fault", job.expected},
           {"story", found.story}};
-}
-
-void list_variants() {
-  fmt::print("locks:\n");
-  for (const auto lock : model::all_locks()) fmt::print("  {}\n", model::name_of(lock));
-  const auto list = [](const char* what, const auto& scopes) {
-    fmt::print("{}:\n", what);
-    for (const auto& s : scopes) fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
-  };
-  list("scopes", model::standard_scopes());
-  list("scopes too large to be explored completely", model::partial_scopes());
-  fmt::print("variants, and the guarantees of which one must break:\n");
-  for (const auto& v : model::variants()) fmt::print("  {:<46} {}\n", v.name, to_string(v.breaks));
-  fmt::print("changes that look as wrong and break nothing:\n");
-  for (const auto& v : model::harmless_variants())
-    fmt::print("  {:<46} {}\n", v.name, v.why_harmless);
 }
 
 struct ExploreCommand {
@@ -207,21 +186,6 @@ po::options_description options_for(ExploreCommand& a) {
   return options;
 }
 
-/// Reads names, and throws UsageError for the first thing that is wrong.
-void validate(ExploreCommand& a) {
-  constexpr const char* kListed = "explore --list names them";
-  const auto lock = model::lock_named(a.lock_name);
-  if (!lock) refuse("--lock", a.lock_name, kListed);
-  a.lock = *lock;
-  a.wrong = model::variant_named(a.variant);
-  if (a.variant != "none" && a.wrong == nullptr) refuse("--variant", a.variant, kListed);
-  if (a.wrong != nullptr && a.lock != model::Lock::leasehold) {
-    refuse("--variant", a.variant, "only leasehold has variants");
-  }
-  const bool known = a.scope_name.empty() || model::scope_named(a.scope_name) != nullptr;
-  if (!known) refuse("--scope", a.scope_name, kListed);
-}
-
 Jobs jobs_for(const ExploreCommand& a) {
   const bool ours = a.lock == model::Lock::leasehold;
   auto scopes = model::standard_scopes();
@@ -231,7 +195,7 @@ Jobs jobs_for(const ExploreCommand& a) {
   for (auto& [name, scope, states] : scopes) {
     scope.rules = a.rules();
     if (ours) {
-      jobs.emplace_back(std::string(name), scope);
+      jobs.push_back({std::string(name), scope});
     } else {
       add_document_lock(jobs, a.lock, scope);
     }
@@ -250,9 +214,9 @@ void write_stories(const ExploreCommand& a, const Jobs& jobs) {
     const auto& found = job.found;
     const auto file = fmt::format("{}/{}-{}.scn", a.stories, name, job.name);
     std::ofstream out(file);
-    out << fmt::format("# A counterexample of {}{}: {}.\n", wrong ? "the variant " : "", name,
-                       found.why);
-    out << fmt::format("# The abstract lock's steps, by ticks of {} ms:\n", properties::kTick_ms);
+    out << fmt::format("# A counterexample of {}{}: {}.\n"
+                       "# The abstract lock's steps, by ticks of {} ms:\n",
+                       wrong ? "the variant " : "", name, found.why, properties::kTick_ms);
     for (const auto& line : found.story) out << "#   " << line << '\n';
     out << fmt::format("# locks: {}\n", a.lock_name);
     if (!wrong) out << fmt::format("# reproduces: {}\n", found.why.substr(0, 2));
@@ -261,7 +225,44 @@ void write_stories(const ExploreCommand& a, const Jobs& jobs) {
   }
 }
 
-Conclusion conclusion_of(const ExploreCommand& a, const Jobs& jobs) {
+}  // namespace
+
+int explore(const std::vector<std::string>& words) {
+  ExploreCommand a;
+  const auto given = parse("explore [OPTIONS]", options_for(a), words);
+  if (given.contains("list")) {
+    fmt::print("locks:\n");
+    for (const auto lock : model::all_locks()) fmt::print("  {}\n", model::name_of(lock));
+    const auto list = [](const char* what, const auto& scopes) {
+      fmt::print("{}:\n", what);
+      for (const auto& s : scopes) fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
+    };
+    list("scopes", model::standard_scopes());
+    list("scopes too large to be explored completely", model::partial_scopes());
+    fmt::print("variants, and the guarantees of which one must break:\n");
+    for (const auto& v : model::variants()) {
+      fmt::print("  {:<46} {}\n", v.name, to_string(v.breaks));
+    }
+    fmt::print("changes that look as wrong and break nothing:\n");
+    for (const auto& v : model::harmless_variants())
+      fmt::print("  {:<46} {}\n", v.name, v.why_harmless);
+    return kHolds;
+  }
+  constexpr const char* kListed = "explore --list names them";
+  const auto lock = model::lock_named(a.lock_name);
+  if (!lock) refuse("--lock", a.lock_name, kListed);
+  a.lock = *lock;
+  a.wrong = model::variant_named(a.variant);
+  if (a.variant != "none" && a.wrong == nullptr) refuse("--variant", a.variant, kListed);
+  if (a.wrong != nullptr && a.lock != model::Lock::leasehold) {
+    refuse("--variant", a.variant, "only leasehold has variants");
+  }
+  const bool known = a.scope_name.empty() || model::scope_named(a.scope_name) != nullptr;
+  if (!known) refuse("--scope", a.scope_name, kListed);
+  catch_interruptions();
+  Jobs jobs = jobs_for(a);
+  run_all(jobs, a.max_states);
+  print_arrows(jobs);
   Conclusion c{.command = "explore",
                .facts = {{"lock", a.lock_name}, {"variant", a.variant}, {"verdict", ""}}};
   for (const auto& job : jobs) {
@@ -269,25 +270,8 @@ Conclusion conclusion_of(const ExploreCommand& a, const Jobs& jobs) {
     c.add({fmt::format("{}: {}", job.name, describe(job.scope)), job.found.verdict, job.found.why},
           job.cpu_seconds);
   }
-  return c;
-}
-
-}  // namespace
-
-int explore(const std::vector<std::string>& words) {
-  ExploreCommand asked;
-  const auto given = parse("explore [OPTIONS]", options_for(asked), words);
-  if (given.contains("list")) {
-    list_variants();
-    return kHolds;
-  }
-  validate(asked);
-  catch_interruptions();
-  Jobs jobs = jobs_for(asked);
-  run_all(jobs, asked.max_states);
-  print_arrows(jobs);
-  const int code = conclude(conclusion_of(asked, jobs), asked.outputs);
-  if (!asked.stories.empty()) write_stories(asked, jobs);
+  const int code = conclude(c, a.outputs);
+  if (!a.stories.empty()) write_stories(a, jobs);
   return code;
 }
 

@@ -3,11 +3,8 @@
 #include <sstream>
 
 #include "properties/campaigns/verify.hpp"
-#include "properties/campaigns/judgement.hpp"
 #include "properties/stories/incident.hpp"
-#include "scenarios/lab/campaigns/run_options.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -56,24 +53,6 @@ po::options_description options_for(ImportCommand& a) {
   return options;
 }
 
-void validate(ImportCommand& a) {
-  if (a.oplog_file.empty() == a.uri.empty()) {
-    throw UsageError("--oplog FILE or --uri: one of them must be given");
-  }
-  if (a.uri.empty() != a.since.empty()) {
-    throw UsageError("--uri and --since TIME go together: one of them is missing");
-  }
-  if (a.logs.empty()) throw UsageError("--log is missing: it must name a file");
-  require_lock(a.lock, false);
-  a.options.own_documents = a.promises_file.empty();
-  a.options.promises = a.options.own_documents ? properties::own_incident_promises(a.collection)
-                                               : read_promises(a.promises_file);
-  if (!a.options.promises.document) {
-    refuse("--promises", a.promises_file, "document is missing; it says where its documents are");
-  }
-  a.collection = a.options.promises.document->collection;
-}
-
 std::vector<Json> entries_in(const std::string& file) {
   std::istringstream in(read_file("--oplog", file));
   std::vector<Json> entries;
@@ -110,25 +89,36 @@ std::vector<Json> entries_of(const ImportCommand& a) {
   return entries;
 }
 
-std::vector<properties::LogLine> lines_in(const std::vector<std::string>& files) {
-  std::vector<properties::LogLine> all;
-  for (const auto& file : files) {
-    std::istringstream in(read_file("--log", file));
-    const auto lines =
-        reading("--log is '" + file + "': ", [&] { return properties::read_log(in); });
-    all.insert(all.end(), lines.begin(), lines.end());
-  }
-  return all;
-}
-
 }  // namespace
 
 int import_incident(const std::vector<std::string>& words) {
   ImportCommand asked;
   parse("import --oplog FILE --log FILE... [OPTIONS]", options_for(asked), words);
-  validate(asked);
+  if (asked.oplog_file.empty() == asked.uri.empty()) {
+    throw UsageError("--oplog FILE or --uri: one of them must be given");
+  }
+  if (asked.uri.empty() != asked.since.empty()) {
+    throw UsageError("--uri and --since TIME go together: one of them is missing");
+  }
+  if (asked.logs.empty()) throw UsageError("--log is missing: it must name a file");
+  require_lock(asked.lock, false);
+  auto& promises = asked.options.promises;
+  asked.options.own_documents = asked.promises_file.empty();
+  promises = asked.options.own_documents ? properties::own_incident_promises(asked.collection)
+                                         : read_promises(asked.promises_file);
+  if (!promises.document) {
+    refuse("--promises", asked.promises_file,
+           "document is missing; it says where its documents are");
+  }
+  asked.collection = promises.document->collection;
   const auto entries = asked.uri.empty() ? entries_in(asked.oplog_file) : entries_of(asked);
-  const auto lines = lines_in(asked.logs);
+  std::vector<properties::LogLine> lines;
+  for (const auto& file : asked.logs) {
+    std::istringstream in(read_file("--log", file));
+    const auto of_file =
+        reading("--log is '" + file + "': ", [&] { return properties::read_log(in); });
+    lines.insert(lines.end(), of_file.begin(), of_file.end());
+  }
   if (entries.empty() && lines.empty()) throw UsageError("the oplog and the logs are empty");
   const auto incident = reading("an entry of the oplog: ", [&] {
     return properties::read_incident(entries, lines, asked.options);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/report/report.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -17,18 +16,13 @@ struct Part {
   std::vector<Result> results;
 };
 
-const char* word(const Part& part, Verdict verdict) {
-  return verdict == Verdict::holds      ? part.shown.c_str()
-         : verdict == Verdict::violated ? "FAILS"
-                                        : "unknown";
-}
-
 void print(const Part& part) {
   std::size_t shown = 0;
   double seconds = 0;
   for (const auto& result : part.results) {
     const bool holds = result.verdict == Verdict::holds;
-    fmt::print("  {:>6.3f} s  {:<8} {}{}\n", result.seconds, word(part, result.verdict),
+    const auto otherwise = result.verdict == Verdict::violated ? "FAILS" : "unknown";
+    fmt::print("  {:>6.3f} s  {:<8} {}{}\n", result.seconds, holds ? part.shown : otherwise,
                result.name, holds && part.name != "weaker designs" ? "" : ": " + result.words);
     shown += holds ? 1 : 0;
     seconds += result.seconds;
@@ -45,23 +39,6 @@ const model::proof::Ablation* change_named(const std::string& name) {
     }
   }
   return nullptr;
-}
-
-void list_designs() {
-  fmt::print("steps:\n");
-  for (const auto& step : model::proof::steps()) fmt::print("  {}\n", step.name);
-  const auto list = [](const char* what, const auto& claims) {
-    fmt::print("{}:\n", what);
-    for (const auto& claim : claims) fmt::print("  {:<10} {}\n", claim.name, claim.words);
-  };
-  list("invariants, which every step keeps", model::proof::invariants());
-  list("guarantees, which follow", model::proof::guarantees());
-  fmt::print("weaker designs, and the obligation that refutes each:\n");
-  for (const auto& a : model::proof::ablations()) {
-    fmt::print("  {:<46} {}\n", a.name, a.refuted_by);
-  }
-  fmt::print("changes that look as wrong and leave all proved:\n");
-  for (const auto& a : model::proof::harmless_changes()) fmt::print("  {}\n", a.name);
 }
 
 std::vector<Part> run(const model::proof::Rules& rules, bool weakened, std::uint64_t seconds) {
@@ -126,7 +103,20 @@ int prove(const std::vector<std::string>& words) {
   outputs.add_to(options);
   const auto given = parse("prove [OPTIONS]", options, words);
   if (given.contains("list")) {
-    list_designs();
+    fmt::print("steps:\n");
+    for (const auto& step : model::proof::steps()) fmt::print("  {}\n", step.name);
+    const auto list = [](const char* what, const auto& claims) {
+      fmt::print("{}:\n", what);
+      for (const auto& claim : claims) fmt::print("  {:<10} {}\n", claim.name, claim.words);
+    };
+    list("invariants, which every step keeps", model::proof::invariants());
+    list("guarantees, which follow", model::proof::guarantees());
+    fmt::print("weaker designs, and the obligation that refutes each:\n");
+    for (const auto& a : model::proof::ablations()) {
+      fmt::print("  {:<46} {}\n", a.name, a.refuted_by);
+    }
+    fmt::print("changes that look as wrong and leave all proved:\n");
+    for (const auto& a : model::proof::harmless_changes()) fmt::print("  {}\n", a.name);
     return kHolds;
   }
   const auto* change = change_named(design);

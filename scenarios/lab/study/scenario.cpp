@@ -11,9 +11,7 @@
 #include <memory>
 
 #include "properties/campaigns/verify.hpp"
-#include "scenarios/lab/campaigns/run_options.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/report/report.hpp"
 #include "sim/live/run/live_world.hpp"
 #include "sim/virtual/world.hpp"
 
@@ -110,15 +108,6 @@ std::vector<std::string> locks_for(const Scenario& s, const Options& options, bo
   return {s.plan.lock, "leasehold"};
 }
 
-/// Whether it reproduced its failure; empty: this run was not meant to.
-std::string reproduction(const Scenario& s, const Options& options, const std::string& lock,
-                         const properties::Judgement& judgement) {
-  if (lock != s.plan.lock || s.reproduces.empty() || options.without_fault) return "";
-  const auto kept = properties::not_reproduced(s, judgement);
-  if (!kept.empty()) return "does not reproduce " + to_string(kept);
-  return "reproduces " + to_string(s.reproduces);
-}
-
 /// What is wrong if a fault had no effect that has one in the virtual world, because such a live
 /// run shows nothing of the story.
 std::string idle_faults(const sim::Plan& plan, const Options& options,
@@ -194,7 +183,11 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
     judgement = properties::judge(history, promises);
     one.verdict =
         promises ? verdict_of_worker(judgement) : properties::verdict_line(lock, judgement);
-    one.reproduction = reproduction(s, options, lock, judgement);
+    if (lock == s.plan.lock && !s.reproduces.empty() && !options.without_fault) {
+      const auto kept = properties::not_reproduced(s, judgement);
+      one.reproduction = kept.empty() ? "reproduces " + to_string(s.reproduces)
+                                      : "does not reproduce " + to_string(kept);
+    }
     const auto idle = world.is_live() ? idle_faults(plan, options, run.took_effect) : "";
     one.expected = idle.empty() && is_as_expected(s, options, lock, judgement);
     if (!idle.empty() && !one.verdict.starts_with("violated")) one.verdict = kNothingSeen + idle;

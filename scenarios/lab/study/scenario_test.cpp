@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "properties/campaigns/simulate.hpp"
+#include "properties/campaigns/campaign.hpp"
 #include "sim/plan/plan_fields.hpp"
 
 namespace leasehold::properties {

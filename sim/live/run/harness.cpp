@@ -370,13 +370,6 @@ LiveRun LiveRun::on(StoreAt store, std::string database, Janitor& janitor,
   return run;
 }
 
-std::chrono::seconds longest_run(const Plan& plan) {
-  constexpr std::int64_t kOwnTtlPeriod_ms = 1'000;
-  return std::chrono::ceil<std::chrono::seconds>(std::chrono::nanoseconds(
-      kForeignStartUp + plan.faulty_ms * kMs + kMajorityLimit + kHealLimit +
-      longest_grave(plan, kOwnTtlPeriod_ms)));
-}
-
 std::int64_t clock_margin_ms(const Plan& plan, const LiveRun& run) {
   const auto promised = run.foreign ? run.foreign->promises.clock_margin_ms : std::nullopt;
   return std::min(plan.clock_margin_ms, promised.value_or(plan.clock_margin_ms));

@@ -64,9 +64,6 @@ struct LiveRun {
 /// heals, waits until what is bounded is over, and returns what happened, with the server's truth.
 [[nodiscard]] RunResult run_live(const Plan& plan, const LiveRun& run);
 
-/// How long that may take, where dead documents go at the servers' next look.
-[[nodiscard]] std::chrono::seconds longest_run(const Plan& plan);
-
 // What the harness asks of the history that it writes, and how it puts it into its form. Pure.
 
 /// Whether a lock's document is left in the server's truth, as far as that was read.

@@ -1,16 +1,30 @@
-#include "properties/campaigns/judgement.hpp"
+#include "properties/campaigns/campaign.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
+#include <memory>
 #include <set>
+#include <string_view>
+#include <thread>
 #include <utility>
 
 #include "model/verdict/checkers.hpp"
 #include "model/workers/worker_judge.hpp"
+#include "properties/campaigns/verify.hpp"
+#include "sim/plan/lock_registry.hpp"
 
 namespace leasehold::properties {
 
@@ -19,26 +33,17 @@ using model::Finding;
 using model::Check;
 using model::Kind;
 using model::Verdict;
+using sim::FaultPlan;
+using sim::Plan;
+using sim::ProcessPlan;
 
 void add(Totals& to, const Totals& from) {
   for (const auto& [key, count] : from) to[key] += count;
 }
 
-std::int64_t count_of(const Totals& totals, const std::string& what) {
-  const auto found = totals.find(what);
-  return found == totals.end() ? 0 : found->second;
-}
-
 namespace {
 
 constexpr const char* kPromises = "promises.json";
-
-/// Adds them up, except for values that are the largest of all runs.
-void add_counts(Totals& to, const Totals& from) {
-  for (const auto& [key, count] : from) {
-    to[key] = key.starts_with("largest") ? std::max(to[key], count) : to[key] + count;
-  }
-}
 
 /// A run that tested nothing weighs nothing, and one that a stall leaves open weighs little.
 int weight(const Finding& f) {
@@ -53,7 +58,10 @@ void merge(Finding& a, const Finding& b) {
   if (outweighed && a.only_stalled()) a.checked = 0;
   if (outweighed || !b.only_stalled() || a.only_stalled()) a.checked += b.checked;
   a.violations += b.violations;
-  add_counts(a.counts, b.counts);
+  for (const auto& [key, count] : b.counts) {
+    auto& sum = a.counts[key];
+    sum = key.starts_with("largest") ? std::max(sum, count) : sum + count;
+  }
   for (std::size_t i = 0; i < a.excused.size(); ++i) a.excused[i] += b.excused[i];
   if (!outweighed) return;
   a.verdict = b.verdict;
@@ -121,11 +129,7 @@ void add_beacons(const model::History& history, Totals& totals) {
 void merge(std::vector<Finding>& all, const std::vector<Finding>& one) {
   for (const Finding& b : one) {
     const auto found = std::ranges::find(all, b.check, &Finding::check);
-    if (found == all.end()) {
-      all.push_back(b);
-    } else {
-      merge(*found, b);
-    }
+    found == all.end() ? all.push_back(b) : merge(*found, b);
   }
 }
 
@@ -136,22 +140,6 @@ std::string excuses_of(const Finding& finding) {
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", model::kExcuses[i], finding.excused[i]);
   }
   return out;
-}
-
-double excused_percent(const Finding& finding) {
-  const auto all = std::max<std::int64_t>(finding.checked + finding.all_excused(), 1);
-  return 100.0 * static_cast<double>(finding.all_excused()) / static_cast<double>(all);
-}
-
-void Stalls::add(const Stalls& other) {
-  if (other.longest_ns > longest_ns) longest_ns = other.longest_ns, victim = other.victim;
-  machine_ns += other.machine_ns;
-  run_ns += other.run_ns;
-}
-
-double Stalls::machine_percent() const {
-  return 100.0 * static_cast<double>(machine_ns) /
-         static_cast<double>(std::max<std::int64_t>(run_ns, 1));
 }
 
 Stalls stalls_in(const model::History& history) {
@@ -174,7 +162,8 @@ std::string to_string(const Stalls& stalls) {
                      stalls.longest_ns / model::kMs, stalls.victim, stalls.machine_percent());
 }
 
-Judgement judge(const model::History& history) {
+Judgement judge(const model::History& history, const std::optional<model::Promises>& promises) {
+  if (promises) return {model::judge_worker(history, *promises), {}};
   const auto digest = model::digest(history);
   model::Acceptance accepted;
   Judgement judgement{model::judge(digest, {}, accepted), std::move(accepted.taken)};
@@ -188,21 +177,12 @@ Judgement judge(const model::History& history) {
   return judgement;
 }
 
-Judgement judge(const model::History& history, const std::optional<model::Promises>& promises) {
-  return promises ? Judgement{model::judge_worker(history, *promises), {}} : judge(history);
-}
-
 model::CheckSet violated(const std::vector<Finding>& findings) {
   model::CheckSet all;
   for (const Finding& f : findings) {
     if (f.verdict == Verdict::violated) all.insert(f.check);
   }
   return all;
-}
-
-std::optional<Check> first_violated(const std::vector<Finding>& findings) {
-  const auto all = violated(findings);
-  return all.empty() ? std::nullopt : std::optional(*all.begin());
 }
 
 Totals totals_of(const model::History& history, const std::vector<Finding>& findings) {
@@ -257,19 +237,6 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
   return totals;
 }
 
-Sums::Sums(const sim::RunResult& run, const Judgement& judgement)
-    : totals(totals_of(run.history, judgement.findings)),
-      took_effect(run.took_effect),
-      findings(judgement.findings),
-      arrows(judgement.arrows) {}
-
-void Sums::add(const Sums& other) {
-  properties::add(totals, other.totals);
-  properties::add(took_effect, other.took_effect);
-  merge(findings, other.findings);
-  model::add(arrows, other.arrows);
-}
-
 void keep_run(const std::string& folder, const sim::Plan& plan, const model::History& history,
               const std::vector<model::Finding>& findings, const std::vector<std::string>& logs,
               const std::optional<model::Promises>& promises) {
@@ -293,6 +260,204 @@ std::optional<model::Promises> kept_promises(const std::string& history) {
   std::ifstream in((fs::is_directory(given) ? given : given.parent_path()) / kPromises);
   if (!in) return std::nullopt;
   return model::promises_from_json({std::istreambuf_iterator<char>(in), {}});
+}
+
+namespace {
+
+constexpr std::int64_t kFewAcquisitions = 10;
+constexpr std::int64_t kRunsForAnIdleOne = 10'000;
+constexpr std::int64_t kRareRuns = 200;  ///< from here on what is rare has to happen, too
+
+/// The seeds of the runs under way, one more than each; 0: none. For a signal handler.
+std::array<std::atomic<std::uint64_t>, 256> under_way{};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// Allocates nothing, because a lock may have died within an allocation.
+void conclude_with_death(int signal) {
+  std::array<char, 4'096> text;
+  std::size_t size = 0;
+  const auto say = [&](std::string_view words) {
+    size += words.substr(0, text.size() - size).copy(text.data() + size, text.size() - size);
+  };
+  bool any = false;
+  for (const auto& place : under_way) {
+    std::uint64_t seed = place;
+    if (seed-- == 0) continue;
+    say(any ? ", or of seed " : "alive violated: the lock died in the run of seed ");
+    any = true;
+    std::array<char, 20> digits;
+    const auto [end, ok] = std::to_chars(digits.data(), digits.data() + digits.size(), seed);
+    say({digits.data(), static_cast<std::size_t>(end - digits.data())});
+  }
+  if (!any) {
+    raise(signal);
+    return;
+  }
+  say("; to repeat: the same command with --seeds SEED\nverdict: violated\n");
+  while (::write(STDOUT_FILENO, text.data(), size) < 0 && errno == EINTR) {
+  }
+  constexpr int kViolated = 1;
+  _exit(kViolated);
+}
+
+}  // namespace
+
+void conclude_deaths() {
+  for (const int signal : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) {
+    struct sigaction before {}, now {};
+    now.sa_handler = conclude_with_death;
+    now.sa_flags = static_cast<int>(SA_RESETHAND);
+    const bool ours = sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL;
+    if (ours) sigaction(signal, &now, nullptr);  // else a sanitizer says it
+  }
+}
+
+Simulated simulate(const Plan& plan, std::optional<std::uint64_t> seed) {
+  const auto place = std::ranges::find_if(under_way, [&](auto& taken) {
+    std::uint64_t free = 0;
+    return taken.compare_exchange_strong(free, seed.value_or(plan.seed) + 1);
+  });
+  const std::shared_ptr<void> at_the_end(nullptr, [place](void*) {
+    if (place != under_way.end()) *place = 0;
+  });
+  Simulated one{sim::simulated::run(plan), {}};
+  one.judgement = judge(one.run.history);
+  return one;
+}
+
+void on_all_cores(std::uint64_t count, const std::function<bool(std::uint64_t)>& work,
+                  const std::function<void(std::uint64_t)>& watch) {
+  constexpr std::chrono::milliseconds kLook{200};
+  std::atomic<std::uint64_t> next = 0, done = 0;
+  std::atomic<bool> enough = false;
+  const auto take = [&] {
+    for (auto i = next++; i < count && !enough; i = next++) {
+      try {
+        if (!work(i)) enough = true;
+      } catch (...) {
+        enough = true;
+        throw;
+      }
+      ++done;
+    }
+  };
+  std::vector<std::future<void>> threads;
+  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
+    threads.push_back(std::async(std::launch::async, take));
+  }
+  for (const auto& thread : threads) {
+    while (thread.wait_for(kLook) != std::future_status::ready) {
+      if (watch) watch(done);
+    }
+  }
+  for (auto& thread : threads) thread.get();
+}
+
+SimulateReport::SimulateReport(std::uint64_t seed, const Plan& plan, const Simulated& one,
+                               bool hashed)
+    : Sums(one.run, one.judgement),
+      runs(1),
+      virtual_s(static_cast<double>(one.run.elapsed_ns) * 1e-9),
+      events(one.run.events),
+      hash(hashed ? seeds_hash(seed, one.run) : 0),
+      fewest_acquisitions(totals.at("acquisitions")),
+      idle_runs(fewest_acquisitions < kFewAcquisitions ? 1 : 0),
+      scripted(is_scripted(plan)) {
+  const auto any = [&](const auto& is) { return std::ranges::any_of(plan.processes, is); };
+  with = {
+      {"queues", any([&](const ProcessPlan& p) { return sim::waits_in_queue(p, plan.lock); })},
+      {"permits", any([](const ProcessPlan& p) { return p.permits > 0; })},
+      {"calls_for_several_locks", any([](const ProcessPlan& p) { return p.together > 1; })},
+      {"leaders", any([](const ProcessPlan& p) { return p.leads; })},
+      {"other_options", any([](const ProcessPlan& p) { return p.other_expiry_ms > 0; })},
+      {"full_queues", any([](const ProcessPlan& p) { return p.queue_room < 5; })},
+      {"many_locks", any([](const ProcessPlan& p) { return p.together >= 50; })},
+      {"defaults", plan.heartbeat_ms >= sim::kOwnHeartbeat_ms},
+      {"moves", sim::simulated::has_moves(plan)}};
+  for (const FaultPlan& f : plan.faults) {
+    const std::string kind = to_string(f.kind);
+    if (f.on != FaultPlan::Command::none) continue;  // it may wait in vain
+    enabled[kind] = 1;
+    if (took_effect.contains(kind)) bit[kind] = 1;
+  }
+  if (one.verdict() != model::Verdict::holds) failed.insert(seed);
+}
+
+void SimulateReport::add(const SimulateReport& other) {
+  if (other.runs == 0) return;
+  fewest_acquisitions = runs == 0 ? other.fewest_acquisitions
+                                  : std::min(fewest_acquisitions, other.fewest_acquisitions);
+  Sums::add(other);
+  runs += other.runs;
+  virtual_s += other.virtual_s;
+  events += other.events;
+  hash += other.hash;
+  idle_runs += other.idle_runs;
+  scripted = other.scripted;
+  for (const auto part : {&SimulateReport::with, &SimulateReport::enabled, &SimulateReport::bit}) {
+    properties::add(this->*part, other.*part);
+  }
+  failed.insert(other.failed.begin(), other.failed.end());
+}
+
+std::string SimulateReport::shortfall() const {
+  if (runs == 0) return "nothing ran";
+  // One of many thousands of generated plans may have little else than faults.
+  if (!scripted && idle_runs * kRunsForAnIdleOne > runs) {
+    return fmt::format("{} of {} runs had fewer than {} acquisitions, one in {} may", idle_runs,
+                       runs, kFewAcquisitions, kRunsForAnIdleOne);
+  }
+  struct Floor {
+    std::int64_t able;  ///< runs in which these can happen
+    std::vector<const char*> all;
+    std::int64_t from_runs = kManyRuns, one_in = 4;
+  };
+  const auto where = [&](const char* ability) { return count_of(with, ability); };
+  const auto queues = where("queues"), together = where("calls_for_several_locks");
+  // Where no call queues, no stream is open and none breaks, and no call has a turn; a call that
+  // leaves a queue passes the lock on, and deletes nothing.
+  const Floor floors[]{
+      {runs, {"extensions", "takeovers", "losses", "hand_overs", "held_too_long"}},
+      {queues, {"streams_broken", "queue_turns", "queue_waits", "queue_news", "queue_offers",
+                "queue_left", "streams_read_on", "places_kept_by_extensions",
+                "places_kept_by_grants"}},
+      {where("permits"), {"permit_calls"}}, {where("permits"), {"permit_waits"}, 100, 10},
+      {together, {"all_calls"}}, {where("leaders"), {"terms"}},
+      {together, {"lost_while_others_waited"}, 100, 10}, {where("moves"), {"moves-while-held"}},
+      {where("other_options"), {"hand_overs_between_leases"}}, {where("full_queues"), {"tickets"}},
+      {where("many_locks"), {"batches-of-fifty"}},
+      {runs, {"bounded_takeovers", "late_wins", "denied_by_old_primaries", "duplicate_keys",
+                "extended_together"}, kRareRuns, kRareRuns},
+      {runs - queues, {"resurrected"}, kRareRuns, kRareRuns},
+      {runs, {"losses_by_server"}, kRareRuns, kRareRuns}};
+  for (const auto& [able, all, from_runs, one_in] : floors) {
+    for (const char* what : all) {
+      const bool of_servers = took_effect.contains(what);
+      const std::int64_t seen = of_servers ? took_effect.at(what) : count_of(totals, what);
+      if (able < from_runs || seen * one_in >= able) continue;
+      return fmt::format("{} happened {} times in {} runs, the floor is {}", what, seen, able,
+                         one_in == 4 ? "a quarter" : fmt::format("one in {}", one_in));
+    }
+  }
+  // The rarest fault takes effect in three of five runs that have it; of few runs chance takes
+  // more, so two standard deviations are left to it.
+  for (const auto& [kind, count] : enabled) {
+    const auto all = static_cast<double>(count);
+    const auto floor = static_cast<std::int64_t>(0.5 * all - std::sqrt(all));
+    const auto felt = count_of(bit, kind);
+    if (felt >= floor) continue;
+    return fmt::format("the fault {} took effect in {} of the {} runs that had it, the floor is {}",
+                       kind, felt, count, floor);
+  }
+  return "";
+}
+
+CampaignAnswer SimulateReport::answer() const {
+  const auto more = 10 * std::max<std::int64_t>(runs, 10);
+  return properties::answer(findings,
+                            {.interrupted = interrupted,
+                             .too_seldom = shortfall(),
+                             .see_more = "run more seeds, as --seeds 1.." + std::to_string(more)});
 }
 
 }  // namespace leasehold::properties
