@@ -131,7 +131,7 @@ std::string broken_in(const Simulated& one) {
 
 /// All of them with --long; else each of a few hundred parts, another kind and time each.
 TEST(SingleFaults, NoneBreaksAGuaranteeAtAnyEvent) {
-  constexpr std::size_t kUsually = 61;
+  constexpr std::size_t kUsually = 127;
   const bool all = std::getenv("LEASEHOLD_LONG") != nullptr;
   const auto plans = single_fault_plans(all ? 1 : kUsually);
   SimulateReport report;

@@ -379,7 +379,7 @@ std::string compare_once(Server& server, const Drawn& drawn) {
 
 TEST(Differential, TheSimulatedServerDoesWhatARealOneDoes) {
   const char* asked = std::getenv("LEASEHOLD_DIFFERENTIAL_COMMANDS");
-  const std::int64_t commands = asked == nullptr ? 8'000 : std::atoll(asked);
+  const std::int64_t commands = asked == nullptr ? 4'000 : std::atoll(asked);
   const std::uint64_t seed = std::random_device()();
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   Server server;

@@ -146,13 +146,13 @@ class World {
 
 int locks() {
   const char* wanted = std::getenv("LEASEHOLD_LOCKS");
-  return wanted == nullptr ? 20'000 : std::atoi(wanted);
+  return wanted == nullptr ? 10'000 : std::atoi(wanted);
 }
 
 /// For ten times as many ten times as long, so that the servers can extend all in a cadence.
-LockOptions leased(milliseconds for_20000) {
+LockOptions leased(milliseconds for_10000) {
   LockOptions options;
-  options.expiry = for_20000 * std::max(20'000, locks()) / 20'000;
+  options.expiry = for_10000 * std::max(10'000, locks()) / 10'000;
   return options;
 }
 
