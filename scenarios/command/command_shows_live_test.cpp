@@ -236,7 +236,7 @@ TEST_F(Shows, AnOddFieldIsShownAndWhatBlocksALockIsFoundAndFreed) {
   const auto listed = json_of({"ls"});
   EXPECT_EQ(listed.size(), count);
   for (const auto& lock : listed) {
-    const bool is_corrupt = std::ranges::count(corrupt, lock["name"]) > 0;
+    const bool is_corrupt = std::ranges::count(corrupt, lock["name"].get<std::string>()) > 0;
     EXPECT_EQ(lock["state"], is_corrupt ? "corrupt" : "held by other software") << lock;
   }
   EXPECT_TRUE(ended(says({"doctor"}), 1, "of them corrupt"));
