@@ -256,7 +256,7 @@ class RealSet final : public ComparedSet {
   /// Commands that wait for the lock must end before the members do.
   ~RealSet() override { let_go(); }
 
-  sim::ServerControl control() override { return {set_, &set_, data_.get()}; }
+  sim::ServerControl control() override { return {set_.proxy(), &set_, data_.get()}; }
   void hold_replication(bool on) override {
     const int primary = set_.primary();
     for (int m = 0; m < set_.size(); ++m) {

@@ -52,7 +52,7 @@ void expect_all_behind(UserSet& set, const std::string& name) {
 TEST(OwnSet, ADriverFindsProxiesInPlaceOfTheMembers) {
   UserSet set(their_set().uri());
   ASSERT_EQ(set.size(), 3);
-  EXPECT_EQ(set.primary(), 0) << "the primary of the beginning comes first";
+  EXPECT_EQ(set.proxy().sent_to(), 0) << "the primary of the beginning comes first";
   MongoClient client(set.uri() + "&appName=finder");
   const auto hello = client.must("admin", {{"hello", 1}});
   std::set<std::string> seen;

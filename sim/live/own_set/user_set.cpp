@@ -41,14 +41,11 @@ UserSet::UserSet(const std::string& uri) {
   }
   if (members_.empty()) throw std::runtime_error("the server names no members of a replica set");
   uri_ = with_hosts(uri, proxies);
-}
-
-bool UserSet::reachable(int index) {
-  try {
-    return integer(member(index).run("admin", {{"ping", 1}})["ok"]) == 1;
-  } catch (const NoReply&) {
-    return false;
-  }
+  proxy_.primary = [this] {
+    std::vector<MongoClient*> clients;
+    for (const auto& each : members_) clients.push_back(each.client.get());
+    return primary_among(clients);
+  };
 }
 
 std::set<std::string> UserSet::past_proxies(const std::vector<std::string>& names,
@@ -62,21 +59,21 @@ std::set<std::string> UserSet::past_proxies(const std::vector<std::string>& name
        Json::array({{{"$currentOp", clients}}, {{"$match", {{"appName", {{"$in", asked}}}}}}})},
       {"cursor", {{"batchSize", kMostClients}}}};
   std::set<std::string> found;
-  for (int i = 0; i < size(); ++i) {
+  for (const auto& each : members_) {
     Json reply;
     try {
-      reply = member(i).must("admin", ask);
+      reply = each.client->must("admin", ask);
     } catch (const std::exception&) {
       continue;  // it does not answer, or this user may not see it
     }
     // Asked for after the answer, so that those of the answer are in it.
     const auto ours = proxy_.ports_used();
     std::set<std::string> proxied, others;
-    for (const Json& each : reply.at("cursor").at("firstBatch")) {
-      const auto [host, port] = mongo::host_and_port(each.value("client", ""));
+    for (const Json& client : reply.at("cursor").at("firstBatch")) {
+      const auto [host, port] = mongo::host_and_port(client.value("client", ""));
       if (host.empty()) continue;
       const bool is_ours = ours.contains(std::atoi(port.c_str()));
-      (is_ours ? proxied : others).insert(each.value("appName", ""));
+      (is_ours ? proxied : others).insert(client.value("appName", ""));
     }
     if (proxied.contains(known) && !others.contains(known)) found.merge(others);
   }

@@ -71,7 +71,7 @@ namespace proxy {
 struct Rules {
   std::map<Link, LinkRule> in_force;
   std::map<Link, std::int64_t> touched;
-  std::map<Link, Traffic> passed_on;
+  Traffic passed_on;
   std::vector<SlowAnswer> slow;  ///< of clients that said who they are
   std::set<int> ports_used;
   std::array<char, 1 << 16> chunk;  ///< for what is read at once
@@ -252,7 +252,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void passed_on(const Direction& d, const std::string& bytes) {
-    Traffic& sum = rules_.passed_on[link_];
+    Traffic& sum = rules_.passed_on;
     const auto size = static_cast<std::int64_t>(bytes.size());
     (&d == &requests_ ? sum.to_members : sum.from_members) += size;
     if (&d == &replies_ && !passes_ends_) watch_.answered(bytes, boottime_ns());
@@ -362,8 +362,8 @@ class FaultProxy::Inside {
   }
 
   /// As it is known here.
-  [[nodiscard]] Link link_of(const std::string& peer, int member) const {
-    return {sender_ ? peer.substr(0, peer.find('/')) : peer, member};
+  [[nodiscard]] Link known(const Link& link) const {
+    return {sender_ ? link.peer.substr(0, link.peer.find('/')) : link.peer, link.member};
   }
 
   template <typename Do>
@@ -450,15 +450,21 @@ int FaultProxy::add_port(int member, int port) {
   return inside_->on_thread([&] { return inside_->listen_for(member, {loopback(port)}, false); });
 }
 
-void FaultProxy::set(const std::string& peer, int member, const LinkRule& rule) {
-  inside_->on_thread([&in = *inside_, link = inside_->link_of(peer, member), &rule] {
+int FaultProxy::size() {
+  return inside_->on_thread([&in = *inside_] {
+    return in.listeners.empty() ? 0 : in.listeners.back().member + 1;
+  });
+}
+
+void FaultProxy::set_link_rule(const Link& between, const LinkRule& rule) {
+  inside_->on_thread([&in = *inside_, link = inside_->known(between), &rule] {
     in.rules.in_force[link] = rule;
     in.for_each(link, [](proxy::Connection& c) { c.rule_changed(); });
   });
 }
 
-void FaultProxy::reset(const std::string& peer, int member) {
-  inside_->on_thread([&in = *inside_, link = inside_->link_of(peer, member)] {
+void FaultProxy::reset_link(const Link& between) {
+  inside_->on_thread([&in = *inside_, link = inside_->known(between)] {
     in.for_each(link, [&](proxy::Connection& c) {
       c.reset();
       ++in.rules.touched[link];
@@ -466,8 +472,8 @@ void FaultProxy::reset(const std::string& peer, int member) {
   });
 }
 
-std::int64_t FaultProxy::touched(const std::string& peer, int member) const {
-  return inside_->on_thread([&] { return inside_->rules.touched[inside_->link_of(peer, member)]; });
+std::int64_t FaultProxy::touched(const Link& between) {
+  return inside_->on_thread([&] { return inside_->rules.touched[inside_->known(between)]; });
 }
 
 std::vector<SlowAnswer> FaultProxy::take_slow() {
@@ -477,19 +483,8 @@ std::vector<SlowAnswer> FaultProxy::take_slow() {
   });
 }
 
-Traffic FaultProxy::traffic(const std::string& peer, int member) const {
-  return inside_->on_thread([&] { return inside_->rules.passed_on[{peer, member}]; });
-}
-
 Traffic FaultProxy::traffic() const {
-  return inside_->on_thread([&in = *inside_] {
-    Traffic sum;
-    for (const auto& [link, each] : in.rules.passed_on) {
-      sum.to_members += each.to_members;
-      sum.from_members += each.from_members;
-    }
-    return sum;
-  });
+  return inside_->on_thread([&in = *inside_] { return in.rules.passed_on; });
 }
 
 std::set<int> FaultProxy::ports_used() const {

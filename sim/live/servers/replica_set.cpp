@@ -45,28 +45,37 @@ std::string election_of(const Json& hello) {
   return hello.contains("electionId") ? hello["electionId"].value("$oid", "") : "";
 }
 
+/// Empty: it does not answer, or is no primary.
+Json hello_of_primary(MongoClient& member) {
+  try {
+    auto hello = member.run("admin", {{"hello", 1}});
+    if (hello.value("isWritablePrimary", false)) return hello;
+  } catch (const std::exception&) {
+  }
+  return {};
+}
+
 }  // namespace
 
-int MemberSet::primary_now() {
+int primary_among(const std::vector<MongoClient*>& members) {
   int found = -1;
   std::string latest;
-  for (int i = 0; i < size(); ++i) {
-    if (!reachable(i)) continue;
-    Json hello;
-    try {
-      hello = member(i).run("admin", {{"hello", 1}});
-    } catch (const std::exception&) {
-      continue;  // it does not answer
-    }
-    if (!hello.value("isWritablePrimary", false)) continue;
-    if (found >= 0 && election_of(hello) <= latest) continue;
-    found = i;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto hello = members[i] == nullptr ? Json() : hello_of_primary(*members[i]);
+    if (hello.empty() || (found >= 0 && election_of(hello) <= latest)) continue;
+    found = static_cast<int>(i);
     latest = election_of(hello);
   }
   return found;
 }
 
-int MemberSet::primary() {
+int ReplicaSet::primary_now() {
+  std::vector<MongoClient*> members;
+  for (auto& m : members_) members.push_back(m.answers() ? &m.client() : nullptr);
+  return primary_among(members);
+}
+
+int ReplicaSet::primary() {
   int found = -1;
   until_true(
       "finding the primary", [&] { return (found = primary_now()) >= 0; },
@@ -81,7 +90,10 @@ ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(std::move(options))
   const bool usual = !options_.standalone && options_.fields.empty();
   require_room(folder(), options_.members);
   const auto prepared = usual ? data_snapshot(program) : std::nullopt;
-  if (options_.faulty) proxy_ = std::make_unique<FaultProxy>();
+  if (options_.faulty) {
+    proxy_ = std::make_unique<FaultProxy>();
+    proxy_->primary = [this] { return primary_now(); };
+  }
   for (const int port : free_ports(options_.members)) {
     const auto data = folder() + "/" + std::to_string(port);
     if (prepared) fs::copy(*prepared, data, fs::copy_options::recursive);
@@ -155,12 +167,7 @@ std::vector<std::string> ReplicaSet::log_files() const {
 }
 
 bool ReplicaSet::is_primary(int index) {
-  if (!reachable(index)) return false;
-  try {
-    return member(index).run("admin", {{"hello", 1}}).value("isWritablePrimary", false);
-  } catch (const std::exception&) {
-    return false;
-  }
+  return reachable(index) && !hello_of_primary(member(index)).empty();
 }
 
 bool ReplicaSet::step_up(int index) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,30 +12,9 @@
 
 namespace leasehold::sim::live {
 
-/// A replica set's members, numbered from 0. Each is asked itself, past its proxy; on links acts
-/// the proxy before them. REQUIRES for links: there is one.
-///
-/// Not thread-safe. A call throws when a member that it needs has no answer.
-class MemberSet : public ProxiedLinks {
- public:
-  MemberSet() = default;
-  MemberSet(const MemberSet&) = delete;
-  MemberSet& operator=(const MemberSet&) = delete;
-
-  /// A URI of this member alone, and a client.
-  [[nodiscard]] virtual std::string member_uri(int index) = 0;
-  [[nodiscard]] virtual MongoClient& member(int index) = 0;
-  /// Whether an answer to commands can be expected.
-  [[nodiscard]] virtual bool reachable(int index) = 0;
-
-  /// The member that answers and says that it is primary, of the latest election if two do; -1:
-  /// none does.
-  int primary_now();
-  /// Waits for a primary; throws if there is none within 30 s.
-  int primary();
-
-  [[nodiscard]] int sent_to() override { return std::max(primary_now(), 0); }
-};
+/// The member that answers and says that it is primary, of the latest election if two do; -1: none
+/// does. Null: no answer can be expected of it.
+[[nodiscard]] int primary_among(const std::vector<MongoClient*>& members);
 
 struct ReplicaSetOptions {
   int members = 3;
@@ -51,15 +29,18 @@ struct ReplicaSetOptions {
 };
 
 /// A real replica set on this machine: free ports, temporary data, gone when its owner is, even by
-/// SIGKILL. Not thread-safe; the processes it starts serve any client.
+/// SIGKILL. Members are numbered from 0; each is asked itself, past its proxy. Not thread-safe; the
+/// processes it starts serve any client.
 ///
 /// Faults act by the kernel, the clock shim and commands of an administrator. Each change is asked
 /// for again at the servers. `settle` returns within minutes, all else of `MemberControl` within
 /// some seconds, whatever state the servers are in.
-class ReplicaSet final : public MemberSet, public MemberControl {
+class ReplicaSet final : public MemberControl {
  public:
   /// Starts it and waits until a majority write succeeds. Throws NoMongod or std::runtime_error.
   explicit ReplicaSet(ReplicaSetOptions options = {});
+  ReplicaSet(const ReplicaSet&) = delete;
+  ReplicaSet& operator=(const ReplicaSet&) = delete;
 
   /// For clients; it leads through the proxies, if there are any.
   [[nodiscard]] const std::string& uri() const { return uri_; }
@@ -69,13 +50,13 @@ class ReplicaSet final : public MemberSet, public MemberControl {
   [[nodiscard]] int election_timeout_ms() const { return options_.election_timeout_ms; }
 
   [[nodiscard]] Mongod& mongod(int index) { return members_.at(static_cast<std::size_t>(index)); }
-  [[nodiscard]] std::string member_uri(int index) override {
-    return direct_uri(mongod(index).port());
-  }
-  [[nodiscard]] MongoClient& member(int index) override { return mongod(index).client(); }
+  [[nodiscard]] std::string member_uri(int index) { return direct_uri(mongod(index).port()); }
+  [[nodiscard]] MongoClient& member(int index) { return mongod(index).client(); }
   [[nodiscard]] bool reachable(int index) override { return mongod(index).answers(); }
   /// REQUIRES: faulty.
-  [[nodiscard]] FaultProxy& proxy() override { return *proxy_; }
+  [[nodiscard]] FaultProxy& proxy() { return *proxy_; }
+  /// Waits for a primary; throws if there is none within 30 s.
+  int primary();
 
   /// Makes this member primary, trying until it is. Returns whether it was not before.
   bool step_up(int index);
@@ -88,7 +69,7 @@ class ReplicaSet final : public MemberSet, public MemberControl {
   /// fault that ended meanwhile would last.
   void when_reachable(int index, std::function<void()> act);
 
-  [[nodiscard]] int primary_now() override { return MemberSet::primary_now(); }
+  [[nodiscard]] int primary_now() override;
   [[nodiscard]] bool is_primary(int index) override;
   bool step_up(int index, std::chrono::milliseconds limit) override;
   bool step_down() override;

@@ -288,7 +288,8 @@ class OplogReader {
   std::thread thread_;
 };
 
-std::vector<std::string> uris_of(MemberSet& set) {
+template <typename Set>
+std::vector<std::string> uris_of(Set& set) {
   std::vector<std::string> uris;
   for (int i = 0; i < set.size(); ++i) uris.push_back(set.member_uri(i));
   return uris;
@@ -304,6 +305,7 @@ class MongoStore final : public Store {
       : now_ns_(use.now_ns),
         ours_(ours),
         theirs_(theirs),
+        proxy_(ours != nullptr ? &ours->proxy() : theirs != nullptr ? &theirs->proxy() : nullptr),
         uri_(uri),
         database_(use.database),
         oplog_(uri, use),
@@ -320,9 +322,8 @@ class MongoStore final : public Store {
     return ours_ == nullptr ? Store::fault_echo_ms() : 2 * ours_->election_timeout_ms();
   }
   std::optional<ServerControl> control() override {
-    if (ours_ != nullptr) return ServerControl{*ours_, ours_, data_.get()};
-    if (theirs_ != nullptr) return ServerControl{*theirs_, nullptr, nullptr};
-    return std::nullopt;
+    if (proxy_ == nullptr) return std::nullopt;
+    return ServerControl{*proxy_, ours_, data_.get()};
   }
   std::string uri_for(const std::string& process) override {
     return with_option(uri_, "appName=" + process);
@@ -368,9 +369,8 @@ class MongoStore final : public Store {
   bool has_majority() override { return majority_.follows(); }
   History take_spans() override {
     auto spans = majority_.events();
-    MemberSet* const proxied = ours_ != nullptr ? static_cast<MemberSet*>(ours_) : theirs_;
-    if (proxied == nullptr) return spans;
-    for (const auto& one : proxied->proxy().take_slow()) {
+    if (proxy_ == nullptr) return spans;
+    for (const auto& one : proxy_->take_slow()) {
       spans.push_back({.at_ns = one.to_ns,
                        .kind = Kind::slow,
                        .process = one.link.peer,
@@ -386,6 +386,7 @@ class MongoStore final : public Store {
   const NowNs now_ns_;
   ReplicaSet* const ours_;
   UserSet* const theirs_;
+  FaultProxy* const proxy_;  ///< null: links are left alone
   const std::string uri_, database_;
   OplogReader oplog_;
   MajorityWatch majority_;

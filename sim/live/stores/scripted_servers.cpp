@@ -404,7 +404,7 @@ class ScriptedStore final : public Store {
 
   std::int64_t fault_echo_ms() const override { return servers_.about().recovers_ms; }
   std::optional<ServerControl> control() override {
-    return ServerControl{servers_, &servers_, nullptr};
+    return ServerControl{servers_.proxy(), &servers_, nullptr};
   }
   std::string uri_for(const std::string&) override { return servers_.uri(); }
   std::shared_ptr<FencedResource> resource(const std::string&) override { return resource_; }

@@ -96,7 +96,7 @@ class StoreScript {
 ///
 ///     ScriptedServers servers(std::make_shared<StoreScript>("scenarios/stores/etcd"));
 ///     auto run = LiveRun::on(servers, "fresh", janitor);
-class ScriptedServers final : public MemberControl, public ProxiedLinks {
+class ScriptedServers final : public MemberControl {
  public:
   /// Starts them and waits until they take writes. Throws NoServers, or std::runtime_error.
   explicit ScriptedServers(std::shared_ptr<StoreScript> script);
@@ -105,7 +105,7 @@ class ScriptedServers final : public MemberControl, public ProxiedLinks {
   [[nodiscard]] const StoreAbout& about() const { return script_->about(); }
   /// For workers; it leads through the proxies.
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  [[nodiscard]] FaultProxy& proxy() override { return *proxy_; }
+  [[nodiscard]] FaultProxy& proxy() { return *proxy_; }
   [[nodiscard]] std::vector<std::string> log_files() const;
   /// From now on faults of links reach this process.
   void began(const std::string& name, pid_t process) { owners_.add(name, process); }
@@ -143,9 +143,6 @@ class ScriptedServers final : public MemberControl, public ProxiedLinks {
   }
   [[nodiscard]] bool shows_its_clock(int member) override;
   void settle() override;
-
-  /// Clients of such stores may speak to any member.
-  [[nodiscard]] int sent_to() override { return -1; }
 
  private:
   struct Member {
