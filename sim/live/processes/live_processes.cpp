@@ -218,12 +218,6 @@ void tell_ending(Event& e, int status, const std::string& words_file) {
   e.message = with_functions(last_words(words_file));
 }
 
-Event exit_of_member(std::int64_t at_ns, int member, int status, const std::string& log_file) {
-  Event e{.at_ns = at_ns, .kind = Kind::exit, .victim = member_name(member)};
-  tell_ending(e, status, log_file);
-  return e;
-}
-
 void LiveProcesses::take(Event e) {
   const std::lock_guard guard(mutex_);
   taken_.push_back(std::move(e));

@@ -23,9 +23,21 @@ namespace leasehold::sim::live {
 /// Says in the event how a process that had started ended. `status` is waitpid(2)'s; `words_file`
 /// has its last words.
 void tell_ending(model::Event& e, int status, const std::string& words_file);
-/// The event of a member that no fault killed.
-[[nodiscard]] model::Event exit_of_member(std::int64_t at_ns, int member, int status,
-                                          const std::string& log_file);
+/// The `exit` events of members that ended since the last call and that no fault killed.
+template <typename Members>
+[[nodiscard]] model::History exits_of(Members& members, std::int64_t now_ns) {
+  model::History all;
+  for (int i = 0; i < members.size(); ++i) {
+    auto& member = members.at(i);
+    if (!member.died()) continue;
+    model::Event& e = all.emplace_back();
+    e.at_ns = now_ns;
+    e.kind = model::Kind::exit;
+    e.victim = member_name(i);
+    tell_ending(e, member.exit_status(), member.log_file());
+  }
+  return all;
+}
 
 /// One process of a live run. It emits what it says, and its own end; what is done to it is for its
 /// supervisor to say. One thread calls all of it.

@@ -132,9 +132,9 @@ std::string direct_uri(int port) {
 }
 
 Mongod::Mongod(MongodOptions options, Janitor& janitor)
-    : options_(std::move(options)), janitor_(&janitor) {
-  fs::create_directories(options_.data);
-  if (options_.own_clock) clock_.emplace(options_.data + ".clock");
+    : ServerProcess(options.data, janitor), options_(std::move(options)) {
+  fs::create_directories(folder());
+  if (options_.own_clock) make_clock();
   begin_restart();
 }
 
@@ -146,10 +146,8 @@ void Mongod::begin_restart() {
     const std::vector<std::string> clock{"env", clock_->preload(), clock_->file_variable()};
     words.insert(words.begin(), clock.begin(), clock.end());
   }
-  process_ = ChildProcess(words, ChildProcess::Io::nothing);
-  janitor_->watch(process_.pid());
-  alive_ = starting_ = true;
-  stopped_ = false;
+  start(words);
+  starting_ = true;
 }
 
 /// A new client remembers no times when the member did not answer.
@@ -183,37 +181,13 @@ void Mongod::shut_down() {
   kill();
 }
 
-void Mongod::begin_kill() { process_.send_signal(SIGKILL); }
-
-void Mongod::kill() {
-  process_.kill();
-  client_.reset();
-  alive_ = starting_ = false;
-}
-
-bool Mongod::died() {
-  if (!alive_ || process_.running()) return false;
-  alive_ = stopped_ = false;
-  return true;
-}
-
 void Mongod::wipe() {
-  fs::remove_all(options_.data);
-  fs::create_directories(options_.data);
-}
-
-void Mongod::stop() {
-  if (!answers()) return;
-  process_.send_signal(SIGSTOP);
-  until_true("stopping a member", [&] { return is_stopped(process_.pid()); });
-  stopped_ = true;
+  fs::remove_all(folder());
+  fs::create_directories(folder());
 }
 
 void Mongod::resume() {
-  if (!alive_ || !stopped_) return;
-  process_.send_signal(SIGCONT);
-  stopped_ = false;
-  connect();
+  if (ServerProcess::resume()) connect();
 }
 
 double Mongod::cpu_seconds() const {

@@ -1,12 +1,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "sim/live/servers/member_clock.hpp"
-#include "sim/live/system/child_process.hpp"
+#include "sim/live/servers/local_members.hpp"
 #include "sim/live/system/mongo_client.hpp"
 
 namespace leasehold::sim::live {
@@ -46,7 +44,7 @@ struct MongodOptions {
 
 /// One mongod of ours, which can be killed, started again, stopped and resumed. Ends with its
 /// owner. Not thread-safe.
-class Mongod {
+class Mongod : public ServerProcess {
  public:
   /// Starts it; it does not listen yet. REQUIRES: `data` lies in the janitor's folder.
   Mongod(MongodOptions options, Janitor& janitor);
@@ -55,38 +53,21 @@ class Mongod {
   void wait_until_ready();
 
   void shut_down();      ///< SIGTERM, and waits until it has stopped cleanly
-  void begin_kill();     ///< SIGKILL, and no wait; `kill` has to follow
-  void kill();           ///< SIGKILL; it is dead when this returns
   void begin_restart();  ///< if it is dead, on the same data; `wait_until_ready` has to follow
   void wipe();           ///< empties its data folder. REQUIRES: it is dead
-  void stop();           ///< SIGSTOP; it is stopped when this returns
   void resume();
-  /// Whether it ended without having been asked to. Says so once; it can be restarted then.
-  [[nodiscard]] bool died();
-  /// As waitpid(2) says it, after `died`.
-  [[nodiscard]] int exit_status() const { return process_.exit_status(); }
-  /// Whether an answer to commands can be expected.
-  [[nodiscard]] bool answers() const { return alive_ && !stopped_ && !starting_; }
 
   /// A client of this member alone, past any proxy.
   MongoClient& client() { return *client_; }
-  /// REQUIRES: own_clock.
-  MemberClock& clock() { return *clock_; }
   [[nodiscard]] int port() const { return options_.port; }
   /// Processor time that this process has used.
   [[nodiscard]] double cpu_seconds() const;
-  [[nodiscard]] std::string log_file() const { return options_.data + ".log"; }
 
  private:
   void connect();
 
   MongodOptions options_;
-  Janitor* janitor_;
-  std::optional<MemberClock> clock_;
-  ChildProcess process_;
   std::unique_ptr<MongoClient> client_;
-  bool alive_ = false, stopped_ = false;
-  bool starting_ = false;  ///< and did not answer yet
 };
 
 }  // namespace leasehold::sim::live

@@ -160,12 +160,6 @@ void ReplicaSet::initiate(bool prepared) {
              [&] { return confirms(prompt_members(), milliseconds(1'000)); });
 }
 
-std::vector<std::string> ReplicaSet::log_files() const {
-  std::vector<std::string> files;
-  for (const auto& m : members_) files.push_back(m.log_file());
-  return files;
-}
-
 bool ReplicaSet::is_primary(int index) {
   return reachable(index) && !hello_of_primary(member(index)).empty();
 }
@@ -235,31 +229,18 @@ void ReplicaSet::make_up_for(int index) {
   }
 }
 
-void ReplicaSet::kill(const std::vector<int>& members) {
-  for (const int m : members) mongod(m).begin_kill();
-  for (const int m : members) mongod(m).kill();
-}
-
 void ReplicaSet::restart(const std::vector<int>& members) {
   for (const int m : members) mongod(m).begin_restart();
   for (const int m : members) mongod(m).wait_until_ready();
   for (const int m : members) make_up_for(m);
 }
 
-void ReplicaSet::stop(const std::vector<int>& members) {
-  for (const int m : members) mongod(m).stop();
-}
-
 void ReplicaSet::resume(const std::vector<int>& members) {
-  for (const int m : members) mongod(m).resume();
+  LocalMembers::resume(members);
   for (const int m : members) make_up_for(m);
 }
 
 bool ReplicaSet::all_have_all_data() { return confirms(size(), kCatchUp); }
-
-void ReplicaSet::set_clock(int index, std::int64_t ahead_ms, std::int64_t rate_ppm) {
-  mongod(index).clock().set(milliseconds(ahead_ms), rate_ppm);
-}
 
 /// True time lies between question and answer. A quick answer shows a small difference.
 bool ReplicaSet::shows_its_clock(int index) {

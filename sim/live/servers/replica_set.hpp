@@ -35,7 +35,7 @@ struct ReplicaSetOptions {
 /// Faults act by the kernel, the clock shim and commands of an administrator. Each change is asked
 /// for again at the servers. `settle` returns within minutes, all else of `MemberControl` within
 /// some seconds, whatever state the servers are in.
-class ReplicaSet final : public MemberControl {
+class ReplicaSet final : public LocalMembers<Mongod> {
  public:
   /// Starts it and waits until a majority write succeeds. Throws NoMongod or std::runtime_error.
   explicit ReplicaSet(ReplicaSetOptions options = {});
@@ -44,15 +44,12 @@ class ReplicaSet final : public MemberControl {
 
   /// For clients; it leads through the proxies, if there are any.
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  [[nodiscard]] int size() override { return static_cast<int>(members_.size()); }
   [[nodiscard]] const std::string& folder() const { return janitor_.folder(); }
-  [[nodiscard]] std::vector<std::string> log_files() const;
   [[nodiscard]] int election_timeout_ms() const { return options_.election_timeout_ms; }
 
-  [[nodiscard]] Mongod& mongod(int index) { return members_.at(static_cast<std::size_t>(index)); }
+  [[nodiscard]] Mongod& mongod(int index) { return at(index); }
   [[nodiscard]] std::string member_uri(int index) { return direct_uri(mongod(index).port()); }
   [[nodiscard]] MongoClient& member(int index) { return mongod(index).client(); }
-  [[nodiscard]] bool reachable(int index) override { return mongod(index).answers(); }
   /// REQUIRES: faulty.
   [[nodiscard]] FaultProxy& proxy() { return *proxy_; }
   /// Waits for a primary; throws if there is none within 30 s.
@@ -73,16 +70,10 @@ class ReplicaSet final : public MemberControl {
   [[nodiscard]] bool is_primary(int index) override;
   bool step_up(int index, std::chrono::milliseconds limit) override;
   bool step_down() override;
-  void kill(const std::vector<int>& members) override;
   void restart(const std::vector<int>& members) override;
   void wipe(int index) override { mongod(index).wipe(); }
-  void stop(const std::vector<int>& members) override;
   void resume(const std::vector<int>& members) override;
   [[nodiscard]] bool all_have_all_data() override;
-  void set_clock(int index, std::int64_t ahead_ms, std::int64_t rate_ppm) override;
-  [[nodiscard]] std::int64_t clock_ahead_ms(int index) override {
-    return mongod(index).clock().ahead_ms();
-  }
   [[nodiscard]] bool shows_its_clock(int index) override;
   void settle() override;
 
@@ -97,8 +88,6 @@ class ReplicaSet final : public MemberControl {
   [[nodiscard]] int prompt_members() const;
 
   ReplicaSetOptions options_;
-  Janitor janitor_;
-  std::vector<Mongod> members_;
   std::unique_ptr<FaultProxy> proxy_;
   std::map<int, std::vector<std::function<void()>>> later_;  ///< by member, in their order
   std::vector<int> advertised_;  ///< ports, as the configuration has them

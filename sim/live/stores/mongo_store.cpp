@@ -337,16 +337,10 @@ class MongoStore final : public Store {
     return ours_ == nullptr ? std::vector<std::string>() : uris_of(*ours_);
   }
   History exits() override {
-    History all;
-    for (int i = 0; i < size_of_ours(); ++i) {
-      Mongod& member = ours_->mongod(i);
-      if (!member.died()) continue;
-      all.push_back(exit_of_member(now_ns_(), i, member.exit_status(), member.log_file()));
-    }
-    return all;
+    return ours_ == nullptr ? History() : exits_of(*ours_, now_ns_());
   }
   void restart_members() override {
-    for (int i = 0; i < size_of_ours(); ++i) ours_->restart({i});
+    for (int i = 0; ours_ != nullptr && i < ours_->size(); ++i) ours_->restart({i});
   }
   std::set<std::string> past_proxies(const std::vector<std::string>& processes) override {
     if (theirs_ == nullptr) return {};
@@ -381,8 +375,6 @@ class MongoStore final : public Store {
   }
 
  private:
-  [[nodiscard]] int size_of_ours() const { return ours_ == nullptr ? 0 : ours_->size(); }
-
   const NowNs now_ns_;
   ReplicaSet* const ours_;
   UserSet* const theirs_;

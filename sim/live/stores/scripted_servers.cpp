@@ -204,6 +204,20 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
 
 }  // namespace
 
+ScriptedServer::ScriptedServer(std::string folder, StoreCommand how, Janitor& janitor)
+    : ServerProcess(std::move(folder), janitor), command(std::move(how)) {
+  make_clock();
+  fs::permissions(clock().file(), fs::perms(0666));  // the server may have another user
+}
+
+void ScriptedServer::start() {
+  std::vector<std::string> words{"/bin/sh", "-c", kServe, folder(), "env", clock().preload(),
+                                 clock().file_variable()};
+  words.insert(words.end(), command.environment.begin(), command.environment.end());
+  words.insert(words.end(), command.words.begin(), command.words.end());
+  ServerProcess::start(words);
+}
+
 ScriptedServers::ScriptedServers(std::shared_ptr<StoreScript> script, FaultProxy::Sender sender)
     : script_(std::move(script)), proxy_(std::make_unique<FaultProxy>(std::move(sender))) {}
 
@@ -216,9 +230,7 @@ ScriptedServers::ScriptedServers(std::shared_ptr<StoreScript> script)
   lay_out();
   auto commands = script_->prepare(layout_);
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    const std::string folder = layout_["members"][i]["folder"], clock_file = folder + ".clock";
-    members_.push_back({folder, std::move(commands[i]), MemberClock(clock_file)});
-    fs::permissions(clock_file, fs::perms(0666));  // the server may have another user
+    members_.emplace_back(layout_["members"][i]["folder"], std::move(commands[i]), janitor_);
   }
   for (int i = 0; i < size(); ++i) start(i);
   wait_until_ready("starting " + about().name);
@@ -226,12 +238,8 @@ ScriptedServers::ScriptedServers(std::shared_ptr<StoreScript> script)
 
 /// Their shells alone would leave them behind.
 ScriptedServers::~ScriptedServers() {
-  std::vector<pid_t> alive;
-  for (Member& member : members_) {
-    if (member.process.running()) alive.push_back(member.process.pid());
-  }
   try {
-    kill_trees(alive);
+    for (int i = 0; i < size(); ++i) kill({i});
   } catch (const std::exception&) {
     // The janitor kills what is left.
   }
@@ -263,52 +271,26 @@ void ScriptedServers::lay_out() {
 }
 
 void ScriptedServers::start(int number) {
-  Member& member = at(number);
-  std::vector<std::string> words{"/bin/sh", "-c", kServe, member.folder, "env",
-                                 member.clock.preload(), member.clock.file_variable()};
-  const auto& [command, environment] = member.command;
-  words.insert(words.end(), environment.begin(), environment.end());
-  words.insert(words.end(), command.begin(), command.end());
-  member.process = ChildProcess(words, ChildProcess::Io::nothing);
-  janitor_.watch(member.process.pid());
-  owners_.add(member_name(number), member.process.pid());
-  member.alive = true;
-  member.stopped = false;
+  at(number).start();
+  owners_.add(member_name(number), at(number).pid());
 }
 
 void ScriptedServers::start_again(int number) {
-  Member& member = at(number);
-  if (member.alive) return;
+  if (at(number).alive()) return;
   auto otherwise = script_->rejoin(number, layout_);
-  if (!otherwise.words.empty()) member.command = std::move(otherwise);
+  if (!otherwise.words.empty()) at(number).command = std::move(otherwise);
   start(number);
 }
 
 void ScriptedServers::wait_until_ready(const std::string& what) {
   until_true(what, [this] {
-    for (const Ended& dead : ended()) {
-      throw NoServers(member_name(dead.member) + " of " + about().name + " " +
-                      how_it_ended(dead.status) + ": " + last_words(dead.log_file));
+    for (int i = 0; i < size(); ++i) {
+      if (!at(i).died()) continue;
+      throw NoServers(member_name(i) + " of " + about().name + " " +
+                      how_it_ended(at(i).exit_status()) + ": " + last_words(at(i).log_file()));
     }
     return script_->ready(layout_);
   });
-}
-
-std::vector<std::string> ScriptedServers::log_files() const {
-  std::vector<std::string> files;
-  for (const Member& member : members_) files.push_back(member.folder + ".log");
-  return files;
-}
-
-std::vector<ScriptedServers::Ended> ScriptedServers::ended() {
-  std::vector<Ended> all;
-  for (int i = 0; i < size(); ++i) {
-    Member& member = at(i);
-    if (!member.alive || member.process.running()) continue;
-    member.alive = member.stopped = false;
-    all.push_back({i, member.process.exit_status(), member.folder + ".log"});
-  }
-  return all;
 }
 
 void ScriptedServers::restart_dead() {
@@ -319,11 +301,6 @@ void ScriptedServers::restart_dead() {
 int ScriptedServers::primary_now() {
   if (size() == 1) return reachable(0) ? 0 : -1;
   return script_->leader(layout_);
-}
-
-bool ScriptedServers::reachable(int number) {
-  const Member& member = at(number);
-  return member.alive && !member.stopped;
 }
 
 bool ScriptedServers::step_up(int member, milliseconds) {
@@ -337,44 +314,13 @@ void ScriptedServers::not_offered(const char* what) const {
 bool ScriptedServers::step_down() { not_offered("step-down"); }
 void ScriptedServers::wipe(int) { not_offered("lost-data"); }
 
-void ScriptedServers::kill(const std::vector<int>& members) {
-  std::vector<pid_t> hit;
-  for (const int m : members) {
-    if (at(m).alive) hit.push_back(at(m).process.pid());
-  }
-  kill_trees(hit);
-  for (const int m : members) {
-    at(m).process.kill();
-    at(m).alive = at(m).stopped = false;
-  }
-}
-
 void ScriptedServers::restart(const std::vector<int>& members) {
   for (const int m : members) start_again(m);
   if (!script_->ready(layout_)) throw std::runtime_error(about().name + " takes no writes");
 }
 
-void ScriptedServers::stop(const std::vector<int>& members) {
-  for (const int m : members) {
-    if (!reachable(m)) continue;
-    at(m).stopped = true;
-    stop_tree(at(m).process.pid());
-  }
-}
-
-void ScriptedServers::resume(const std::vector<int>& members) {
-  for (const int m : members) {
-    if (!std::exchange(at(m).stopped, false)) continue;
-    resume_tree(at(m).process.pid());
-  }
-}
-
-void ScriptedServers::set_clock(int number, std::int64_t ahead_ms, std::int64_t rate_ppm) {
-  at(number).clock.set(milliseconds(ahead_ms), rate_ppm);
-}
-
 bool ScriptedServers::shows_its_clock(int number) {
-  const MemberClock& clock = at(number).clock;
+  const MemberClock& clock = at(number).clock();
   if (clock.ahead_ms() == 0) return false;
   const auto end = std::chrono::steady_clock::now() + kClockIsRead;
   while (!clock.was_shown()) {
@@ -411,11 +357,7 @@ class ScriptedStore final : public Store {
   void began(const std::string& process, pid_t pid) override { servers_.began(process, pid); }
 
   model::History exits() override {
-    model::History all;
-    for (const auto& ended : servers_.ended()) {
-      all.push_back(exit_of_member(now_ns_(), ended.member, ended.status, ended.log_file));
-    }
-    return all;
+    return exits_of(servers_, now_ns_());
   }
   void restart_members() override { servers_.restart_dead(); }
   std::set<std::string> past_proxies(const std::vector<std::string>& processes) override {

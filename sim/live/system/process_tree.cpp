@@ -86,12 +86,13 @@ void resume_tree(pid_t root) {
   for (const pid_t pid : ProcessTable().tree(root)) ::kill(pid, SIGCONT);
 }
 
-/// Stopped first, so that none that is started meanwhile loses its parent and is not found.
+/// Those that started others are stopped first, so that none that is started meanwhile loses its
+/// parent and is not found.
 void kill_trees(const std::vector<pid_t>& roots) {
   std::string complaint;
   for (const pid_t root : roots) {
     try {
-      stop_tree(root);
+      if (ProcessTable().tree(root).size() > 1) stop_tree(root);
     } catch (const std::runtime_error& error) {
       complaint = error.what();
     }
