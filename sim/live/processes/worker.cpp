@@ -60,41 +60,6 @@ std::string uri_of(const WorkerConfig& order) {
   return with_option(order.uri, "heartbeatFrequencyMS=1000");
 }
 
-/// What the harness says by standard input, one order a line: that faults are over, or by how much
-/// the wall clock is off. A worker ends when its standard input ends, because then the harness is
-/// gone.
-class HarnessOrders {
- public:
-  /// Listens until this ends. `heal` is called on a thread of its own.
-  HarnessOrders(WorkerClock& clock, std::function<void()> heal)
-      : clock_(clock),
-        heal_(std::move(heal)),
-        listener_([this](const std::stop_token& stop) { read_orders(stop); }) {}
-
- private:
-  void read_orders(const std::stop_token& stop) {
-    LineReader lines;
-    for (int turn = 0; !stop.stop_requested(); ++turn) {
-      // Then resident memory is memory in use, because the soak looks for growth. Not in the
-      // watchdog, which would take the time for a stall.
-      if (turn % kTrimEvery == 0) malloc_trim(0);
-      pollfd input{STDIN_FILENO, POLLIN, 0};
-      if (poll(&input, 1, kLookForEndEvery_ms) <= 0) continue;
-      if (!lines.read_from(STDIN_FILENO)) _exit(1);
-      while (const auto line = lines.next()) obey(*line);
-    }
-  }
-
-  void obey(const std::string& line) {
-    if (!line.starts_with(kWallWord)) return heal_();
-    clock_.set_wall_offset(std::stoll(line.substr(std::strlen(kWallWord))));
-  }
-
-  WorkerClock& clock_;
-  const std::function<void()> heal_;
-  std::jthread listener_;  ///< last: it ends before what it uses
-};
-
 class Worker {
  public:
   explicit Worker(const WorkerConfig& order)
@@ -125,9 +90,8 @@ class Worker {
       for (std::ptrdiff_t i = 0; i < users_; ++i) {
         seats.push_back(std::make_unique<Seat>(*this, static_cast<int>(i)));
       }
-      const HarnessOrders orders(*clock_, [&seats] {
-        for (const auto& seat : seats) seat->heal();
-      });
+      const std::jthread orders(
+          [&, this](const std::stop_token& stop) { obey_harness(stop, seats); });
       ended_.wait();
     }
     recorder_->emit_wire_counts(clock_->now());
@@ -209,6 +173,28 @@ class Worker {
 
   Event event(Kind kind) const {
     return {.at_ns = clock_->true_ns(), .kind = kind, .process = order_.name};
+  }
+
+  /// What the harness says by standard input, one order a line: that faults are over, or by how
+  /// much the wall clock is off. A worker ends when its standard input ends, because then the
+  /// harness is gone.
+  void obey_harness(const std::stop_token& stop, const std::vector<std::unique_ptr<Seat>>& seats) {
+    LineReader lines;
+    for (int turn = 0; !stop.stop_requested(); ++turn) {
+      // Then resident memory is memory in use, because the soak looks for growth. Not in the
+      // watchdog, which would take the time for a stall.
+      if (turn % kTrimEvery == 0) malloc_trim(0);
+      pollfd input{STDIN_FILENO, POLLIN, 0};
+      if (poll(&input, 1, kLookForEndEvery_ms) <= 0) continue;
+      if (!lines.read_from(STDIN_FILENO)) _exit(1);
+      while (const auto line = lines.next()) {
+        if (line->starts_with(kWallWord)) {
+          clock_->set_wall_offset(std::stoll(line->substr(std::strlen(kWallWord))));
+        } else {
+          for (const auto& seat : seats) seat->heal();
+        }
+      }
+    }
   }
 
   /// The recorder sees this process's own clock; a history has the harness's.
