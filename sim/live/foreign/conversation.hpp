@@ -54,22 +54,14 @@ class Conversation {
     return phase_ == Phase::works;
   }
 
-  /// It writes the question itself, so that no other caller's question comes between. Returns
-  /// whether somebody is there to answer.
-  bool ask(Question kind, std::int64_t id, const std::string& line) {
-    const std::lock_guard guard(mutex_);
-    if (phase_ != Phase::works) return false;
-    const auto asked = now();
-    dialogue_.asked(kind, id, asked);
-    asked_[id] = {asked, line};
-    child_.say(line);
-    return true;
-  }
-
-  /// The answer to the last question with this id, within what it was given and what its worker
-  /// promises; nothing: there will be none.
-  std::optional<Heard> answer(std::int64_t id, std::int64_t limit_ms) {
+  /// The answer, within what it is given and what its worker promises; nothing: there will be none.
+  std::optional<Heard> question(Question kind, std::int64_t id, const std::string& line,
+                                std::int64_t limit_ms) {
     std::unique_lock guard(mutex_);
+    if (phase_ != Phase::works) return std::nullopt;
+    asked_ns_[id] = now();
+    dialogue_.asked(kind, id, asked_ns_[id]);
+    child_.say(line);
     const auto limit = milliseconds(limit_ms) + answers_within_;
     for (milliseconds waited{0}; phase_ == Phase::works;) {
       const auto answer = heard_.extract(id);
@@ -79,18 +71,12 @@ class Conversation {
       const auto passed = std::min(milliseconds((now() - before) / 1'000'000 + 1), kSlice);
       if (!stopped_ && !output_ended_) waited += passed;
       if (waited > limit) {
-        const auto& line = asked_[id].second;
         break_off("hang", "it did not answer within " + std::to_string(limit.count()) +
                               " ms of running: " + line.substr(0, line.size() - 1) +
                               without_end());
       }
     }
     return std::nullopt;
-  }
-
-  std::optional<Heard> question(Question kind, std::int64_t id, const std::string& line,
-                                std::int64_t limit_ms) {
-    return ask(kind, id, line) ? answer(id, limit_ms) : std::nullopt;
   }
 
   [[nodiscard]] std::int64_t now() const { return now_(); }
@@ -178,7 +164,7 @@ class Conversation {
       if (answer.is == Answer::Is::ready) {
         ready_ = true;
       } else if (answer.is != Answer::Is::lost) {
-        const auto asked = asked_[answer.id].first;
+        const auto asked = asked_ns_[answer.id];
         heard_[answer.id] = {answer, received, asked};
         said_after_ns_ = std::max(said_after_ns_, asked);
       } else {
@@ -194,9 +180,9 @@ class Conversation {
   const milliseconds answers_within_;
   std::string unfinished_;  ///< what it said after its last line, shortened
   Dialogue dialogue_;
-  std::map<std::int64_t, std::pair<std::int64_t, std::string>> asked_;  ///< the last of each id
-  std::map<std::int64_t, Heard> heard_;  ///< by the id of the question
-  std::jthread reader_;                  ///< last: it uses the rest
+  std::map<std::int64_t, std::int64_t> asked_ns_;  ///< the last question of each id
+  std::map<std::int64_t, Heard> heard_;            ///< by the id of the question
+  std::jthread reader_;                            ///< last: it uses the rest
 };
 
 }  // namespace leasehold::sim::live

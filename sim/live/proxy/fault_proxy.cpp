@@ -422,14 +422,6 @@ FaultProxy::FaultProxy() : inside_(std::make_unique<Inside>()) {}
 FaultProxy::FaultProxy(Sender sender) : inside_(std::make_unique<Inside>(std::move(sender))) {}
 FaultProxy::~FaultProxy() = default;
 
-int FaultProxy::add_member(int port) {
-  return inside_->on_thread([&in = *inside_, port] {
-    const int member = static_cast<int>(in.listeners.size());
-    in.ports[port] = member;
-    return in.listen_for(member, {loopback(port)}, false);
-  });
-}
-
 /// A member with a name that is not known here is one that refuses connections.
 int FaultProxy::add_member(const std::string& address) {
   return inside_->on_thread([&in = *inside_, &address] {
@@ -447,7 +439,10 @@ int FaultProxy::add_member(const std::string& address) {
 }
 
 int FaultProxy::add_port(int member, int port) {
-  return inside_->on_thread([&] { return inside_->listen_for(member, {loopback(port)}, false); });
+  return inside_->on_thread([&in = *inside_, member, port] {
+    in.ports[port] = member;
+    return in.listen_for(member, {loopback(port)}, false);
+  });
 }
 
 int FaultProxy::size() {

@@ -51,7 +51,7 @@ class FaultProxy final : public LinkControl {
 
   /// Members are numbered in this order. Returns the proxy's port for this member, which the set's
   /// configuration has to name.
-  int add_member(int port);
+  int add_member(int port) { return add_port(size(), port); }
   /// The same for a set that is configured with the members themselves, this one by `address`
   /// ("db1:27017"): what a member says of its set's addresses is changed on its way to a client.
   /// REQUIRES: all are added before clients connect.

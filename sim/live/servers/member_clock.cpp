@@ -1,7 +1,5 @@
 #include "sim/live/servers/member_clock.hpp"
 
-#include <time.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -14,9 +12,7 @@ namespace {
 constexpr std::int64_t kMillion = 1'000'000;
 
 std::int64_t real_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
