@@ -70,8 +70,7 @@ std::string fetcher() {
   return fs::exists(installed) ? installed.string() : "scripts/fetch-mongod";
 }
 
-}  // namespace
-
+/// Where scripts/fetch-mongod has its cache.
 std::string cache_folder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
@@ -80,6 +79,8 @@ std::string cache_folder() {
                                                                     : "/root/.cache";
   return cache_home + "/leasehold";
 }
+
+}  // namespace
 
 std::string find_mongod() {
   std::vector<std::string> candidates;

@@ -21,9 +21,6 @@ struct NoMongod : NoServers {
 /// Whether the lock can use a server that answers buildInfo so: 5.1 or newer.
 [[nodiscard]] bool is_supported(const Json& build_info);
 
-/// Where scripts/fetch-mongod and prepared data have their cache.
-[[nodiscard]] std::string cache_folder();
-
 /// Ports that were free a moment ago, all different. They are drawn, so that two processes that
 /// look at once seldom find the same; they are below those of outgoing connections, so that a
 /// restarted server finds its own free.

@@ -1,10 +1,10 @@
 #include "sim/live/servers/replica_set.hpp"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -86,19 +86,14 @@ int ReplicaSet::primary() {
 ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(std::move(options)) {
   init_driver();
   const std::string program = find_mongod();
-  // The snapshot is of a set of members that are all alike.
-  const bool usual = !options_.standalone && options_.fields.empty();
   require_room(folder(), options_.members);
-  const auto prepared = usual ? data_snapshot(program) : std::nullopt;
   if (options_.faulty) {
     proxy_ = std::make_unique<FaultProxy>();
     proxy_->primary = [this] { return primary_now(); };
   }
   for (const int port : free_ports(options_.members)) {
-    const auto data = folder() + "/" + std::to_string(port);
-    if (prepared) fs::copy(*prepared, data, fs::copy_options::recursive);
     members_.emplace_back(MongodOptions{.program = program,
-                                        .data = data,
+                                        .data = folder() + "/" + std::to_string(port),
                                         .port = port,
                                         .standalone = options_.standalone,
                                         .own_settings = options_.own_settings,
@@ -112,7 +107,7 @@ ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(std::move(options))
     uri_ += (port == advertised_.front() ? "" : ",") + address_of(port);
   }
   uri_ += options_.standalone ? "/" : "/?replicaSet=rs";
-  if (!options_.standalone) initiate(prepared.has_value());
+  if (!options_.standalone) initiate();
 }
 
 Json ReplicaSet::config() const {
@@ -121,7 +116,7 @@ Json ReplicaSet::config() const {
     settings["heartbeatIntervalMillis"] = options_.heartbeat_ms;
     settings["catchUpTimeoutMillis"] = 0;
   }
-  Json config{{"_id", "rs"}, {"version", 2}, {"members", Json::array()}, {"settings", settings}};
+  Json config{{"_id", "rs"}, {"version", 1}, {"members", Json::array()}, {"settings", settings}};
   for (std::size_t i = 0; i < advertised_.size(); ++i) {
     Json member{{"_id", i}, {"host", address_of(advertised_[i])}};
     if (i < options_.fields.size() && options_.fields[i].is_object()) {
@@ -141,20 +136,8 @@ int ReplicaSet::prompt_members() const {
   return options_.members - static_cast<int>(others);
 }
 
-void ReplicaSet::initiate(bool prepared) {
-  if (prepared) {
-    // The data has a set already, at other addresses.
-    for (int i = 0; i < size(); ++i) {
-      until_true("replSetReconfig", [&] {
-        member(i).must("admin", {{"replSetReconfig", config()}, {"force", true}});
-        return true;
-      });
-    }
-  } else {
-    auto first = config();
-    first["version"] = 1;
-    member(0).must("admin", {{"replSetInitiate", first}});
-  }
+void ReplicaSet::initiate() {
+  member(0).must("admin", {{"replSetInitiate", config()}});
   step_up(0);
   until_true("the first majority write",
              [&] { return confirms(prompt_members(), milliseconds(1'000)); });
@@ -276,28 +259,6 @@ void ReplicaSet::renew_secondaries() {
     wait_for_writes("majority");
   }
   wait_for_writes(size());
-}
-
-/// That of a set of one, which is primary at once, shut down so that nothing is left to recover.
-std::optional<std::string> data_snapshot(const std::string& mongod) {
-  std::error_code error;
-  // Another program, or another version of it, gets another folder.
-  const auto changed = fs::last_write_time(mongod).time_since_epoch().count();
-  const fs::path kept = fs::path(cache_folder()) / ("prepared-" +
-                                                    std::to_string(fs::file_size(mongod)) + "-" +
-                                                    std::to_string(changed));
-  if (fs::exists(kept, error)) return kept;
-  fs::create_directories(cache_folder(), error);
-  if (access(cache_folder().c_str(), W_OK) != 0) return std::nullopt;
-  ReplicaSet one({.members = 1, .fields = {Json::object()}});  // made without a snapshot
-  one.mongod(0).shut_down();
-  // Renamed as a whole, so that a folder is complete even if two processes make it at once.
-  const fs::path fresh = kept.string() + "." + std::to_string(getpid());
-  const auto made = one.folder() + "/" + std::to_string(one.mongod(0).port());
-  fs::copy(made, fresh, fs::copy_options::recursive, error);
-  if (!error) fs::rename(fresh, kept, error);
-  if (error) fs::remove_all(fresh, error);
-  return fs::exists(kept, error) ? std::optional(kept.string()) : std::nullopt;
 }
 
 namespace {

@@ -3,7 +3,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -83,7 +82,7 @@ class ReplicaSet final : public LocalMembers<Mongod> {
   void wait_for_writes(const Json& w);
   void renew_secondaries();
   void make_up_for(int index);
-  void initiate(bool prepared);
+  void initiate();
   [[nodiscard]] Json config() const;
   [[nodiscard]] int prompt_members() const;
 
@@ -100,10 +99,5 @@ class ReplicaSet final : public LocalMembers<Mongod> {
 [[nodiscard]] std::unique_ptr<DataControl> data_of(ReplicaSet& set,
                                                    const std::string& administered,
                                                    const std::string& failing);
-
-/// A data folder of a member of a set "rs", stopped cleanly, made with this program on the first
-/// use and kept in the cache: copies of it start a set without an initial sync. Its configuration
-/// names an address of the past. Nothing if the cache cannot be written.
-[[nodiscard]] std::optional<std::string> data_snapshot(const std::string& mongod);
 
 }  // namespace leasehold::sim::live
