@@ -101,43 +101,32 @@ class ForeignProcess final : public LiveProcess, private Conversation {
     }
     if (phase_ != Phase::broken) return;
     guard.unlock();
-    kill();
+    end();
   }
 
   void heal() override;
 
-  std::optional<std::int64_t> kill() override {
-    const bool alive = child_.running();
-    const auto at = stamp();
-    ended_ns_ = at;
-    if (alive) ::kill(-child_.pid(), SIGKILL);
-    child_.kill();
-    {
-      const std::lock_guard guard(mutex_);
-      phase_ = Phase::over;
-      changed_.notify_all();
-    }
-    stop_reading();
-    return alive ? std::optional(at) : std::nullopt;
+  bool kill() override {
+    const bool alive = end();
+    if (alive) emit_(event(Kind::crash));
+    return alive;
   }
-
-  void end_by_force() override {
-    const auto killed = kill();
-    if (killed) emit({.at_ns = *killed, .kind = Kind::crash, .process = name()});
-  }
+  void end_by_force() override { kill(); }
 
   void join() override;
+  /// A suspension cannot be hidden from the clocks of a worker that is not ours.
   void pause(bool) override {
+    emit_(event(Kind::pause));
     const std::lock_guard guard(mutex_);
     stopped_ = true;
     if (child_.running()) ::kill(-child_.pid(), SIGSTOP);
   }
 
-  std::optional<bool> resume() override {
+  void resume() override {
     const std::lock_guard guard(mutex_);
-    if (!std::exchange(stopped_, false)) return std::nullopt;
+    if (!std::exchange(stopped_, false)) return;
     if (child_.running()) ::kill(-child_.pid(), SIGCONT);
-    return false;
+    emit_(event(Kind::resume));
   }
 
   void set_wall_clock(std::int64_t offset_ms) override { clock_.set(milliseconds(offset_ms)); }
@@ -148,6 +137,21 @@ class ForeignProcess final : public LiveProcess, private Conversation {
   class Seat;
 
   void seat_users();
+
+  /// Returns whether it was alive until then.
+  bool end() {
+    const bool alive = child_.running();
+    ended_ns_ = stamp();
+    if (alive) ::kill(-child_.pid(), SIGKILL);
+    child_.kill();
+    {
+      const std::lock_guard guard(mutex_);
+      phase_ = Phase::over;
+      changed_.notify_all();
+    }
+    stop_reading();
+    return alive;
+  }
 
   /// One user has nothing to do any more. When the last one ends, the worker is stopped.
   void caller_ended() {
@@ -426,7 +430,7 @@ void ForeignProcess::seat_users() {
 }
 
 ForeignProcess::~ForeignProcess() {
-  kill();
+  end();
   seats_.clear();
 }
 

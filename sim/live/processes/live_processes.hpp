@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,8 +38,8 @@ template <typename Members>
   return all;
 }
 
-/// One process of a live run. It emits what it says, and its own end; what is done to it is for its
-/// supervisor to say. One thread calls all of it.
+/// One process of a live run. It emits what it says, what is done to it, and its end. One thread
+/// calls all of it.
 class LiveProcess {
  public:
   using Now = std::function<std::int64_t()>;
@@ -65,14 +64,14 @@ class LiveProcess {
   virtual void attend() = 0;
   /// Faults are over: it may end from now on.
   virtual void heal() = 0;
-  /// Kills it and what it started. Returns when, if it was alive until then.
-  virtual std::optional<std::int64_t> kill() = 0;
+  /// Kills it and what it started. Returns whether it was alive until then; it is certainly dead
+  /// when the event is written.
+  virtual bool kill() = 0;
   virtual void end_by_force() = 0;  ///< it did not end
   virtual void join() {}            ///< waits for what it may still do once it is dead
 
   virtual void pause(bool suspends) = 0;
-  /// Nothing: it was not stopped. Else whether it was suspended.
-  virtual std::optional<bool> resume() = 0;
+  virtual void resume() = 0;  ///< if it was stopped
   virtual void set_wall_clock(std::int64_t offset_ms) = 0;
   [[nodiscard]] virtual bool saw_its_wall_clock() { return true; }
 
@@ -127,11 +126,6 @@ class LiveProcesses final : public ProcessControl {
   std::unique_ptr<LiveProcess> begin(const std::string& name, std::size_t place, bool doomed);
   [[nodiscard]] Processes::iterator find(const std::string& name);
   [[nodiscard]] LiveProcess* named(const std::string& name);
-  bool end(LiveProcess& process);
-  [[nodiscard]] model::Event event(model::Kind kind, const std::string& process) const {
-    return {.at_ns = now_(), .kind = kind, .process = process};
-  }
-  void take(model::Event e);
   void hand_over();
 
   const Plan& plan_;
