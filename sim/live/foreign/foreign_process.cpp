@@ -1,5 +1,3 @@
-#include "sim/live/foreign/foreign_process.hpp"
-
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -14,6 +12,7 @@
 #include "model/history/from_outside.hpp"
 #include "sim/live/foreign/conversation.hpp"
 #include "sim/live/processes/job_thread.hpp"
+#include "sim/live/processes/live_processes.hpp"
 #include "sim/live/servers/member_clock.hpp"
 #include "sim/record/held_answers.hpp"
 #include "sim/user.hpp"

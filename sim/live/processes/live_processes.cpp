@@ -11,8 +11,6 @@
 #include <set>
 #include <sstream>
 
-#include "sim/live/foreign/foreign_process.hpp"
-#include "sim/live/processes/worker.hpp"
 #include "sim/live/processes/worker_clock.hpp"
 #include "sim/live/run/stall_watch.hpp"
 #include "sim/live/servers/mongod.hpp"

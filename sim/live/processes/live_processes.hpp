@@ -11,6 +11,7 @@
 
 #include "model/history/history.hpp"
 #include "sim/faults/cluster_control.hpp"
+#include "sim/live/processes/worker.hpp"
 #include "sim/live/run/harness.hpp"
 
 namespace leasehold::sim::live {
@@ -79,9 +80,23 @@ class LiveProcess {
   const std::string name_;
 };
 
+/// The start settings of a worker around a lock that is not ours.
+struct ForeignSetting {
+  WorkerConfig order;  ///< with the margin of clocks that faults leave; 0: unknown
+  ForeignLock lock;
+  std::string folder;  ///< a janitor's, for its standard error and its clock
+  /// For one caller; called from its thread.
+  std::function<std::shared_ptr<FencedResource>()> resource;
+};
+/// Starts one. `on_start` is called with its process before that knows the URI; `emit` is called
+/// from any thread.
+[[nodiscard]] std::unique_ptr<LiveProcess> start_foreign(
+    ForeignSetting setting, const std::function<void(pid_t)>& on_start, LiveProcess::Now now_ns,
+    LiveProcess::Emit emit);
+
 /// The processes of a live run, as the harness drives them: starts them, takes what they say into
 /// the history, and does to them what faults ask for. They are our own workers, or workers around a
-/// lock that is not ours (live/foreign/foreign_process.hpp). One thread calls all of it.
+/// lock that is not ours (live/foreign/foreign_process.cpp). One thread calls all of it.
 class LiveProcesses final : public ProcessControl {
  public:
   using Now = LiveProcess::Now;

@@ -13,10 +13,10 @@
 
 #include "api/access.hpp"
 #include "mongo/client/mongo_transport.hpp"
+#include "mongo/replies.hpp"
 #include "published/recipe_provider.hpp"
 #include "sim/live/processes/handle_watch.hpp"
 #include "sim/live/processes/job_thread.hpp"
-#include "sim/live/processes/sabotage.hpp"
 #include "sim/live/processes/worker_clock.hpp"
 #include "sim/live/run/resource.hpp"
 #include "sim/live/run/stall_watch.hpp"
@@ -59,6 +59,61 @@ std::string uri_of(const WorkerConfig& order) {
   if (order.uri.find("heartbeatFrequencyMS=") != std::string::npos) return order.uri;
   return with_option(order.uri, "heartbeatFrequencyMS=1000");
 }
+
+/// How the commands to a collection are changed on their way. Those with changed bytes go by a
+/// connection of their own.
+struct Sabotage {
+  Changes changes;
+  std::string uri, database, collection;
+};
+
+class ChangedConnection final : public core::Connection {
+ public:
+  ChangedConnection(std::unique_ptr<core::Connection> real, const Sabotage& place)
+      : real_(std::move(real)), place_(place), client_(place.uri) {}
+
+  core::Reply execute(const core::Command& asked) override {
+    core::Command command = asked;
+    if (auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
+      acquire->queue_room = place_.changes.queue_room;
+    }
+    core::Reply reply = execute_changed(command);
+    if (place_.changes.old_release) hide_queue(reply);
+    return reply;
+  }
+  void interrupt(core::CommandId command) noexcept override { real_->interrupt(command); }
+
+ private:
+  core::Reply execute_changed(const core::Command& command) {
+    const Json bytes = changed(command, place_.collection, place_.changes);
+    if (bytes.is_null()) return real_->execute(command);
+    core::Reply out;
+    try {
+      client_.run_once(place_.database, bytes,
+                       [&](const bson_t& reply) { out = mongo::read_reply(command, reply); });
+    } catch (const NoReply& error) {
+      out.message = error.what();
+    }
+    return out;
+  }
+
+  std::unique_ptr<core::Connection> real_;
+  Sabotage place_;
+  MongoClient client_;
+};
+
+class ChangedTransport final : public core::Transport {
+ public:
+  ChangedTransport(std::shared_ptr<core::Transport> real, Sabotage place)
+      : real_(std::move(real)), place_(std::move(place)) {}
+  std::unique_ptr<core::Connection> connect() override {
+    return std::make_unique<ChangedConnection>(real_->connect(), place_);
+  }
+
+ private:
+  std::shared_ptr<core::Transport> real_;
+  Sabotage place_;
+};
 
 class Worker {
  public:
@@ -216,8 +271,9 @@ class Worker {
     const Changes changes{lock.sabotage, order_.process().old_release,
                           static_cast<std::size_t>(order_.process().queue_room)};
     if (changes != Changes()) {
-      transport = changed_transport(transport, changes, with_option(uri_, "socketTimeoutMS=2000"),
-                                    order_.database, kLockCollection);
+      transport = std::make_shared<ChangedTransport>(
+          transport, Sabotage{changes, with_option(uri_, "socketTimeoutMS=2000"), order_.database,
+                              kLockCollection});
     }
     const int workers = workers_of(order_.process());
     auto parts = runtime::production_parts(
