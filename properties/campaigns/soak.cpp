@@ -11,7 +11,6 @@
 #include <optional>
 
 #include "sim/live/system/child_process.hpp"
-#include "sim/live/system/process_tree.hpp"
 
 namespace leasehold::properties {
 namespace {

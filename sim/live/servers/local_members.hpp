@@ -8,7 +8,6 @@
 #include "sim/faults/cluster_control.hpp"
 #include "sim/live/servers/member_clock.hpp"
 #include "sim/live/system/child_process.hpp"
-#include "sim/live/system/process_tree.hpp"
 
 namespace leasehold::sim::live {
 
