@@ -72,7 +72,7 @@ class OwnProcess final : public LiveProcess {
         errors_(file + ".errors"),
         suspended_file_(file + ".suspended") {
     order.suspended_file = suspended_file_;
-    std::ofstream(file) << to_json(order);
+    std::ofstream(file) << nlohmann::json(order).dump();
     child_ = ChildProcess({"env", kNoThreadCaches, beside_this_program("leasehold-worker"), file},
                           ChildProcess::Io::pipes, false, errors_);
     on_start(child_.pid());
