@@ -16,7 +16,6 @@
 #include "mongo/replies.hpp"
 #include "sim/live/proxy/wire_message.hpp"
 #include "sim/live/servers/replica_set.hpp"
-#include "sim/live/system/loopback.hpp"
 #include "sim/virtual/cluster.hpp"
 
 namespace leasehold::properties {

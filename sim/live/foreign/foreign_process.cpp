@@ -286,7 +286,7 @@ class ForeignProcess::Seat final : public UserHome {
         : seat_(seat),
           self_(holding),
           id_(holding->session),
-          answers_(seat.process_.name(), id_, holding->name) {
+          answers_(seat.process_.emit_, seat.process_.name(), id_, holding->name) {
       // A lock that tells of its loss has to do so without being asked.
       holding->silent = holding->silent && seat.setting_.lock.promises.tells_loss;
     }
@@ -306,13 +306,10 @@ class ForeignProcess::Seat final : public UserHome {
       const auto heard = seat_.process_.question(Question::ask, id_, ask_line(id_), 0);
       if (!heard) return flush();
       answers_.add(heard->answer.is == Answer::Is::held, heard->answer.at_ns.value_or(asked),
-                   heard->received_ns, [this](Event&& e) { seat_.process_.emit(std::move(e)); });
+                   heard->received_ns);
     }
     void wrote() override { ask(); }
-    void flush() override {
-      answers_.flush(seat_.process_.stamp(),
-                     [this](Event&& e) { seat_.process_.emit(std::move(e)); });
-    }
+    void flush() override { answers_.flush(seat_.process_.stamp()); }
     void end() override { flush(); }
 
    private:

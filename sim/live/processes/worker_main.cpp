@@ -113,33 +113,26 @@ class ChangedTransport final : public core::Transport {
 /// safety: all calls from any thread.
 class HandleWatch {
  public:
-  using Emit = HeldAnswers::Emit;
-
-  HandleWatch(std::shared_ptr<const WorkerClock> clock, std::string process, Emit emit)
+  explicit HandleWatch(std::shared_ptr<const WorkerClock> clock)
       : clock_(std::move(clock)),
-        process_(std::move(process)),
-        emit_(std::move(emit)),
         thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
   /// Watches what a user holds, from `begin` to `end`. A silent one is asked only on request: its
   /// user relies on `lost()` alone, and a question at the deadline would do what a timer has to do.
   class Watched final : public Watch {
    public:
-    /// REQUIRES: both outlive it.
-    Watched(HandleWatch& watch, const Holding& holding)
+    /// REQUIRES: all outlive it.
+    Watched(HandleWatch& watch, OwnHome& home, const Holding& holding)
         : watch_(watch),
+          home_(home),
           holding_(holding),
-          answers_(watch.process_, holding.session, holding.name) {}
+          answers_([&home](Event&& e) { home.emit(std::move(e)); }, home.name(), holding.session,
+                   holding.name) {}
     ~Watched() override { leave(); }
 
     void begin() override {
-      on_lost_.emplace(holding_.lost(), [this] {
-        watch_.emit_({.at_ns = watch_.clock_->true_ns(),
-                      .kind = model::Kind::notified,
-                      .process = watch_.process_,
-                      .session = holding_.session,
-                      .name = holding_.name});
-      });
+      on_lost_.emplace(holding_.lost(),
+                       [this] { home_.emit(home_.event_of(holding_, Kind::notified)); });
       ask();
       // At once, because a kill must not hide that the handle got to its user.
       flush();
@@ -156,7 +149,7 @@ class HandleWatch {
     }
     void flush() override {
       const std::lock_guard lock(watch_.mutex_);
-      answers_.flush(watch_.clock_->true_ns(), watch_.emit_);
+      answers_.flush(home_.true_ns());
     }
     void end() override {
       if (holding_.handle) ask();
@@ -184,11 +177,12 @@ class HandleWatch {
       const auto left = holding_.remaining().count();
       const auto after = clock.true_ns();
       const auto until = left > 0 ? clock.true_ns_of(asked + left) : 0;
-      answers_.add(held, before, after, watch_.emit_, until);
-      if (answers_.count() >= kFlushEvery) answers_.flush(after, watch_.emit_);
+      answers_.add(held, before, after, until);
+      if (answers_.count() >= kFlushEvery) answers_.flush(after);
     }
 
     HandleWatch& watch_;
+    OwnHome& home_;
     const Holding& holding_;
     HeldAnswers answers_;
     std::optional<std::stop_callback<std::function<void()>>> on_lost_;
@@ -210,9 +204,6 @@ class HandleWatch {
   }
 
   const std::shared_ptr<const WorkerClock> clock_;
-  const std::string process_;
-  const Emit emit_;
-
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::list<Watched*> watched_;  ///< protected by mutex_
@@ -232,7 +223,7 @@ class Worker {
         clock_(std::make_shared<WorkerClock>(order.process().drift_ppm, order.suspended_file)),
         recorder_(std::make_shared<Recorder>(order.name,
                                              [this](const Event& e) { emit(by_true_time(e)); })),
-        watch_(clock_, order.name, [this](const Event& e) { emit(e); }),
+        watch_(clock_),
         users_(order.doomed ? 1 : order.process().callers) {}
 
   int run() {
@@ -317,7 +308,7 @@ class Worker {
       return worker_.driver_;
     }
     [[nodiscard]] std::unique_ptr<Watch> watch(const HoldingPointer& holding) override {
-      return std::make_unique<HandleWatch::Watched>(worker_.watch_, *holding);
+      return std::make_unique<HandleWatch::Watched>(worker_.watch_, *this, *holding);
     }
     [[nodiscard]] const std::string& name() const override { return worker_.order_.name; }
     [[nodiscard]] std::int64_t true_ns() const override { return worker_.clock_->true_ns(); }

@@ -73,6 +73,18 @@ class ServerProcess {
 template <typename Member>
 class LocalMembers : public MemberControl {
  public:
+  LocalMembers() = default;
+  /// The end of a shell alone would leave its server behind.
+  ~LocalMembers() override {
+    try {
+      for (int i = 0; i < LocalMembers::size(); ++i) LocalMembers::kill({i});
+    } catch (const std::exception&) {
+      // The janitor kills what is left.
+    }
+  }
+  LocalMembers(const LocalMembers&) = delete;
+  LocalMembers& operator=(const LocalMembers&) = delete;
+
   [[nodiscard]] Member& at(int member) { return members_.at(static_cast<std::size_t>(member)); }
   [[nodiscard]] std::vector<std::string> log_files() const {
     std::vector<std::string> files;

@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "runtime/threads/os_entropy.hpp"
-#include "sim/live/system/loopback.hpp"
 
 namespace leasehold::sim::live {
 
@@ -124,6 +123,14 @@ std::vector<int> free_ports(int count) {
   for (const int s : sockets) close(s);
   if (static_cast<int>(ports.size()) < count) throw std::runtime_error("no free port found");
   return ports;
+}
+
+sockaddr_in loopback_address(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
 }
 
 std::string address_of(int port) { return "127.0.0.1:" + std::to_string(port); }

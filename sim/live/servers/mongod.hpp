@@ -1,5 +1,7 @@
 #pragma once
 
+#include <netinet/in.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +28,8 @@ struct NoMongod : NoServers {
 /// restarted server finds its own free.
 [[nodiscard]] std::vector<int> free_ports(int count);
 
+/// For sockets of the system; port 0: any that is free.
+[[nodiscard]] sockaddr_in loopback_address(int port = 0);
 [[nodiscard]] std::string address_of(int port);
 /// A URI straight to the member there, past any proxy. More options follow an `&`.
 [[nodiscard]] std::string direct_uri(int port);

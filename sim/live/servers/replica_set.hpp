@@ -38,8 +38,6 @@ class ReplicaSet final : public LocalMembers<Mongod> {
  public:
   /// Starts it and waits until a majority write succeeds. Throws NoMongod or std::runtime_error.
   explicit ReplicaSet(ReplicaSetOptions options = {});
-  ReplicaSet(const ReplicaSet&) = delete;
-  ReplicaSet& operator=(const ReplicaSet&) = delete;
 
   /// For clients; it leads through the proxies, if there are any.
   [[nodiscard]] const std::string& uri() const { return uri_; }

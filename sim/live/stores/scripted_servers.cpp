@@ -218,13 +218,8 @@ void ScriptedServer::start() {
   ServerProcess::start(words);
 }
 
-ScriptedServers::ScriptedServers(std::shared_ptr<StoreScript> script, FaultProxy::Sender sender)
-    : script_(std::move(script)), proxy_(std::make_unique<FaultProxy>(std::move(sender))) {}
-
-/// What throws here leaves no server behind, because the first constructor has returned.
 ScriptedServers::ScriptedServers(std::shared_ptr<StoreScript> script)
-    : ScriptedServers(std::move(script),
-                      [this](int from, int to) { return owners_.of(from, to); }) {
+    : script_(std::move(script)) {
   if (!about().missing.empty()) throw NoServers(about().missing);
   script_->belong_to(janitor_);
   lay_out();
@@ -234,15 +229,6 @@ ScriptedServers::ScriptedServers(std::shared_ptr<StoreScript> script)
   }
   for (int i = 0; i < size(); ++i) start(i);
   wait_until_ready("starting " + about().name);
-}
-
-/// Their shells alone would leave them behind.
-ScriptedServers::~ScriptedServers() {
-  try {
-    for (int i = 0; i < size(); ++i) kill({i});
-  } catch (const std::exception&) {
-    // The janitor kills what is left.
-  }
 }
 
 void ScriptedServers::lay_out() {
@@ -258,7 +244,7 @@ void ScriptedServers::lay_out() {
     fs::create_directory(folder);
     StoreScript::Json member{{"folder", folder}, {"ports", StoreScript::Json::object()}};
     for (const auto& name : about().ports) {
-      const int listen = *next++, advertise = proxy_->add_port(i, listen);
+      const int listen = *next++, advertise = proxy_.add_port(i, listen);
       member["ports"][name] = {{"listen", listen}, {"advertise", advertise}};
       replace_all(uri_, "{" + std::to_string(i) + "." + name + "}", address_of(advertise));
     }

@@ -107,12 +107,11 @@ class ScriptedServers final : public LocalMembers<ScriptedServer> {
  public:
   /// Starts them and waits until they take writes. Throws NoServers, or std::runtime_error.
   explicit ScriptedServers(std::shared_ptr<StoreScript> script);
-  ~ScriptedServers() override;
 
   [[nodiscard]] const StoreAbout& about() const { return script_->about(); }
   /// For workers; it leads through the proxies.
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  [[nodiscard]] FaultProxy& proxy() { return *proxy_; }
+  [[nodiscard]] FaultProxy& proxy() { return proxy_; }
   /// From now on faults of links reach this process.
   void began(const std::string& name, pid_t process) { owners_.add(name, process); }
   /// Processes and members that are connected to a member's own port now, so that no fault of that
@@ -136,7 +135,6 @@ class ScriptedServers final : public LocalMembers<ScriptedServer> {
   void settle() override;
 
  private:
-  ScriptedServers(std::shared_ptr<StoreScript> script, FaultProxy::Sender sender);
   void lay_out();
   void start(int member);
   void start_again(int member);
@@ -145,7 +143,7 @@ class ScriptedServers final : public LocalMembers<ScriptedServer> {
 
   const std::shared_ptr<StoreScript> script_;
   SocketOwners owners_;
-  std::unique_ptr<FaultProxy> proxy_;
+  FaultProxy proxy_{[this](int from, int to) { return owners_.of(from, to); }};
   StoreScript::Json layout_;
   std::string uri_;
   std::set<int> listens_;  ///< the members' own ports
