@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -59,16 +58,16 @@ class Conversation {
                                 std::int64_t limit_ms) {
     std::unique_lock guard(mutex_);
     if (phase_ != Phase::works) return std::nullopt;
-    asked_ns_[id] = now();
+    asked_ns_[id] = boot_ns();
     dialogue_.asked(kind, id, asked_ns_[id]);
     child_.say(line);
     const auto limit = milliseconds(limit_ms) + answers_within_;
     for (milliseconds waited{0}; phase_ == Phase::works;) {
       const auto answer = heard_.extract(id);
       if (!answer.empty()) return answer.mapped();
-      const auto before = now();
+      const auto before = boot_ns();
       changed_.wait_for(guard, kSlice);
-      const auto passed = std::min(milliseconds((now() - before) / 1'000'000 + 1), kSlice);
+      const auto passed = std::min(milliseconds((boot_ns() - before) / 1'000'000 + 1), kSlice);
       if (!stopped_ && !output_ended_) waited += passed;
       if (waited > limit) {
         break_off("hang", "it did not answer within " + std::to_string(limit.count()) +
@@ -79,21 +78,18 @@ class Conversation {
     return std::nullopt;
   }
 
-  [[nodiscard]] std::int64_t now() const { return now_(); }
-
  protected:
   using milliseconds = std::chrono::milliseconds;
   enum class Phase { starting, works, broken, stopping, over };
   /// A wait counts in slices: a time in which we did not run counts as one at most.
   static constexpr milliseconds kSlice{50};
 
-  Conversation(std::function<std::int64_t()> now_ns, milliseconds answers_within)
-      : now_(std::move(now_ns)), answers_within_(answers_within) {}
+  explicit Conversation(milliseconds answers_within) : answers_within_(answers_within) {}
   ~Conversation() = default;
 
   void start(ChildProcess child, const StartOrder& order) {
     child_ = std::move(child);
-    dialogue_.started(now());
+    dialogue_.started(boot_ns());
     child_.say(start_line(order));
     reader_ = std::jthread([this](const std::stop_token& stop) { read_answers(stop); });
   }
@@ -159,7 +155,7 @@ class Conversation {
     if (phase_ == Phase::broken || phase_ == Phase::over) return;
     try {
       const auto answer = answer_from(line);
-      const auto received = now();
+      const auto received = boot_ns();
       dialogue_.heard(answer, received);
       if (answer.is == Answer::Is::ready) {
         ready_ = true;
@@ -176,7 +172,6 @@ class Conversation {
     }
   }
 
-  const std::function<std::int64_t()> now_;
   const milliseconds answers_within_;
   std::string unfinished_;  ///< what it said after its last line, shortened
   Dialogue dialogue_;

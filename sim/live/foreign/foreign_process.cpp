@@ -57,10 +57,9 @@ std::string ending(int status, bool may_end, const std::string& errors) {
 /// Thread safety: users ask from any thread; one thread attends, kills, stops and heals.
 class ForeignProcess final : public LiveProcess, private Conversation {
  public:
-  ForeignProcess(ForeignSetting setting, const std::function<void(pid_t)>& on_start, Now now_ns,
-                 Emit emit)
+  ForeignProcess(ForeignSetting setting, const std::function<void(pid_t)>& on_start, Emit emit)
       : LiveProcess(setting.order.name),
-        Conversation(std::move(now_ns), milliseconds(setting.lock.promises.answers_within_ms)),
+        Conversation(milliseconds(setting.lock.promises.answers_within_ms)),
         setting_(std::move(setting)),
         emit_(std::move(emit)),
         clock_(file_of(setting_, ".clock")),
@@ -95,7 +94,7 @@ class ForeignProcess final : public LiveProcess, private Conversation {
     const bool may_end = phase_ == Phase::stopping;
     if (output_ended_ || (may_end && !child_.running())) return see_off(guard, may_end);
     const auto limit_ns = setting_.lock.promises.answers_within_ms * kNsPerMs;
-    if (may_end && now() - stopping_since_ns_ > limit_ns) {
+    if (may_end && boot_ns() - stopping_since_ns_ > limit_ns) {
       break_off("hang", "it did not end when asked to stop");
     }
     if (phase_ != Phase::broken) return;
@@ -157,7 +156,7 @@ class ForeignProcess final : public LiveProcess, private Conversation {
     const std::lock_guard guard(mutex_);
     if (--at_work_ > 0 || phase_ != Phase::works) return;
     phase_ = Phase::stopping;
-    stopping_since_ns_ = now();
+    stopping_since_ns_ = boot_ns();
     child_.say(stop_line());
   }
 
@@ -169,7 +168,7 @@ class ForeignProcess final : public LiveProcess, private Conversation {
   }
 
   /// The present time, or the time of its end, if it has ended: no event of it stands after that.
-  [[nodiscard]] std::int64_t stamp() const { return std::min(now(), ended_ns_.load()); }
+  [[nodiscard]] std::int64_t stamp() const { return std::min(boot_ns(), ended_ns_.load()); }
   void emit(Event&& event) const { emit_(std::move(event)); }
 
   /// It was said after the lines before it, and so after their questions.
@@ -302,7 +301,7 @@ class ForeignProcess::Seat final : public UserHome {
     void ask() override {
       const auto holding = self_.lock();
       if (!holding || holding->silent || answers_.said_no()) return;
-      const auto asked = seat_.process_.now();
+      const auto asked = seat_.boot_ns();
       const auto heard = seat_.process_.question(Question::ask, id_, ask_line(id_), 0);
       if (!heard) return flush();
       answers_.add(heard->answer.is == Answer::Is::held, heard->answer.at_ns.value_or(asked),
@@ -325,8 +324,8 @@ class ForeignProcess::Seat final : public UserHome {
     for (const StepPlan& step : setting_.order.plan.steps) {
       if (step.caller != number || step.action == StepPlan::Action::cancel) continue;
       const auto at = setting_.order.began_ns + step.at_ms * kNsPerMs;
-      later(nanoseconds(at - process_.now()), [this, step, at] {
-        if (knows_of_end_ || !process_.works() || process_.now() > at + kLate_ns) return;
+      later(nanoseconds(at - boot_ns()), [this, step, at] {
+        if (knows_of_end_ || !process_.works() || boot_ns() > at + kLate_ns) return;
         user_.happened(Workload::StepDue{step});
       });
     }
@@ -385,7 +384,7 @@ class ForeignProcess::Seat final : public UserHome {
     if (!fences || !process_.works()) return done("");
     if (!resource_) resource_ = setting_.resource();
     const auto outcome = resource_->write(write);
-    const auto answered = process_.now();
+    const auto answered = boot_ns();
     done(process_.stamp() < answered ? "unknown" : outcome);
   }
 
@@ -441,9 +440,8 @@ void ForeignProcess::join() { seats_.clear(); }
 
 std::unique_ptr<LiveProcess> start_foreign(ForeignSetting setting,
                                            const std::function<void(pid_t)>& on_start,
-                                           LiveProcess::Now now_ns, LiveProcess::Emit emit) {
-  return std::make_unique<ForeignProcess>(std::move(setting), on_start, std::move(now_ns),
-                                          std::move(emit));
+                                           LiveProcess::Emit emit) {
+  return std::make_unique<ForeignProcess>(std::move(setting), on_start, std::move(emit));
 }
 
 }  // namespace leasehold::sim::live

@@ -64,9 +64,8 @@ class OwnProcess final : public LiveProcess {
  public:
   /// `file`: its order, beside which stand its standard error and what its clock leaves out.
   OwnProcess(WorkerConfig order, const std::string& file,
-             const std::function<void(pid_t)>& on_start, Now now_ns, Emit emit)
+             const std::function<void(pid_t)>& on_start, Emit emit)
       : LiveProcess(order.name),
-        now_(std::move(now_ns)),
         emit_(std::move(emit)),
         doomed_(order.doomed),
         errors_(file + ".errors"),
@@ -98,9 +97,9 @@ class OwnProcess final : public LiveProcess {
   bool kill() override {
     constexpr std::int64_t kSlowDeath_ns = 500'000'000;
     killed_ = child_.running();  // else the harness did not kill it
-    const auto from_ns = now_();
+    const auto from_ns = boot_ns();
     child_.kill();
-    const auto to_ns = now_();
+    const auto to_ns = boot_ns();
     if (to_ns - from_ns > kSlowDeath_ns) emit_(stall_of(model::kMachine, {from_ns, to_ns}));
     read_rest();
     if (!killed_) return false;
@@ -130,12 +129,12 @@ class OwnProcess final : public LiveProcess {
     child_.send_signal(SIGSTOP);
     if (!suspends) return;
     until_true("stopping a process", [this] { return is_stopped(child_.pid()); });
-    suspended_at_ = now_();
+    suspended_at_ = boot_ns();
   }
   void resume() override {
     if (!std::exchange(stopped_, false)) return;
     const auto from = std::exchange(suspended_at_, 0);
-    if (from != 0) SuspendedTimes(suspended_file_).add({from, now_() - from});
+    if (from != 0) SuspendedTimes(suspended_file_).add({from, boot_ns() - from});
     child_.send_signal(SIGCONT);
     Event e = event(Kind::resume);
     e.suspended = from != 0;
@@ -147,7 +146,7 @@ class OwnProcess final : public LiveProcess {
 
  private:
   [[nodiscard]] Event event(Kind kind) const {
-    return {.at_ns = now_(), .kind = kind, .process = name()};
+    return {.at_ns = boot_ns(), .kind = kind, .process = name()};
   }
 
   /// Returns whether there was anything.
@@ -188,7 +187,6 @@ class OwnProcess final : public LiveProcess {
     failed_ = true;
   }
 
-  const Now now_;
   const Emit emit_;
   const bool doomed_;
   const std::string errors_;  ///< the file of its standard error
@@ -276,13 +274,13 @@ std::unique_ptr<LiveProcess> LiveProcesses::begin(const std::string& name, std::
   };
   if (!run_.foreign) {
     const auto file = run_.folder + "/" + name + ".order";
-    return std::make_unique<OwnProcess>(std::move(order), file, began, now_, emit);
+    return std::make_unique<OwnProcess>(std::move(order), file, began, emit);
   }
   const bool named = std::any_of(plan_.faults.begin(), plan_.faults.end(),
                                  [](const FaultPlan& fault) { return fault.member >= 0; });
   order.plan.clock_margin_ms = named ? 0 : clock_margin_ms(plan_, run_);
   const auto resource = [this, uri = order.uri] { return store_.resource(uri); };
-  return start_foreign({std::move(order), *run_.foreign, run_.folder, resource}, began, now_, emit);
+  return start_foreign({std::move(order), *run_.foreign, run_.folder, resource}, began, emit);
 }
 
 void LiveProcesses::listen_ms(int limit_ms) {

@@ -25,13 +25,13 @@ namespace leasehold::sim::live {
 void tell_ending(model::Event& e, int status, const std::string& words_file);
 /// The `exit` events of members that ended since the last call and that no fault killed.
 template <typename Members>
-[[nodiscard]] model::History exits_of(Members& members, std::int64_t now_ns) {
+[[nodiscard]] model::History exits_of(Members& members) {
   model::History all;
   for (int i = 0; i < members.size(); ++i) {
     auto& member = members.at(i);
     if (!member.died()) continue;
     model::Event& e = all.emplace_back();
-    e.at_ns = now_ns;
+    e.at_ns = boot_ns();
     e.kind = model::Kind::exit;
     e.victim = member_name(i);
     tell_ending(e, member.exit_status(), member.log_file());
@@ -43,7 +43,6 @@ template <typename Members>
 /// calls all of it.
 class LiveProcess {
  public:
-  using Now = std::function<std::int64_t()>;
   using Emit = std::function<void(model::Event)>;
 
   explicit LiveProcess(std::string name) : name_(std::move(name)) {}
@@ -91,24 +90,18 @@ struct ForeignSetting {
 /// Starts one. `on_start` is called with its process before that knows the URI; `emit` is called
 /// from any thread.
 [[nodiscard]] std::unique_ptr<LiveProcess> start_foreign(
-    ForeignSetting setting, const std::function<void(pid_t)>& on_start, LiveProcess::Now now_ns,
-    LiveProcess::Emit emit);
+    ForeignSetting setting, const std::function<void(pid_t)>& on_start, LiveProcess::Emit emit);
 
 /// The processes of a live run, as the harness drives them: starts them, takes what they say into
 /// the history, and does to them what faults ask for. They are our own workers, or workers around a
 /// lock that is not ours (live/foreign/foreign_process.cpp). One thread calls all of it.
 class LiveProcesses final : public ProcessControl {
  public:
-  using Now = LiveProcess::Now;
   using Emit = LiveProcess::Emit;
 
   /// REQUIRES: plan, run and store outlive it.
-  LiveProcesses(const Plan& plan, const LiveRun& run, Store& store, Now now_ns, Emit emit)
-      : plan_(plan),
-        run_(run),
-        store_(store),
-        now_(std::move(now_ns)),
-        emit_(std::move(emit)) {}
+  LiveProcesses(const Plan& plan, const LiveRun& run, Store& store, Emit emit)
+      : plan_(plan), run_(run), store_(store), emit_(std::move(emit)) {}
 
   /// Starts the plan's processes, with steps from `began_ns` on, and `doomed` more to be killed:
   /// each takes a lock that no other process wants, and dies with it, so that its document is for
@@ -146,7 +139,6 @@ class LiveProcesses final : public ProcessControl {
   const Plan& plan_;
   const LiveRun& run_;
   Store& store_;
-  const Now now_;
   const Emit emit_;
   std::int64_t began_ns_ = 0;
   std::uint64_t seeds_ = 0;

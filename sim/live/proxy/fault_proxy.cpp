@@ -22,8 +22,8 @@
 #include <thread>
 
 #include "mongo/client/uri.hpp"
-#include "runtime/threads/clock.hpp"
 #include "sim/live/proxy/wire_message.hpp"
+#include "sim/live/system/child_process.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -39,19 +39,13 @@ constexpr std::size_t kMostWaiting = 1 << 23;
 /// How long a member may go on with what a client left behind.
 constexpr std::chrono::seconds kLeftBehind{3};
 
-/// By the clock of histories.
-std::int64_t boottime_ns() {
-  static const auto clock = runtime::boottime_clock();
-  return clock->now().time_since_epoch().count();
-}
-
 /// When the last bytes that this socket has received arrived: a proxy that many keep busy reads
 /// them later. The kernel counts in steps of a few ms.
 std::int64_t arrival_ns(tcp::socket& socket) {
   tcp_info info{};
   socklen_t size = sizeof info;
   const bool known = getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
-  return boottime_ns() - (known ? std::int64_t{1'000'000} * info.tcpi_last_data_recv : 0);
+  return boot_ns() - (known ? std::int64_t{1'000'000} * info.tcpi_last_data_recv : 0);
 }
 
 bool is_of_a_client(const std::string& peer) {
@@ -149,7 +143,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   /// Reports what waits for an answer now.
-  void report_open() { watch_.report_open(boottime_ns()); }
+  void report_open() { watch_.report_open(boot_ns()); }
 
  private:
   struct Chunk {
@@ -186,7 +180,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
         self->arrived(d, std::string(chunk.data(), size));
       } else if (error != asio::error::would_block) {
         d.ended = true;
-        if (&d == &self->requests_) self->watch_.ended(boottime_ns());
+        if (&d == &self->requests_) self->watch_.ended(boot_ns());
         if (self->passes_ends_) self->wait_for_its_turn(d, "");
       }
       self->write(d);
@@ -255,7 +249,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Traffic& sum = rules_.passed_on;
     const auto size = static_cast<std::int64_t>(bytes.size());
     (&d == &requests_ ? sum.to_members : sum.from_members) += size;
-    if (&d == &replies_ && !passes_ends_) watch_.answered(bytes, boottime_ns());
+    if (&d == &replies_ && !passes_ends_) watch_.answered(bytes, boot_ns());
   }
 
   void write_later(Direction& d) {
@@ -292,7 +286,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void close() {
-    watch_.ended(boottime_ns());
+    watch_.ended(boot_ns());
     over_ = true;
     for (auto* socket : {&client_, &server_}) {
       error_code ignored;

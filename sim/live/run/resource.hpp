@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "model/history/history.hpp"
+#include "sim/live/system/child_process.hpp"
 #include "sim/live/system/mongo_client.hpp"
 #include "sim/record/lock_truth.hpp"
 
@@ -75,14 +75,12 @@ class MongoResource final : public FencedResource {
 /// In this process, for stores whose own writes cannot be read. Thread-safe.
 class MemoryResource final : public FencedResource {
  public:
-  explicit MemoryResource(std::function<std::int64_t()> now_ns) : now_ns_(std::move(now_ns)) {}
-
   std::string write(const FencedWrite& w) override {
     const std::lock_guard lock(mutex_);
     auto& fence = fences_[w.name];
     if (w.token < fence) return "refused";
     fence = w.token;
-    stored_.push_back(stored(w, ++accepted_, now_ns_()));
+    stored_.push_back(stored(w, ++accepted_, boot_ns()));
     return "accepted";
   }
   /// The accepted writes since the last call, in their order.
@@ -92,7 +90,6 @@ class MemoryResource final : public FencedResource {
   }
 
  private:
-  const std::function<std::int64_t()> now_ns_;
   std::mutex mutex_;
   std::map<std::string, std::int64_t> fences_;
   std::int64_t accepted_ = 0;

@@ -17,7 +17,6 @@ using model::Event;
 using model::History;
 using model::Kind;
 using std::chrono::milliseconds;
-using NowNs = std::function<std::int64_t()>;
 
 constexpr const char* kNotTouched = "not.touched";
 /// As servers see it.
@@ -30,7 +29,7 @@ std::string locks_of(const StoreUse& use) { return use.locks.empty() ? kNotTouch
 class MajorityWatch {
  public:
   /// Watches from now on: each of these URIs is of one member, or of the whole set.
-  MajorityWatch(const std::vector<std::string>& uris, NowNs now_ns) : now_ns_(std::move(now_ns)) {
+  explicit MajorityWatch(const std::vector<std::string>& uris) {
     std::vector<MongoClient> clients;  // before any thread runs: a URI may be a bad one
     for (const auto& uri : uris) clients.emplace_back(with_option(uri, kTimeouts));
     for (auto& one : clients) {
@@ -49,7 +48,7 @@ class MajorityWatch {
   [[nodiscard]] History events() const {
     const std::lock_guard lock(mutex_);
     History all;
-    for (const auto& span : commit_point_.spans(now_ns_())) {
+    for (const auto& span : commit_point_.spans(boot_ns())) {
       all.push_back({.at_ns = span.to_ns, .kind = Kind::no_majority, .from_ns = span.from_ns});
     }
     return all;
@@ -68,11 +67,11 @@ class MajorityWatch {
 
   void watch(const std::stop_token& stop, MongoClient& client) {
     while (!stop.stop_requested()) {
-      const auto asked = now_ns_();
+      const auto asked = boot_ns();
       try {
         auto answer = answer_in(client.run_once("admin", {{"hello", 1}}));
         answer.asked_ns = asked;
-        answer.answered_ns = now_ns_();
+        answer.answered_ns = boot_ns();
         const std::lock_guard lock(mutex_);
         commit_point_.hear(answer);
       } catch (const std::exception&) {
@@ -82,7 +81,6 @@ class MajorityWatch {
     }
   }
 
-  const NowNs now_ns_;
   mutable std::mutex mutex_;
   CommitPoint commit_point_;  ///< protected by mutex_
   std::vector<std::jthread> threads_;
@@ -105,7 +103,6 @@ class OplogReader {
       : database_(use.database),
         locks_(locks_of(use)),
         resources_at_(database_ + "." + MongoResource::kCollection),
-        now_ns_(use.now_ns),
         client_(with_option(
             uri, std::string("socketTimeoutMS=5000&serverSelectionTimeoutMS=5000&appName=") +
                      kOplogReader)) {
@@ -162,7 +159,7 @@ class OplogReader {
   }
 
   [[nodiscard]] Event reread(const char* outcome, const std::string& why = "") const {
-    return {.at_ns = now_ns_(), .kind = Kind::reread, .outcome = outcome, .message = why};
+    return {.at_ns = boot_ns(), .kind = Kind::reread, .outcome = outcome, .message = why};
   }
 
  private:
@@ -193,7 +190,7 @@ class OplogReader {
 
   /// All later entries in the oplog were written after it was sent, because a majority has it.
   void mark() {
-    const auto sent = now_ns_();
+    const auto sent = boot_ns();
     const Json add_one{{"q", {{"_id", 0}}}, {"u", {{"$inc", {{"n", 1}}}}}, {"upsert", true}};
     const Json reply = client_.run_once(
         database_, {{"update", "marks"},
@@ -267,13 +264,12 @@ class OplogReader {
   }
 
   void emit(Event event) {
-    event.at_ns = now_ns_();
+    event.at_ns = boot_ns();
     const std::lock_guard lock(mutex_);
     events_.push_back(std::move(event));
   }
 
   const std::string database_, locks_, resources_at_;
-  const NowNs now_ns_;
   MongoClient client_;
   Json first_, last_;            ///< timestamps: where reading began, and of the last entry read
   std::vector<SeenEntry> seen_;  ///< of the following thread, while it runs
@@ -302,14 +298,13 @@ class MongoStore final : public Store {
   /// `members`: a URI of each, or of the whole set. At most one of the last two is given.
   MongoStore(const std::string& uri, const std::vector<std::string>& members, const StoreUse& use,
              ReplicaSet* ours, UserSet* theirs)
-      : now_ns_(use.now_ns),
-        ours_(ours),
+      : ours_(ours),
         theirs_(theirs),
         proxy_(ours != nullptr ? &ours->proxy() : theirs != nullptr ? &theirs->proxy() : nullptr),
         uri_(uri),
         database_(use.database),
         oplog_(uri, use),
-        majority_(members, use.now_ns) {
+        majority_(members) {
     MongoResource(uri, use.database).create(use.resources);
     if (ours_ == nullptr) return;
     const auto locks = use.database + "." + locks_of(use);
@@ -337,7 +332,7 @@ class MongoStore final : public Store {
     return ours_ == nullptr ? std::vector<std::string>() : uris_of(*ours_);
   }
   History exits() override {
-    return ours_ == nullptr ? History() : exits_of(*ours_, now_ns_());
+    return ours_ == nullptr ? History() : exits_of(*ours_);
   }
   void restart_members() override {
     for (int i = 0; ours_ != nullptr && i < ours_->size(); ++i) ours_->restart({i});
@@ -375,7 +370,6 @@ class MongoStore final : public Store {
   }
 
  private:
-  const NowNs now_ns_;
   ReplicaSet* const ours_;
   UserSet* const theirs_;
   FaultProxy* const proxy_;  ///< null: links are left alone

@@ -327,9 +327,7 @@ namespace {
 class ScriptedStore final : public Store {
  public:
   ScriptedStore(ScriptedServers& servers, const StoreUse& use)
-      : servers_(servers),
-        now_ns_(use.now_ns),
-        resource_(std::make_shared<MemoryResource>(use.now_ns)) {
+      : servers_(servers), resource_(std::make_shared<MemoryResource>()) {
     const bool leads = servers.about().faults.contains(FaultPlan::Kind::step_up);
     if (use.first_leads && leads) servers.step_up(0, {});
   }
@@ -342,9 +340,7 @@ class ScriptedStore final : public Store {
   std::shared_ptr<FencedResource> resource(const std::string&) override { return resource_; }
   void began(const std::string& process, pid_t pid) override { servers_.began(process, pid); }
 
-  model::History exits() override {
-    return exits_of(servers_, now_ns_());
-  }
+  model::History exits() override { return exits_of(servers_); }
   void restart_members() override { servers_.restart_dead(); }
   std::set<std::string> past_proxies(const std::vector<std::string>& processes) override {
     auto found = servers_.past_proxies();
@@ -357,7 +353,6 @@ class ScriptedStore final : public Store {
 
  private:
   ScriptedServers& servers_;
-  const std::function<std::int64_t()> now_ns_;
   const std::shared_ptr<MemoryResource> resource_;
 };
 

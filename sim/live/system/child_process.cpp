@@ -21,6 +21,8 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/threads/clock.hpp"
+
 extern char** environ;
 namespace leasehold::sim::live {
 
@@ -57,6 +59,11 @@ sigset_t broken_pipes_are_errors() {
 }
 
 }  // namespace
+
+std::int64_t boot_ns() {
+  static const auto clock = runtime::boottime_clock();
+  return clock->now().time_since_epoch().count();
+}
 
 ChildProcess::ChildProcess(const std::vector<std::string>& command, Io io, bool own_session,
                            const std::string& errors) {

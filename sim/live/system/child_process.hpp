@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -15,6 +16,9 @@
 #include <vector>
 
 namespace leasehold::sim::live {
+
+/// By the clock of histories, CLOCK_BOOTTIME.
+[[nodiscard]] std::int64_t boot_ns();
 
 /// A child of this process: started, killed, stopped, waited for. Ends with its owner.
 /// Not thread-safe.
