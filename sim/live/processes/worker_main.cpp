@@ -413,9 +413,8 @@ class Worker {
   }
 
   void note_stall(const Standstills::Span& span) {
-    Event e = event(Kind::stall);
-    e.from_ns = span.from_ns;
-    e.at_ns = span.to_ns;
+    Event e = stall_of("", span);
+    e.process = order_.name;
     emit(e);
   }
 

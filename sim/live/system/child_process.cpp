@@ -296,21 +296,15 @@ bool ProcessTable::is_gone(pid_t process) const {
 }
 
 std::vector<pid_t> ProcessTable::tree(pid_t root) const {
-  std::vector<pid_t> all;
-  const auto add = [&](pid_t pid) {
-    if (std::find(all.begin(), all.end(), pid) == all.end()) all.push_back(pid);
-  };
-  if (processes_.contains(root)) all.push_back(root);
-  for (const auto& [pid, entry] : processes_) {
-    if (entry.group == root) add(pid);
-  }
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  std::set<pid_t> all{root};
+  for (std::size_t before = 0; before < all.size();) {
+    before = all.size();
     for (const auto& [pid, entry] : processes_) {
-      if (entry.parent == all[i]) add(pid);
+      if (entry.group == root || all.contains(entry.parent)) all.insert(pid);
     }
   }
   std::erase_if(all, [this](pid_t pid) { return is_gone(pid); });
-  return all;
+  return {all.begin(), all.end()};
 }
 
 pid_t ProcessTable::parent(pid_t process) const {
