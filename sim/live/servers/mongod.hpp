@@ -34,21 +34,24 @@ struct NoMongod : NoServers {
 /// A URI straight to the member there, past any proxy. More options follow an `&`.
 [[nodiscard]] std::string direct_uri(int port);
 
-struct MongodOptions {
-  std::string program;
-  std::string data;  ///< its folder, made if it is not there; log and clock stand beside it
-  int port = 0;
-  bool standalone = false;  ///< no member of a set
-  bool own_settings = false;  ///< of replication, as where nobody sets any
-  bool own_clock = false;   ///< runs with the clock shim
+struct ReplicaSetOptions {
+  int members = 3;
+  int election_timeout_ms = 1'500;
+  int heartbeat_ms = 150;
+  bool own_settings = false;  ///< the servers' own, but for the election timeout
+  bool standalone = false;  ///< one mongod that is no replica set
+  bool faulty = false;      ///< a fault proxy before each member, and a clock of its own in each
+  /// What the configuration says of each member beside its host, such as {"arbiterOnly", true};
+  /// null: nothing of it. The first must be able to lead.
+  std::vector<Json> fields = {};
 };
 
 /// One mongod of ours, which can be killed, started again, stopped and resumed. Ends with its
 /// owner. Not thread-safe.
 class Mongod : public ServerProcess {
  public:
-  /// Starts it; it does not listen yet. REQUIRES: `data` lies in the janitor's folder.
-  Mongod(MongodOptions options, Janitor& janitor);
+  /// Starts it, with its data in the janitor's folder; it does not listen yet.
+  Mongod(const std::string& program, int port, const ReplicaSetOptions& set, Janitor& janitor);
 
   /// Waits until it answers, if it was started. Throws NoMongod if it ended, or is too old.
   void wait_until_ready();
@@ -60,14 +63,16 @@ class Mongod : public ServerProcess {
 
   /// A client of this member alone, past any proxy.
   MongoClient& client() { return *client_; }
-  [[nodiscard]] int port() const { return options_.port; }
+  [[nodiscard]] int port() const { return port_; }
   /// Processor time that this process has used.
   [[nodiscard]] double cpu_seconds() const;
 
  private:
   void connect();
 
-  MongodOptions options_;
+  std::string program_;
+  int port_;
+  std::vector<std::string> words_;
   std::unique_ptr<MongoClient> client_;
 };
 

@@ -92,13 +92,7 @@ ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(std::move(options))
     proxy_->primary = [this] { return primary_now(); };
   }
   for (const int port : free_ports(options_.members)) {
-    members_.emplace_back(MongodOptions{.program = program,
-                                        .data = folder() + "/" + std::to_string(port),
-                                        .port = port,
-                                        .standalone = options_.standalone,
-                                        .own_settings = options_.own_settings,
-                                        .own_clock = options_.faulty},
-                          janitor_);
+    members_.emplace_back(program, port, options_, janitor_);
     advertised_.push_back(proxy_ ? proxy_->add_member(port) : port);
   }
   for (auto& m : members_) m.wait_until_ready();

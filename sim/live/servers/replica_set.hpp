@@ -15,18 +15,6 @@ namespace leasehold::sim::live {
 /// does. Null: no answer can be expected of it.
 [[nodiscard]] int primary_among(const std::vector<MongoClient*>& members);
 
-struct ReplicaSetOptions {
-  int members = 3;
-  int election_timeout_ms = 1'500;
-  int heartbeat_ms = 150;
-  bool own_settings = false;  ///< the servers' own, but for the election timeout
-  bool standalone = false;  ///< one mongod that is no replica set
-  bool faulty = false;      ///< a fault proxy before each member, and a clock of its own in each
-  /// What the configuration says of each member beside its host, such as {"arbiterOnly", true};
-  /// null: nothing of it. The first must be able to lead.
-  std::vector<Json> fields = {};
-};
-
 /// A real replica set on this machine: free ports, temporary data, gone when its owner is, even by
 /// SIGKILL. Members are numbered from 0; each is asked itself, past its proxy. Not thread-safe; the
 /// processes it starts serve any client.

@@ -108,11 +108,7 @@ class OplogReader {
                      kOplogReader)) {
     if (use.document) documents_ = DocumentTruth(*use.document);
     first_ = last_ = client_.must("admin", {{"ping", 1}})["operationTime"];
-    thread_ = std::thread([this] { follow(); });
-  }
-  ~OplogReader() {
-    stopped_ = true;
-    if (thread_.joinable()) thread_.join();
+    thread_ = std::jthread([this](const std::stop_token& stop) { follow(stop); });
   }
 
   /// The events since the last call.
@@ -136,8 +132,7 @@ class OplogReader {
   /// Ends the following, and reads all entries once more, because what a majority had must still be
   /// there. Returns `reread` events; `take` has what came before.
   [[nodiscard]] History read_again() {
-    stopped_ = true;
-    thread_.join();
+    thread_ = {};
     History out;
     try {
       std::vector<SeenEntry> again;
@@ -174,8 +169,8 @@ class OplogReader {
     return packed_timestamp(reply["cursor"]["firstBatch"].at(0)["ts"]);
   }
 
-  void follow() {
-    while (!stopped_) {
+  void follow(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
       try {
         if (documents_.of_another_lock()) mark();
         while (read_batch()) {
@@ -280,8 +275,7 @@ class OplogReader {
   std::mutex mutex_;
   History events_;  ///< protected by mutex_
   std::atomic<std::int64_t> rounds_ = 0;
-  std::atomic<bool> stopped_ = false;
-  std::thread thread_;
+  std::jthread thread_;  ///< last: it uses the rest
 };
 
 template <typename Set>

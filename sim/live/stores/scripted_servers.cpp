@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <filesystem>
 #include <stdexcept>
 #include <thread>
@@ -196,12 +197,6 @@ constexpr milliseconds kClockIsRead{1'500};
 /// group, for servers change their own command lines.
 constexpr const char* kServe = "\"$@\" >>\"$0.log\" 2>&1; exit $?";
 
-void replace_all(std::string& text, const std::string& what, const std::string& with) {
-  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
-    text.replace(at, what.size(), with);
-  }
-}
-
 }  // namespace
 
 ScriptedServer::ScriptedServer(std::string folder, StoreCommand how, Janitor& janitor)
@@ -246,7 +241,7 @@ void ScriptedServers::lay_out() {
     for (const auto& name : about().ports) {
       const int listen = *next++, advertise = proxy_.add_port(i, listen);
       member["ports"][name] = {{"listen", listen}, {"advertise", advertise}};
-      replace_all(uri_, "{" + std::to_string(i) + "." + name + "}", address_of(advertise));
+      boost::replace_all(uri_, "{" + std::to_string(i) + "." + name + "}", address_of(advertise));
     }
     layout_["members"].push_back(std::move(member));
   }
