@@ -86,8 +86,18 @@ using std::chrono::milliseconds;
 
 constexpr const char* kPatience = "serverSelectionTimeoutMS=5000&socketTimeoutMS=10000";
 constexpr const char* kRemedy = "or leave the faults of links out with --faults process";
-constexpr const char* kCollection = "preflight";
 constexpr std::int64_t kMajorityLimit_ms = 5'000;
+/// What the lock and the processes do, as actions of a role; the first waits for a majority.
+constexpr std::pair<const char*, const char*> kRights[] = {
+    {"insert", R"({"insert": "preflight", "documents": [{"x": 0}],
+                   "writeConcern": {"w": "majority", "wtimeout": 5000}})"},
+    {"find", R"({"find": "preflight"})"},
+    {"update", R"({"update": "preflight", "updates": [{"q": {}, "u": {"$set": {"x": 1}}}]})"},
+    {"createIndex",
+     R"({"createIndexes": "preflight", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"},
+    {"changeStream",
+     R"({"aggregate": "preflight", "pipeline": [{"$changeStream": {}}], "cursor": {}})"},
+    {"remove", R"({"delete": "preflight", "deletes": [{"q": {}, "limit": 0}]})"}};
 
 bool is_ok(const Json& reply) { return reply.contains("ok") && integer(reply["ok"]) == 1; }
 
@@ -149,44 +159,28 @@ class Look {
 
   /// Does each action of the lock and the processes once.
   void rights() {
-    const Json majority{{"w", "majority"}, {"wtimeout", kMajorityLimit_ms}};
-    const Json all = Json::object();
-    const auto written = try_right("insert", {{"insert", kCollection},
-                                              {"documents", Json::array({{{"x", 0}}})},
-                                              {"writeConcern", majority}});
-    if (written.contains("writeConcernError")) {
-      lack("a majority did not confirm a write within 5 s: start the members that are down");
+    std::string refused, reason;
+    for (const auto& [right, command] : kRights) {
+      const auto reply = client_.run(database_, Json::parse(command));
+      if (right == kRights[0].first && reply.contains("writeConcernError")) {
+        lack("a majority did not confirm a write within 5 s: start the members that are down");
+      }
+      if (is_ok(reply) && !reply.contains("writeErrors")) continue;
+      refused += (refused.empty() ? "" : ", ") + std::string(right);
+      reason = complaint(reply);
     }
-    try_right("find", {{"find", kCollection}});
-    try_right("update", {{"update", kCollection},
-                         {"updates", Json::array({{{"q", all}, {"u", {{"$set", {{"x", 1}}}}}}})}});
-    try_right("createIndex", {{"createIndexes", kCollection},
-                              {"indexes", Json::array({{{"key", {{"x", 1}}}, {"name", "x_1"}}})}});
-    try_right("changeStream", {{"aggregate", kCollection},
-                               {"pipeline", Json::array({{{"$changeStream", all}}})},
-                               {"cursor", all}});
-    try_right("remove",
-              {{"delete", kCollection}, {"deletes", Json::array({{{"q", all}, {"limit", 0}}})}});
-    if (!refused_.empty()) {
-      lack("the user may not " + refused_ + " in database '" + database_ + "' (" + reason_ +
+    if (!refused.empty()) {
+      lack("the user may not " + refused + " in database '" + database_ + "' (" + reason +
            "): grant it the role readWriteAnyDatabase");
     }
     try {
       drop_database(uri_, database_);
     } catch (const std::exception& error) {
-      if (refused_.empty()) {
+      if (refused.empty()) {
         lack(std::string("the user may not drop what a run wrote (") + error.what() +
              "): grant it the role readWriteAnyDatabase");
       }
     }
-  }
-
-  Json try_right(const std::string& right, const Json& command) {
-    const auto reply = client_.run(database_, command);
-    if (is_ok(reply) && !reply.contains("writeErrors")) return reply;
-    refused_ += (refused_.empty() ? "" : ", ") + right;
-    reason_ = complaint(reply);
-    return reply;
   }
 
   void oplog() {
@@ -254,7 +248,6 @@ class Look {
   const milliseconds clock_margin_;
   MongoClient client_;
   Json hello_;
-  std::string refused_, reason_;
   Preflight out_;
 };
 

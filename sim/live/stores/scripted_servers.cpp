@@ -96,16 +96,10 @@ void StoreScript::fail(const std::vector<std::string>& verb, const std::string& 
 
 StoreScript::Ended StoreScript::run(const std::vector<std::string>& verb, const Json& input,
                                     seconds limit) const {
-  std::vector<std::string> words{"/bin/sh",
-                                 "-c",
-                                 kRun,
-                                 janitor_ == nullptr ? "leasehold" : janitor_->folder(),
-                                 "timeout",
-                                 "--foreground",  // in the same group
-                                 "-s",
-                                 "KILL",
-                                 std::to_string(limit.count()),
-                                 program_};
+  // In the foreground is in the same group.
+  std::vector<std::string> words{
+      "/bin/sh", "-c", kRun, janitor_ == nullptr ? "leasehold" : janitor_->folder(), "timeout",
+      "--foreground", "-s", "KILL", std::to_string(limit.count()), program_};
   words.insert(words.end(), verb.begin(), verb.end());
   ChildProcess child(words, ChildProcess::Io::pipes);
   // Calls that only look end by themselves.
