@@ -301,7 +301,7 @@ class ForeignProcess::Seat final : public UserHome {
     void ask() override {
       const auto holding = self_.lock();
       if (!holding || holding->silent || answers_.said_no()) return;
-      const auto asked = seat_.boot_ns();
+      const auto asked = boot_ns();
       const auto heard = seat_.process_.question(Question::ask, id_, ask_line(id_), 0);
       if (!heard) return flush();
       answers_.add(heard->answer.is == Answer::Is::held, heard->answer.at_ns.value_or(asked),
