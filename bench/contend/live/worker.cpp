@@ -107,7 +107,8 @@ class Worker final : public sim::live::Conversation {
       : Conversation(kToAnswer), shared_(shared) {
     const auto& order = shared->order;
     start(ChildProcess({"sh", "-c", "exec " + command}, ChildProcess::Io::pipes),
-          {process, order.uri, order.database, LockOptions().expiry.count()});
+          sim::live::start_line(process, order.uri, order.database,
+                                LockOptions().expiry.count()));
   }
   ~Worker() { stop_reading(); }
 

@@ -87,10 +87,10 @@ class Conversation {
   explicit Conversation(milliseconds answers_within) : answers_within_(answers_within) {}
   ~Conversation() = default;
 
-  void start(ChildProcess child, const StartOrder& order) {
+  void start(ChildProcess child, const std::string& order) {
     child_ = std::move(child);
     dialogue_.started(boot_ns());
-    child_.say(start_line(order));
+    child_.say(order);
     reader_ = std::jthread([this](const std::stop_token& stop) { read_answers(stop); });
   }
   /// Nothing is heard any more. REQUIRES: called before the owner's hooks are gone.

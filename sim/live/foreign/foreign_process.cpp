@@ -71,7 +71,8 @@ class ForeignProcess final : public LiveProcess, private Conversation {
     on_start(child.pid());
     emit_(event(Kind::start));
     const auto& order = setting_.order;
-    start(std::move(child), {name(), order.uri, order.database, order.process().expiry_ms});
+    start(std::move(child),
+          start_line(name(), order.uri, order.database, order.process().expiry_ms));
     seat_users();
   }
 

@@ -44,12 +44,13 @@ std::string said(const Answer& answer) {
 
 }  // namespace
 
-std::string start_line(const StartOrder& order) {
+std::string start_line(const std::string& process, const std::string& uri,
+                       const std::string& database, std::int64_t lease_ms) {
   return line_of({{"do", "start"},
-                  {"process", order.process},
-                  {"uri", order.uri},
-                  {"database", order.database},
-                  {"lease_ms", order.lease_ms}});
+                  {"process", process},
+                  {"uri", uri},
+                  {"database", database},
+                  {"lease_ms", lease_ms}});
 }
 
 std::string acquire_line(std::int64_t id, const std::string& name, std::int64_t timeout_ms) {

@@ -345,12 +345,15 @@ class FaultProxy::Inside {
     std::string rewritten_to = {};  ///< its own address, for clients; empty: nothing is changed
   };
 
-  int listen_for(int member, Endpoints address, bool rewrites) {
+  /// `name`: by which members call this one to clients; empty: by the right address.
+  int listen_for(int member, Endpoints address, const std::string& name = "") {
     auto& listener = listeners.emplace_back(
         Listener{tcp::acceptor(context, loopback(0)), member, std::move(address)});
     listener.acceptor.non_blocking(true);
     const int port = listener.acceptor.local_endpoint().port();
-    if (rewrites) listener.rewritten_to = "127.0.0.1:" + std::to_string(port);
+    if (!name.empty()) {
+      proxies[name] = listener.rewritten_to = "127.0.0.1:" + std::to_string(port);
+    }
     accept(listener);
     return port;
   }
@@ -425,17 +428,14 @@ int FaultProxy::add_member(const std::string& address) {
     for (const auto& each : tcp::resolver(in.context).resolve(host, port, unknown)) {
       found.push_back(each.endpoint());
     }
-    const int member = static_cast<int>(in.listeners.size());
-    const int listens = in.listen_for(member, std::move(found), true);
-    in.proxies[address] = "127.0.0.1:" + std::to_string(listens);
-    return listens;
+    return in.listen_for(static_cast<int>(in.listeners.size()), std::move(found), address);
   });
 }
 
 int FaultProxy::add_port(int member, int port) {
   return inside_->on_thread([&in = *inside_, member, port] {
     in.ports[port] = member;
-    return in.listen_for(member, {loopback(port)}, false);
+    return in.listen_for(member, {loopback(port)});
   });
 }
 
