@@ -21,8 +21,6 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/threads/clock.hpp"
-
 extern char** environ;
 namespace leasehold::sim::live {
 
@@ -59,12 +57,6 @@ sigset_t broken_pipes_are_errors() {
 }
 
 }  // namespace
-
-/// Its clock is never destroyed: a proxy that ends with the program asks.
-std::int64_t boot_ns() {
-  static const auto& clock = *new auto(runtime::boottime_clock());
-  return clock->now().time_since_epoch().count();
-}
 
 ChildProcess::ChildProcess(const std::vector<std::string>& command, Io io, bool own_session,
                            const std::string& errors) {

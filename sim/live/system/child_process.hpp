@@ -15,10 +15,16 @@
 #include <string>
 #include <vector>
 
+#include "runtime/threads/clock.hpp"
+
 namespace leasehold::sim::live {
 
-/// By the clock of histories, CLOCK_BOOTTIME.
-[[nodiscard]] std::int64_t boot_ns();
+/// By the clock of histories, CLOCK_BOOTTIME, which is never destroyed: a proxy that ends with the
+/// program asks.
+[[nodiscard]] inline std::int64_t boot_ns() {
+  static const auto& clock = *new auto(runtime::boottime_clock());
+  return clock->now().time_since_epoch().count();
+}
 
 /// A child of this process: started, killed, stopped, waited for. Ends with its owner.
 /// Not thread-safe.
