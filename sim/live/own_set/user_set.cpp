@@ -12,6 +12,8 @@ namespace leasehold::sim::live {
 
 namespace {
 
+using std::chrono::milliseconds;
+
 const std::string kLimits =
     "serverSelectionTimeoutMS=1000&connectTimeoutMS=1000&socketTimeoutMS=5000&appName=harness";
 
@@ -28,61 +30,6 @@ std::vector<std::string> addresses_in(const Json& hello) {
   if (primary != all.end()) std::rotate(all.begin(), primary, primary + 1);
   return all;
 }
-
-}  // namespace
-
-UserSet::UserSet(const std::string& uri) {
-  const auto hello = MongoClient(with_option(uri, kLimits)).must("admin", {{"hello", 1}});
-  std::vector<std::string> proxies;
-  for (const auto& address : addresses_in(hello)) {
-    const auto alone = with_option(with_hosts(uri, {address}), kLimits + "&directConnection=true");
-    members_.push_back({address, alone, std::make_unique<MongoClient>(alone)});
-    proxies.push_back(address_of(proxy_.add_member(address)));
-  }
-  if (members_.empty()) throw std::runtime_error("the server names no members of a replica set");
-  uri_ = with_hosts(uri, proxies);
-  proxy_.primary = [this] {
-    std::vector<MongoClient*> clients;
-    for (const auto& each : members_) clients.push_back(each.client.get());
-    return primary_among(clients);
-  };
-}
-
-std::set<std::string> UserSet::past_proxies(const std::vector<std::string>& names,
-                                            const std::string& known) {
-  auto asked = names;
-  asked.push_back(known);
-  const Json clients{{"allUsers", true}, {"idleConnections", true}};
-  const Json ask{
-      {"aggregate", 1},
-      {"pipeline",
-       Json::array({{{"$currentOp", clients}}, {{"$match", {{"appName", {{"$in", asked}}}}}}})},
-      {"cursor", {{"batchSize", kMostClients}}}};
-  std::set<std::string> found;
-  for (const auto& each : members_) {
-    Json reply;
-    try {
-      reply = each.client->must("admin", ask);
-    } catch (const std::exception&) {
-      continue;  // it does not answer, or this user may not see it
-    }
-    // Asked for after the answer, so that those of the answer are in it.
-    const auto ours = proxy_.ports_used();
-    std::set<std::string> proxied, others;
-    for (const Json& client : reply.at("cursor").at("firstBatch")) {
-      const auto [host, port] = mongo::host_and_port(client.value("client", ""));
-      if (host.empty()) continue;
-      const bool is_ours = ours.contains(std::atoi(port.c_str()));
-      (is_ours ? proxied : others).insert(client.value("appName", ""));
-    }
-    if (proxied.contains(known) && !others.contains(known)) found.merge(others);
-  }
-  return found;
-}
-
-namespace {
-
-using std::chrono::milliseconds;
 
 constexpr const char* kPatience = "serverSelectionTimeoutMS=5000&socketTimeoutMS=10000";
 constexpr const char* kRemedy = "or leave the faults of links out with --faults process";
@@ -252,6 +199,55 @@ class Look {
 };
 
 }  // namespace
+
+UserSet::UserSet(const std::string& uri) {
+  const auto hello = MongoClient(with_option(uri, kLimits)).must("admin", {{"hello", 1}});
+  std::vector<std::string> proxies;
+  for (const auto& address : addresses_in(hello)) {
+    const auto alone = with_option(with_hosts(uri, {address}), kLimits + "&directConnection=true");
+    members_.push_back({address, alone, std::make_unique<MongoClient>(alone)});
+    proxies.push_back(address_of(proxy_.add_member(address)));
+  }
+  if (members_.empty()) throw std::runtime_error("the server names no members of a replica set");
+  uri_ = with_hosts(uri, proxies);
+  proxy_.primary = [this] {
+    std::vector<MongoClient*> clients;
+    for (const auto& each : members_) clients.push_back(each.client.get());
+    return primary_among(clients);
+  };
+}
+
+std::set<std::string> UserSet::past_proxies(const std::vector<std::string>& names,
+                                            const std::string& known) {
+  auto asked = names;
+  asked.push_back(known);
+  const Json clients{{"allUsers", true}, {"idleConnections", true}};
+  const Json ask{
+      {"aggregate", 1},
+      {"pipeline",
+       Json::array({{{"$currentOp", clients}}, {{"$match", {{"appName", {{"$in", asked}}}}}}})},
+      {"cursor", {{"batchSize", kMostClients}}}};
+  std::set<std::string> found;
+  for (const auto& each : members_) {
+    Json reply;
+    try {
+      reply = each.client->must("admin", ask);
+    } catch (const std::exception&) {
+      continue;  // it does not answer, or this user may not see it
+    }
+    // Asked for after the answer, so that those of the answer are in it.
+    const auto ours = proxy_.ports_used();
+    std::set<std::string> proxied, others;
+    for (const Json& client : reply.at("cursor").at("firstBatch")) {
+      const auto [host, port] = mongo::host_and_port(client.value("client", ""));
+      if (host.empty()) continue;
+      const bool is_ours = ours.contains(std::atoi(port.c_str()));
+      (is_ours ? proxied : others).insert(client.value("appName", ""));
+    }
+    if (proxied.contains(known) && !others.contains(known)) found.merge(others);
+  }
+  return found;
+}
 
 std::string why_no_proxies(const std::string& uri) {
   init_driver();  // and silence: an odd option is no error here

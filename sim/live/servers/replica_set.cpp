@@ -55,6 +55,157 @@ Json hello_of_primary(MongoClient& member) {
   return {};
 }
 
+constexpr int kWriteTimeout_ms = 2'000;
+constexpr const char* kFailing = "failCommand";
+constexpr const char* kHolding = "hangBeforeFindAndModifyPerformsUpdate";
+
+/// Acts as an administrator of a replica set of ours. A call returns within some seconds, whatever
+/// state the servers are in.
+class RealData final : public DataControl {
+ public:
+  RealData(ReplicaSet& members, const std::string& administered, std::string failing)
+      : members_(members),
+        database_(administered.substr(0, administered.find('.'))),
+        collection_(administered.substr(administered.find('.') + 1)),
+        failing_at_(std::move(failing)) {}
+
+  void set_ttl_monitor(bool on) override { members_.set_ttl_monitor(on); }
+  std::int64_t ttl_passes() override {
+    std::int64_t passes = 0;
+    for (int i = 0; i < members_.size(); ++i) {
+      if (!members_.reachable(i)) continue;
+      const auto status = members_.member(i).run("admin", {{"serverStatus", 1}});
+      passes += integer(status.at("metrics").at("ttl").at("passes"));
+    }
+    return passes;
+  }
+
+  std::optional<std::int64_t> ttl_seconds() override {
+    const auto reply = primary_client().run(database_, {{"listIndexes", collection_}});
+    if (integer(reply["ok"]) != 1) return std::nullopt;
+    for (const Json& index : reply["cursor"]["firstBatch"]) {
+      if (!index.contains("expireAfterSeconds")) continue;
+      if (index_.is_null()) index_ = index;
+      return integer(index["expireAfterSeconds"]);
+    }
+    return std::nullopt;
+  }
+
+  /// Looks first, because an earlier primary's changes may have been rolled back since.
+  void set_ttl_seconds(std::optional<std::int64_t> seconds) override {
+    const auto found = ttl_seconds();
+    if (found == seconds) return;
+    if (!seconds) {
+      administer({{"dropIndexes", collection_}, {"index", index_["name"]}});
+    } else if (!found) {
+      const Json made{
+          {"key", index_["key"]}, {"name", index_["name"]}, {"expireAfterSeconds", *seconds}};
+      administer({{"createIndexes", collection_}, {"indexes", {made}}});
+    } else {
+      const Json changed{{"name", index_["name"]}, {"expireAfterSeconds", *seconds}};
+      administer({{"collMod", collection_}, {"index", changed}});
+    }
+  }
+
+  bool drop_locks() override {
+    administer({{"drop", collection_}});
+    return true;
+  }
+
+  std::string delete_lock(std::int64_t pick) override {
+    const Json found = documents(Json::object());
+    if (found.empty()) return "";
+    const Json& id = found[static_cast<std::size_t>(pick) % found.size()]["_id"];
+    const Json one{{"q", {{"_id", id}}}, {"limit", 1}};
+    const auto deleted = administer({{"delete", collection_}, {"deletes", {one}}});
+    if (integer(deleted["n"]) != 1) return "";
+    return id.is_string() ? id.get<std::string>() : id.dump();
+  }
+
+  std::vector<std::string> held_locks() override {
+    std::vector<std::string> held;
+    for (const Json& document : documents({{"expiresAt", {{"$gt", {{"$date", 0}}}}}})) {
+      if (document["_id"].is_string()) held.push_back(document["_id"]);
+    }
+    return held;
+  }
+
+  void ask(const core::Command& command, Answered answered) override {
+    core::Reply reply;
+    primary_client().run_bytes(
+        database_, *mongo::build(command, collection_).get(),
+        [&](const bson_t& answer) { reply = mongo::read_reply(command, answer); });
+    answered(reply);
+  }
+
+  /// At the primary of now.
+  void fail_next(std::int64_t count, int code, bool executed) override {
+    stop_failing();
+    const int primary = members_.primary_now();
+    if (primary < 0) return;
+    Json data{{"failCommands", Json::array({"findAndModify", "update", "delete", "insert"})},
+              {"namespace", failing_at_}};
+    if (executed) {
+      data["writeConcernError"] = {{"code", code}, {"errmsg", "injected"}};
+    } else {
+      data["errorCode"] = code;
+    }
+    failing_ = primary;
+    members_.fail_point(primary, kFailing, {{"times", count}}, data);
+  }
+
+  std::int64_t stop_failing() override {
+    const auto failed = failing_ < 0 ? 0 : end_fail_point(failing_, kFailing);
+    failing_ = -1;
+    return failed;
+  }
+
+  /// At the present primary, for all processes: updates wait, with the time of their start, until
+  /// the end.
+  std::optional<Inside> hold_inside(const std::string&, std::int64_t wait_ms,
+                                    std::int64_t) override {
+    const int primary = members_.primary_now();
+    if (primary < 0) return std::nullopt;
+    return Inside{member_name(primary), wait_ms,
+                  [this, primary] { members_.fail_point(primary, kHolding, "alwaysOn"); },
+                  [this, primary] { return end_fail_point(primary, kHolding) > 0; }};
+  }
+
+ private:
+  /// Does not wait for one, because other faults would not end in the meantime.
+  MongoClient& primary_client() {
+    const int primary = members_.primary_now();
+    if (primary < 0) throw std::runtime_error("no member is primary");
+    return members_.member(primary);
+  }
+
+  /// On the primary, for a majority.
+  Json administer(Json command) {
+    command["writeConcern"] = {{"w", "majority"}, {"wtimeout", kWriteTimeout_ms}};
+    return primary_client().must(database_, command);
+  }
+
+  Json documents(const Json& filter) {
+    const auto reply = primary_client().must(
+        database_, {{"find", collection_}, {"filter", filter}, {"sort", {{"_id", 1}}}});
+    return reply["cursor"]["firstBatch"];
+  }
+
+  /// Returns how often it was entered; 0 if the member lost its fail points.
+  std::int64_t end_fail_point(int member, const std::string& name) {
+    if (members_.reachable(member)) return members_.fail_point(member, name, "off");
+    members_.when_reachable(member, [&members = members_, member, name] {
+      members.fail_point(member, name, "off");
+    });
+    return 0;
+  }
+
+  ReplicaSet& members_;
+  const std::string database_, collection_, failing_at_;
+  Json index_;        ///< the TTL index at first sight; null: never seen
+  int failing_ = -1;  ///< the member with failing commands
+};
+
 }  // namespace
 
 int primary_among(const std::vector<MongoClient*>& members) {
@@ -254,161 +405,6 @@ void ReplicaSet::renew_secondaries() {
   }
   wait_for_writes(size());
 }
-
-namespace {
-
-constexpr int kWriteTimeout_ms = 2'000;
-constexpr const char* kFailing = "failCommand";
-constexpr const char* kHolding = "hangBeforeFindAndModifyPerformsUpdate";
-
-/// Acts as an administrator of a replica set of ours. A call returns within some seconds, whatever
-/// state the servers are in.
-class RealData final : public DataControl {
- public:
-  RealData(ReplicaSet& members, const std::string& administered, std::string failing)
-      : members_(members),
-        database_(administered.substr(0, administered.find('.'))),
-        collection_(administered.substr(administered.find('.') + 1)),
-        failing_at_(std::move(failing)) {}
-
-  void set_ttl_monitor(bool on) override { members_.set_ttl_monitor(on); }
-  std::int64_t ttl_passes() override {
-    std::int64_t passes = 0;
-    for (int i = 0; i < members_.size(); ++i) {
-      if (!members_.reachable(i)) continue;
-      const auto status = members_.member(i).run("admin", {{"serverStatus", 1}});
-      passes += integer(status.at("metrics").at("ttl").at("passes"));
-    }
-    return passes;
-  }
-
-  std::optional<std::int64_t> ttl_seconds() override {
-    const auto reply = primary_client().run(database_, {{"listIndexes", collection_}});
-    if (integer(reply["ok"]) != 1) return std::nullopt;
-    for (const Json& index : reply["cursor"]["firstBatch"]) {
-      if (!index.contains("expireAfterSeconds")) continue;
-      if (index_.is_null()) index_ = index;
-      return integer(index["expireAfterSeconds"]);
-    }
-    return std::nullopt;
-  }
-
-  /// Looks first, because an earlier primary's changes may have been rolled back since.
-  void set_ttl_seconds(std::optional<std::int64_t> seconds) override {
-    const auto found = ttl_seconds();
-    if (found == seconds) return;
-    if (!seconds) {
-      administer({{"dropIndexes", collection_}, {"index", index_["name"]}});
-    } else if (!found) {
-      const Json made{
-          {"key", index_["key"]}, {"name", index_["name"]}, {"expireAfterSeconds", *seconds}};
-      administer({{"createIndexes", collection_}, {"indexes", {made}}});
-    } else {
-      const Json changed{{"name", index_["name"]}, {"expireAfterSeconds", *seconds}};
-      administer({{"collMod", collection_}, {"index", changed}});
-    }
-  }
-
-  bool drop_locks() override {
-    administer({{"drop", collection_}});
-    return true;
-  }
-
-  std::string delete_lock(std::int64_t pick) override {
-    const Json found = documents(Json::object());
-    if (found.empty()) return "";
-    const Json& id = found[static_cast<std::size_t>(pick) % found.size()]["_id"];
-    const Json one{{"q", {{"_id", id}}}, {"limit", 1}};
-    const auto deleted = administer({{"delete", collection_}, {"deletes", {one}}});
-    if (integer(deleted["n"]) != 1) return "";
-    return id.is_string() ? id.get<std::string>() : id.dump();
-  }
-
-  std::vector<std::string> held_locks() override {
-    std::vector<std::string> held;
-    for (const Json& document : documents({{"expiresAt", {{"$gt", {{"$date", 0}}}}}})) {
-      if (document["_id"].is_string()) held.push_back(document["_id"]);
-    }
-    return held;
-  }
-
-  void ask(const core::Command& command, Answered answered) override {
-    core::Reply reply;
-    primary_client().run_bytes(
-        database_, *mongo::build(command, collection_).get(),
-        [&](const bson_t& answer) { reply = mongo::read_reply(command, answer); });
-    answered(reply);
-  }
-
-  /// At the primary of now.
-  void fail_next(std::int64_t count, int code, bool executed) override {
-    stop_failing();
-    const int primary = members_.primary_now();
-    if (primary < 0) return;
-    Json data{{"failCommands", Json::array({"findAndModify", "update", "delete", "insert"})},
-              {"namespace", failing_at_}};
-    if (executed) {
-      data["writeConcernError"] = {{"code", code}, {"errmsg", "injected"}};
-    } else {
-      data["errorCode"] = code;
-    }
-    failing_ = primary;
-    members_.fail_point(primary, kFailing, {{"times", count}}, data);
-  }
-
-  std::int64_t stop_failing() override {
-    const auto failed = failing_ < 0 ? 0 : end_fail_point(failing_, kFailing);
-    failing_ = -1;
-    return failed;
-  }
-
-  /// At the present primary, for all processes: updates wait, with the time of their start, until
-  /// the end.
-  std::optional<Inside> hold_inside(const std::string&, std::int64_t wait_ms,
-                                    std::int64_t) override {
-    const int primary = members_.primary_now();
-    if (primary < 0) return std::nullopt;
-    return Inside{member_name(primary), wait_ms,
-                  [this, primary] { members_.fail_point(primary, kHolding, "alwaysOn"); },
-                  [this, primary] { return end_fail_point(primary, kHolding) > 0; }};
-  }
-
- private:
-  /// Does not wait for one, because other faults would not end in the meantime.
-  MongoClient& primary_client() {
-    const int primary = members_.primary_now();
-    if (primary < 0) throw std::runtime_error("no member is primary");
-    return members_.member(primary);
-  }
-
-  /// On the primary, for a majority.
-  Json administer(Json command) {
-    command["writeConcern"] = {{"w", "majority"}, {"wtimeout", kWriteTimeout_ms}};
-    return primary_client().must(database_, command);
-  }
-
-  Json documents(const Json& filter) {
-    const auto reply = primary_client().must(
-        database_, {{"find", collection_}, {"filter", filter}, {"sort", {{"_id", 1}}}});
-    return reply["cursor"]["firstBatch"];
-  }
-
-  /// Returns how often it was entered; 0 if the member lost its fail points.
-  std::int64_t end_fail_point(int member, const std::string& name) {
-    if (members_.reachable(member)) return members_.fail_point(member, name, "off");
-    members_.when_reachable(member, [&members = members_, member, name] {
-      members.fail_point(member, name, "off");
-    });
-    return 0;
-  }
-
-  ReplicaSet& members_;
-  const std::string database_, collection_, failing_at_;
-  Json index_;        ///< the TTL index at first sight; null: never seen
-  int failing_ = -1;  ///< the member with failing commands
-};
-
-}  // namespace
 
 std::unique_ptr<DataControl> data_of(ReplicaSet& set, const std::string& administered,
                                      const std::string& failing) {

@@ -20,6 +20,8 @@ namespace leasehold::sim::live {
 
 namespace {
 
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using SteadyClock = std::chrono::steady_clock;
 
@@ -76,6 +78,46 @@ StoreAbout about_in(const StoreScript::Json& answer) {
   }
   return about;
 }
+
+/// A server that reads its clock once a second has read it by then.
+constexpr milliseconds kClockIsRead{1'500};
+
+/// Beside the server stands a shell, whose command line has the folder: by it the janitor knows the
+/// group, for servers change their own command lines.
+constexpr const char* kServe = "\"$@\" >>\"$0.log\" 2>&1; exit $?";
+
+/// Its own writes cannot be read, so the fenced resource is the laboratory's.
+class ScriptedStore final : public Store {
+ public:
+  ScriptedStore(ScriptedServers& servers, const StoreUse& use)
+      : servers_(servers), resource_(std::make_shared<MemoryResource>()) {
+    const bool leads = servers.about().faults.contains(FaultPlan::Kind::step_up);
+    if (use.first_leads && leads) servers.step_up(0, {});
+  }
+
+  std::int64_t fault_echo_ms() const override { return servers_.about().recovers_ms; }
+  std::optional<ServerControl> control() override {
+    return ServerControl{servers_.proxy(), &servers_, nullptr};
+  }
+  std::string uri_for(const std::string&) override { return servers_.uri(); }
+  std::shared_ptr<FencedResource> resource(const std::string&) override { return resource_; }
+  void began(const std::string& process, pid_t pid) override { servers_.began(process, pid); }
+
+  model::History exits() override { return exits_of(servers_); }
+  void restart_members() override { servers_.restart_dead(); }
+  std::set<std::string> past_proxies(const std::vector<std::string>& processes) override {
+    auto found = servers_.past_proxies();
+    std::erase_if(found, [&](const std::string& name) {
+      return std::find(processes.begin(), processes.end(), name) == processes.end();
+    });
+    return found;
+  }
+  model::History truth() override { return resource_->take(); }
+
+ private:
+  ScriptedServers& servers_;
+  const std::shared_ptr<MemoryResource> resource_;
+};
 
 }  // namespace
 
@@ -178,20 +220,6 @@ StoreCommand StoreScript::rejoin(int member, const Json& layout) const {
     return answer.contains("command") ? command_in(answer) : StoreCommand();
   });
 }
-
-namespace {
-
-namespace fs = std::filesystem;
-using std::chrono::milliseconds;
-
-/// A server that reads its clock once a second has read it by then.
-constexpr milliseconds kClockIsRead{1'500};
-
-/// Beside the server stands a shell, whose command line has the folder: by it the janitor knows the
-/// group, for servers change their own command lines.
-constexpr const char* kServe = "\"$@\" >>\"$0.log\" 2>&1; exit $?";
-
-}  // namespace
 
 ScriptedServer::ScriptedServer(std::string folder, StoreCommand how, Janitor& janitor)
     : ServerProcess(std::move(folder), janitor), command(std::move(how)) {
@@ -309,43 +337,6 @@ void ScriptedServers::settle() {
   for (int i = 0; i < size(); ++i) set_clock(i, 0, 0);
   wait_until_ready("a write after the faults");
 }
-
-namespace {
-
-/// Its own writes cannot be read, so the fenced resource is the laboratory's.
-class ScriptedStore final : public Store {
- public:
-  ScriptedStore(ScriptedServers& servers, const StoreUse& use)
-      : servers_(servers), resource_(std::make_shared<MemoryResource>()) {
-    const bool leads = servers.about().faults.contains(FaultPlan::Kind::step_up);
-    if (use.first_leads && leads) servers.step_up(0, {});
-  }
-
-  std::int64_t fault_echo_ms() const override { return servers_.about().recovers_ms; }
-  std::optional<ServerControl> control() override {
-    return ServerControl{servers_.proxy(), &servers_, nullptr};
-  }
-  std::string uri_for(const std::string&) override { return servers_.uri(); }
-  std::shared_ptr<FencedResource> resource(const std::string&) override { return resource_; }
-  void began(const std::string& process, pid_t pid) override { servers_.began(process, pid); }
-
-  model::History exits() override { return exits_of(servers_); }
-  void restart_members() override { servers_.restart_dead(); }
-  std::set<std::string> past_proxies(const std::vector<std::string>& processes) override {
-    auto found = servers_.past_proxies();
-    std::erase_if(found, [&](const std::string& name) {
-      return std::find(processes.begin(), processes.end(), name) == processes.end();
-    });
-    return found;
-  }
-  model::History truth() override { return resource_->take(); }
-
- private:
-  ScriptedServers& servers_;
-  const std::shared_ptr<MemoryResource> resource_;
-};
-
-}  // namespace
 
 StoreAt::StoreAt(ScriptedServers& servers)
     : open([&servers](const StoreUse& use) {

@@ -56,6 +56,44 @@ sigset_t broken_pipes_are_errors() {
   return set;
 }
 
+/// As the kernel ends an address with it: ":1F90 ".
+std::string port_in_table(int port) {
+  std::array<char, 8> text{};
+  std::snprintf(text.data(), text.size(), ":%04X ", static_cast<unsigned>(port));
+  return text.data();
+}
+
+/// The inodes of the open sockets (proc(5)) with addresses that end so. A socket of IPv6 may be
+/// connected to an address of IPv4, as those of Java are.
+std::vector<std::string> inodes_of(const std::string& local, const std::string& remote) {
+  constexpr std::size_t kLocal = 1, kRemote = 2, kInode = 9;
+  std::vector<std::string> inodes;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream in(table);
+    for (std::string line; std::getline(in, line);) {
+      const bool may_be = line.find(local) != std::string::npos &&
+                          line.find(remote) != std::string::npos;
+      if (!may_be) continue;
+      std::istringstream text(line);
+      const std::vector<std::string> fields{std::istream_iterator<std::string>(text), {}};
+      const bool is_it = fields.size() > kInode && (fields[kLocal] + ' ').ends_with(local) &&
+                         (fields[kRemote] + ' ').ends_with(remote);
+      if (is_it && fields[kInode] != "0") inodes.push_back(fields[kInode]);
+    }
+  }
+  return inodes;
+}
+
+bool has_open(pid_t pid, const fs::path& what) {
+  std::error_code gone;
+  for (fs::directory_iterator at("/proc/" + std::to_string(pid) + "/fd", gone), end;
+       !gone && at != end; at.increment(gone)) {
+    std::error_code closed;
+    if (fs::read_symlink(at->path(), closed) == what) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 ChildProcess::ChildProcess(const std::vector<std::string>& command, Io io, bool own_session,
@@ -349,48 +387,6 @@ void kill_trees(const std::vector<pid_t>& roots) {
     return seen.empty();
   }, kTreeLimit);
 }
-
-namespace {
-
-/// As the kernel ends an address with it: ":1F90 ".
-std::string port_in_table(int port) {
-  std::array<char, 8> text{};
-  std::snprintf(text.data(), text.size(), ":%04X ", static_cast<unsigned>(port));
-  return text.data();
-}
-
-/// The inodes of the open sockets (proc(5)) with addresses that end so. A socket of IPv6 may be
-/// connected to an address of IPv4, as those of Java are.
-std::vector<std::string> inodes_of(const std::string& local, const std::string& remote) {
-  constexpr std::size_t kLocal = 1, kRemote = 2, kInode = 9;
-  std::vector<std::string> inodes;
-  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
-    std::ifstream in(table);
-    for (std::string line; std::getline(in, line);) {
-      const bool may_be = line.find(local) != std::string::npos &&
-                          line.find(remote) != std::string::npos;
-      if (!may_be) continue;
-      std::istringstream text(line);
-      const std::vector<std::string> fields{std::istream_iterator<std::string>(text), {}};
-      const bool is_it = fields.size() > kInode && (fields[kLocal] + ' ').ends_with(local) &&
-                         (fields[kRemote] + ' ').ends_with(remote);
-      if (is_it && fields[kInode] != "0") inodes.push_back(fields[kInode]);
-    }
-  }
-  return inodes;
-}
-
-bool has_open(pid_t pid, const fs::path& what) {
-  std::error_code gone;
-  for (fs::directory_iterator at("/proc/" + std::to_string(pid) + "/fd", gone), end;
-       !gone && at != end; at.increment(gone)) {
-    std::error_code closed;
-    if (fs::read_symlink(at->path(), closed) == what) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 void SocketOwners::add(const std::string& name, pid_t process) {
   const std::lock_guard lock(mutex_);
