@@ -19,6 +19,7 @@
 #include <spawn.h>
 #include <sstream>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 extern char** environ;
@@ -30,16 +31,12 @@ namespace fs = std::filesystem;
 constexpr int kPipeBytes = 1 << 20;
 constexpr std::chrono::seconds kTreeLimit{60};  ///< of a machine that stands still for ten of them
 
-struct Pipe {
-  int read_end = -1;
-  int write_end = -1;
-  Pipe() {
-    std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe available");
-    read_end = ends[0];
-    write_end = ends[1];
-  }
-};
+/// Its ends: to read from, to write to.
+std::pair<int, int> new_pipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe available");
+  return {ends[0], ends[1]};
+}
 
 void close_if_open(int& descriptor) {
   if (descriptor >= 0) close(descriptor);
@@ -104,11 +101,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, Io io, bool 
   posix_spawnattr_init(&attributes);
   int child_in = -1, child_out = -1;
   if (io == Io::pipes) {
-    const Pipe to_child, from_child;
-    child_in = to_child.read_end;
-    in_ = to_child.write_end;
-    out_ = from_child.read_end;
-    child_out = from_child.write_end;
+    std::tie(child_in, in_) = new_pipe();
+    std::tie(out_, child_out) = new_pipe();
     fcntl(out_, F_SETPIPE_SZ, kPipeBytes);
     fcntl(out_, F_SETFL, O_NONBLOCK);
     posix_spawn_file_actions_adddup2(&actions, child_in, 0);
