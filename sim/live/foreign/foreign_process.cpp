@@ -6,7 +6,6 @@
 #include <chrono>
 #include <limits>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "model/history/from_outside.hpp"

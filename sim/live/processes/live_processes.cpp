@@ -13,7 +13,6 @@
 
 #include "sim/live/processes/worker_clock.hpp"
 #include "sim/live/run/stall_watch.hpp"
-#include "sim/live/servers/mongod.hpp"
 
 namespace leasehold::sim::live {
 namespace {

@@ -11,11 +11,9 @@
 #include "sim/live/oplog/oplog.hpp"
 #include "sim/live/processes/live_processes.hpp"
 #include "sim/live/run/stall_watch.hpp"
-#include "sim/live/servers/mongod.hpp"
 #include "sim/plan/fault.hpp"
 #include "sim/plan/lock_registry.hpp"
 #include "sim/plan/workload.hpp"
-#include "sim/record/recorder.hpp"
 
 namespace leasehold::sim::live {
 
