@@ -60,7 +60,9 @@ TEST(OwnSet, ADriverFindsProxiesInPlaceOfTheMembers) {
   for (const Json& host : hello.at("hosts")) EXPECT_TRUE(seen.contains(host.get<std::string>()));
   EXPECT_EQ(hello.at("me"), hello.at("primary"));
   EXPECT_EQ(seen.size(), 3u);
-  for (int m = 0; m < set.size(); ++m) EXPECT_FALSE(seen.contains(set.address(m)));
+  for (int m = 0; m < set.size(); ++m) {
+    EXPECT_FALSE(seen.contains(sim::live::address_of(their_set().mongod(m).port())));
+  }
   expect_all_behind(set, "finder");
 }
 

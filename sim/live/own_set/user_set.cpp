@@ -205,7 +205,7 @@ UserSet::UserSet(const std::string& uri) {
   std::vector<std::string> proxies;
   for (const auto& address : addresses_in(hello)) {
     const auto alone = with_option(with_hosts(uri, {address}), kLimits + "&directConnection=true");
-    members_.push_back({address, alone, std::make_unique<MongoClient>(alone)});
+    members_.push_back({alone, std::make_unique<MongoClient>(alone)});
     proxies.push_back(address_of(proxy_.add_member(address)));
   }
   if (members_.empty()) throw std::runtime_error("the server names no members of a replica set");

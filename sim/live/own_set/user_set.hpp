@@ -27,11 +27,10 @@ class UserSet final {
 
   /// For clients: the given URI with the proxies for hosts.
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  /// The address of this member in the set's configuration.
-  [[nodiscard]] const std::string& address(int index) const { return at(index).address; }
-
   [[nodiscard]] int size() const { return static_cast<int>(members_.size()); }
-  [[nodiscard]] const std::string& member_uri(int index) const { return at(index).uri; }
+  [[nodiscard]] const std::string& member_uri(int index) const {
+    return members_.at(static_cast<std::size_t>(index)).uri;
+  }
   [[nodiscard]] FaultProxy& proxy() { return proxy_; }
 
   /// Clients of these names that a member hears of from elsewhere than the proxies, so that no
@@ -43,13 +42,9 @@ class UserSet final {
 
  private:
   struct Member {
-    std::string address;
     std::string uri;  ///< of this member alone
     std::unique_ptr<MongoClient> client;
   };
-  [[nodiscard]] const Member& at(int index) const {
-    return members_.at(static_cast<std::size_t>(index));
-  }
 
   std::vector<Member> members_;
   FaultProxy proxy_;
