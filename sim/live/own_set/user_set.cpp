@@ -205,14 +205,15 @@ UserSet::UserSet(const std::string& uri) {
   std::vector<std::string> proxies;
   for (const auto& address : addresses_in(hello)) {
     const auto alone = with_option(with_hosts(uri, {address}), kLimits + "&directConnection=true");
-    members_.push_back({alone, std::make_unique<MongoClient>(alone)});
+    member_uris_.push_back(alone);
+    members_.emplace_back(alone);
     proxies.push_back(address_of(proxy_.add_member(address)));
   }
   if (members_.empty()) throw std::runtime_error("the server names no members of a replica set");
   uri_ = with_hosts(uri, proxies);
   proxy_.primary = [this] {
     std::vector<MongoClient*> clients;
-    for (const auto& each : members_) clients.push_back(each.client.get());
+    for (auto& each : members_) clients.push_back(&each);
     return primary_among(clients);
   };
 }
@@ -228,10 +229,10 @@ std::set<std::string> UserSet::past_proxies(const std::vector<std::string>& name
        Json::array({{{"$currentOp", clients}}, {{"$match", {{"appName", {{"$in", asked}}}}}}})},
       {"cursor", {{"batchSize", kMostClients}}}};
   std::set<std::string> found;
-  for (const auto& each : members_) {
+  for (auto& each : members_) {
     Json reply;
     try {
-      reply = each.client->must("admin", ask);
+      reply = each.must("admin", ask);
     } catch (const std::exception&) {
       continue;  // it does not answer, or this user may not see it
     }

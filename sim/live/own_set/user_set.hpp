@@ -28,9 +28,7 @@ class UserSet final {
   /// For clients: the given URI with the proxies for hosts.
   [[nodiscard]] const std::string& uri() const { return uri_; }
   [[nodiscard]] int size() const { return static_cast<int>(members_.size()); }
-  [[nodiscard]] const std::string& member_uri(int index) const {
-    return members_.at(static_cast<std::size_t>(index)).uri;
-  }
+  [[nodiscard]] const std::vector<std::string>& member_uris() const { return member_uris_; }
   [[nodiscard]] FaultProxy& proxy() { return proxy_; }
 
   /// Clients of these names that a member hears of from elsewhere than the proxies, so that no
@@ -41,12 +39,8 @@ class UserSet final {
                                                    const std::string& known);
 
  private:
-  struct Member {
-    std::string uri;  ///< of this member alone
-    std::unique_ptr<MongoClient> client;
-  };
-
-  std::vector<Member> members_;
+  std::vector<std::string> member_uris_;  ///< each of one member alone
+  std::vector<MongoClient> members_;
   FaultProxy proxy_;
   std::string uri_;
 };

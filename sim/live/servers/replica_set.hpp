@@ -33,7 +33,11 @@ class ReplicaSet final : public LocalMembers<Mongod> {
   [[nodiscard]] int election_timeout_ms() const { return options_.election_timeout_ms; }
 
   [[nodiscard]] Mongod& mongod(int index) { return at(index); }
-  [[nodiscard]] std::string member_uri(int index) { return direct_uri(mongod(index).port()); }
+  [[nodiscard]] std::vector<std::string> member_uris() const {
+    std::vector<std::string> uris;
+    for (const auto& m : members_) uris.push_back(direct_uri(m.port()));
+    return uris;
+  }
   [[nodiscard]] MongoClient& member(int index) { return mongod(index).client(); }
   /// REQUIRES: faulty.
   [[nodiscard]] FaultProxy& proxy() { return *proxy_; }

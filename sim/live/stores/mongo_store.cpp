@@ -278,13 +278,6 @@ class OplogReader {
   std::jthread thread_;  ///< last: it uses the rest
 };
 
-template <typename Set>
-std::vector<std::string> uris_of(Set& set) {
-  std::vector<std::string> uris;
-  for (int i = 0; i < set.size(); ++i) uris.push_back(set.member_uri(i));
-  return uris;
-}
-
 /// A replica set, whose oplog has the truth: ours, the user's behind proxies, or one that is left
 /// alone.
 class MongoStore final : public Store {
@@ -323,7 +316,7 @@ class MongoStore final : public Store {
   }
 
   std::vector<std::string> watched_members() override {
-    return ours_ == nullptr ? std::vector<std::string>() : uris_of(*ours_);
+    return ours_ == nullptr ? std::vector<std::string>() : ours_->member_uris();
   }
   History exits() override {
     return ours_ == nullptr ? History() : exits_of(*ours_);
@@ -383,10 +376,10 @@ auto opener(const std::string& uri, const std::vector<std::string>& members, Rep
 }  // namespace
 
 StoreAt::StoreAt(ReplicaSet& servers)
-    : open(opener(servers.uri(), uris_of(servers), &servers, nullptr)),
+    : open(opener(servers.uri(), servers.member_uris(), &servers, nullptr)),
       log_files(servers.log_files()) {}
 StoreAt::StoreAt(UserSet& servers)
-    : open(opener(servers.uri(), uris_of(servers), nullptr, &servers)), proxy(&servers.proxy()) {}
+    : open(opener(servers.uri(), servers.member_uris(), nullptr, &servers)), proxy(&servers.proxy()) {}
 StoreAt::StoreAt(const std::string& uri) : open(opener(uri, {uri}, nullptr, nullptr)) {}
 
 }  // namespace leasehold::sim::live
