@@ -379,7 +379,8 @@ StoreAt::StoreAt(ReplicaSet& servers)
     : open(opener(servers.uri(), servers.member_uris(), &servers, nullptr)),
       log_files(servers.log_files()) {}
 StoreAt::StoreAt(UserSet& servers)
-    : open(opener(servers.uri(), servers.member_uris(), nullptr, &servers)), proxy(&servers.proxy()) {}
+    : open(opener(servers.uri(), servers.member_uris(), nullptr, &servers)),
+      proxy(&servers.proxy()) {}
 StoreAt::StoreAt(const std::string& uri) : open(opener(uri, {uri}, nullptr, nullptr)) {}
 
 }  // namespace leasehold::sim::live
