@@ -318,9 +318,7 @@ class MongoStore final : public Store {
   std::vector<std::string> watched_members() override {
     return ours_ == nullptr ? std::vector<std::string>() : ours_->member_uris();
   }
-  History exits() override {
-    return ours_ == nullptr ? History() : exits_of(*ours_);
-  }
+  History exits() override { return ours_ == nullptr ? History() : exits_of(*ours_); }
   void restart_members() override {
     for (int i = 0; ours_ != nullptr && i < ours_->size(); ++i) ours_->restart({i});
   }
