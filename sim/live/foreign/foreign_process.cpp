@@ -382,7 +382,7 @@ class ForeignProcess::Seat final : public UserHome {
     const bool fences =
         write.token > 0 && setting_.lock.promises.tokens == model::Promises::Tokens::rising;
     if (!fences || !process_.works()) return done("");
-    if (!resource_) resource_ = setting_.resource();
+    if (!resource_) resource_ = setting_.store.resource(setting_.order.uri);
     const auto outcome = resource_->write(write);
     const auto answered = boot_ns();
     done(process_.stamp() < answered ? "unknown" : outcome);

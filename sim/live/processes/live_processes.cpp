@@ -278,8 +278,7 @@ std::unique_ptr<LiveProcess> LiveProcesses::begin(const std::string& name, std::
   const bool named = std::any_of(plan_.faults.begin(), plan_.faults.end(),
                                  [](const FaultPlan& fault) { return fault.member >= 0; });
   order.plan.clock_margin_ms = named ? 0 : clock_margin_ms(plan_, run_);
-  const auto resource = [this, uri = order.uri] { return store_.resource(uri); };
-  return start_foreign({std::move(order), *run_.foreign, run_.folder, resource}, began, emit);
+  return start_foreign({std::move(order), *run_.foreign, run_.folder, store_}, began, emit);
 }
 
 void LiveProcesses::listen_ms(int limit_ms) {

@@ -84,8 +84,7 @@ struct ForeignSetting {
   WorkerConfig order;  ///< with the margin of clocks that faults leave; 0: unknown
   ForeignLock lock;
   std::string folder;  ///< a janitor's, for its standard error and its clock
-  /// For one caller; called from its thread.
-  std::function<std::shared_ptr<FencedResource>()> resource;
+  Store& store;        ///< each caller has a resource of it
 };
 /// Starts one. `on_start` is called with its process before that knows the URI; `emit` is called
 /// from any thread.
