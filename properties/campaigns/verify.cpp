@@ -17,7 +17,6 @@
 #include "model/history/from_outside.hpp"
 #include "model/workers/worker_judge.hpp"
 #include "mongo/client/uri.hpp"
-#include "sim/live/system/process_tree.hpp"
 #include "sim/plan/plan_fields.hpp"
 #include "sim/virtual/cluster.hpp"
 

@@ -21,7 +21,6 @@
 #include "sim/faults/cluster_control.hpp"
 #include "sim/live/proxy/wire_message.hpp"
 #include "sim/live/servers/replica_set.hpp"
-#include "sim/live/system/loopback.hpp"
 #include "sim/live/system/mongo_client.hpp"
 #include "sim/virtual/cluster.hpp"
 
@@ -309,7 +308,7 @@ class RealSet final : public ComparedSet {
   /// Commands that wait for the lock must end before the members do.
   ~RealSet() override { let_go(); }
 
-  sim::ServerControl control() override { return {set_, &set_, data_.get()}; }
+  sim::ServerControl control() override { return {set_.proxy(), &set_, data_.get()}; }
   void hold_fetching(int member, bool on) override {
     set_.fail_point(member, "stopReplProducer", on ? "alwaysOn" : "off");
   }

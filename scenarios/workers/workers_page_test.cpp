@@ -38,7 +38,7 @@ std::string text_of(const Block& block) {
 std::string said_for(const nlohmann::json& asked) {
   const std::string what = asked["do"];
   if (what == "start") {
-    return start_line({asked["process"], asked["uri"], asked["database"], asked["lease_ms"]});
+    return start_line(asked["process"], asked["uri"], asked["database"], asked["lease_ms"]);
   }
   if (what == "acquire") return acquire_line(asked["id"], asked["name"], asked["timeout_ms"]);
   if (what == "ask") return ask_line(asked["id"]);

@@ -192,8 +192,9 @@ TEST(LiveLogin, OverASlowLinkALockIsHadAndKept) {
   LoginSet set;
   FaultProxy proxy;
   const int port = proxy.add_member(set.port());
-  proxy.set(LoginSet::kApplication, 0,
-            {.delay_requests = milliseconds(150), .delay_replies = milliseconds(150)});
+  proxy.set_link_rule(
+      {LoginSet::kApplication, 0},
+      {.delay_requests = milliseconds(150), .delay_replies = milliseconds(150)});
   const auto provider =
       LockProvider::connect(set.uri_by(port), {.on_warning = [](const std::string&) {}});
   LockOptions options{.expiry = milliseconds(2'000)};
@@ -214,8 +215,8 @@ TEST(LiveLogin, OverASlowLinkALockIsKeptOverAnElection) {
                                      {"roles", Json::array({"root"})},
                                      {"writeConcern", {{"w", set.size()}}}});
   for (int m = 0; m < set.size(); ++m) {
-    set.proxy().set("slow", m,
-                    {.delay_requests = milliseconds(150), .delay_replies = milliseconds(150)});
+    set.proxy().set_link_rule(
+        {"slow", m}, {.delay_requests = milliseconds(150), .delay_replies = milliseconds(150)});
   }
   auto uri = with_option(set.uri(), "authSource=admin&appName=slow");
   uri.insert(uri.find("://") + 3, "user:secret@");

@@ -91,14 +91,14 @@ TEST_F(Transport, OnlyWhatACommandHangsOnIsCut) {
   ASSERT_EQ(connection->execute(removal()).outcome, Outcome::done);
   set.step_up(second);
   EXPECT_TRUE(eventually([&] { return connection->execute(removal()).outcome == Outcome::done; }));
-  proxy.set(kPeer, second, {.hold_replies = true});
+  proxy.set_link_rule({kPeer, second}, {.hold_replies = true});
   auto hung = run(*connection, removal());
   ASSERT_EQ(hung.wait_for(milliseconds(300)), std::future_status::timeout);
   const Stopwatch since;
   connection->interrupt(last_id_);
   EXPECT_EQ(hung.get().outcome, Outcome::unknown);
   EXPECT_LT(since.elapsed(), seconds(5));
-  proxy.set(kPeer, second, {});
+  proxy.set_link_rule({kPeer, second}, {});
   set.step_up(first);
   // Refused by the one until the driver knows, done by the other; unknown if its socket was shut.
   Outcome last = Outcome::not_executed;
@@ -140,13 +140,13 @@ TEST_F(Transport, ASocketCanBeCutAfterAnErrorOfAnotherToo) {
   EXPECT_EQ(connection->execute(removal()).outcome, Outcome::unknown);
   set.step_up(first);
   EXPECT_TRUE(eventually([&] { return connection->execute(removal()).outcome == Outcome::done; }));
-  proxy.set(kPeer, first, {.hold_replies = true});
+  proxy.set_link_rule({kPeer, first}, {.hold_replies = true});
   auto hung = run(*connection, removal());
   ASSERT_EQ(hung.wait_for(milliseconds(300)), std::future_status::timeout);
   const Stopwatch since;
   connection->interrupt(last_id_);
   const bool cut = hung.wait_for(seconds(5)) == std::future_status::ready;
-  proxy.set(kPeer, first, {});
+  proxy.set_link_rule({kPeer, first}, {});
   EXPECT_TRUE(cut) << "the socket to the first member was forgotten";
   hung.wait();
 }

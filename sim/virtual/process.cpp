@@ -30,7 +30,7 @@ class Process::HandleWatch final : public Watch {
       : process_(process),
         holding_(*holding),
         self_(holding),
-        answers_(process.name_, holding->session, holding->name) {}
+        answers_(process.world_.emit, process.name_, holding->session, holding->name) {}
 
   void begin() override {
     // The others are asked first: a holder that still says yes does so when this one may act.
@@ -44,9 +44,7 @@ class Process::HandleWatch final : public Watch {
   }
 
   void ask() override { (void)asked(); }
-  void flush() override {
-    answers_.flush(process_.world_.queue.now(), process_.world_.emit);
-  }
+  void flush() override { answers_.flush(process_.world_.queue.now()); }
 
   void end() override {
     on_lost_.reset();
@@ -90,7 +88,7 @@ class Process::HandleWatch final : public Watch {
         left > 0 ? clock.true_time(clock.now().time_since_epoch().count() + left) : 0;
     const auto now = process_.world_.queue.now();
     // Before and after are one instant here; in the live world they are not.
-    answers_.add(held, now, now, process_.world_.emit, until);
+    answers_.add(held, now, now, until);
     return held;
   }
 

@@ -104,10 +104,11 @@ class Worker final : public sim::live::Conversation {
  public:
   Worker(const std::shared_ptr<Shared>& shared, const std::string& command,
          const std::string& process)
-      : Conversation(boot_ns, kToAnswer), shared_(shared) {
+      : Conversation(kToAnswer), shared_(shared) {
     const auto& order = shared->order;
     start(ChildProcess({"sh", "-c", "exec " + command}, ChildProcess::Io::pipes),
-          {process, order.uri, order.database, LockOptions().expiry.count()});
+          sim::live::start_line(process, order.uri, order.database,
+                                LockOptions().expiry.count()));
   }
   ~Worker() { stop_reading(); }
 

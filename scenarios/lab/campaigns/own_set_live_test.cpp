@@ -52,7 +52,7 @@ void expect_all_behind(UserSet& set, const std::string& name) {
 TEST(OwnSet, ADriverFindsProxiesInPlaceOfTheMembers) {
   UserSet set(their_set().uri());
   ASSERT_EQ(set.size(), 3);
-  EXPECT_EQ(set.primary(), 0) << "the primary of the beginning comes first";
+  EXPECT_EQ(set.proxy().sent_to(), 0) << "the primary of the beginning comes first";
   MongoClient client(set.uri() + "&appName=finder");
   const auto hello = client.must("admin", {{"hello", 1}});
   std::set<std::string> seen;
@@ -60,7 +60,9 @@ TEST(OwnSet, ADriverFindsProxiesInPlaceOfTheMembers) {
   for (const Json& host : hello.at("hosts")) EXPECT_TRUE(seen.contains(host.get<std::string>()));
   EXPECT_EQ(hello.at("me"), hello.at("primary"));
   EXPECT_EQ(seen.size(), 3u);
-  for (int m = 0; m < set.size(); ++m) EXPECT_FALSE(seen.contains(set.address(m)));
+  for (int m = 0; m < set.size(); ++m) {
+    EXPECT_FALSE(seen.contains(sim::live::address_of(their_set().mongod(m).port())));
+  }
   expect_all_behind(set, "finder");
 }
 

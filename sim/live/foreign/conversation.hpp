@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -54,32 +53,23 @@ class Conversation {
     return phase_ == Phase::works;
   }
 
-  /// It writes the question itself, so that no other caller's question comes between. Returns
-  /// whether somebody is there to answer.
-  bool ask(Question kind, std::int64_t id, const std::string& line) {
-    const std::lock_guard guard(mutex_);
-    if (phase_ != Phase::works) return false;
-    const auto asked = now();
-    dialogue_.asked(kind, id, asked);
-    asked_[id] = {asked, line};
-    child_.say(line);
-    return true;
-  }
-
-  /// The answer to the last question with this id, within what it was given and what its worker
-  /// promises; nothing: there will be none.
-  std::optional<Heard> answer(std::int64_t id, std::int64_t limit_ms) {
+  /// The answer, within what it is given and what its worker promises; nothing: there will be none.
+  std::optional<Heard> question(Question kind, std::int64_t id, const std::string& line,
+                                std::int64_t limit_ms) {
     std::unique_lock guard(mutex_);
+    if (phase_ != Phase::works) return std::nullopt;
+    asked_ns_[id] = boot_ns();
+    dialogue_.asked(kind, id, asked_ns_[id]);
+    child_.say(line);
     const auto limit = milliseconds(limit_ms) + answers_within_;
     for (milliseconds waited{0}; phase_ == Phase::works;) {
       const auto answer = heard_.extract(id);
       if (!answer.empty()) return answer.mapped();
-      const auto before = now();
+      const auto before = boot_ns();
       changed_.wait_for(guard, kSlice);
-      const auto passed = std::min(milliseconds((now() - before) / 1'000'000 + 1), kSlice);
+      const auto passed = std::min(milliseconds((boot_ns() - before) / 1'000'000 + 1), kSlice);
       if (!stopped_ && !output_ended_) waited += passed;
       if (waited > limit) {
-        const auto& line = asked_[id].second;
         break_off("hang", "it did not answer within " + std::to_string(limit.count()) +
                               " ms of running: " + line.substr(0, line.size() - 1) +
                               without_end());
@@ -88,27 +78,19 @@ class Conversation {
     return std::nullopt;
   }
 
-  std::optional<Heard> question(Question kind, std::int64_t id, const std::string& line,
-                                std::int64_t limit_ms) {
-    return ask(kind, id, line) ? answer(id, limit_ms) : std::nullopt;
-  }
-
-  [[nodiscard]] std::int64_t now() const { return now_(); }
-
  protected:
   using milliseconds = std::chrono::milliseconds;
   enum class Phase { starting, works, broken, stopping, over };
   /// A wait counts in slices: a time in which we did not run counts as one at most.
   static constexpr milliseconds kSlice{50};
 
-  Conversation(std::function<std::int64_t()> now_ns, milliseconds answers_within)
-      : now_(std::move(now_ns)), answers_within_(answers_within) {}
+  explicit Conversation(milliseconds answers_within) : answers_within_(answers_within) {}
   ~Conversation() = default;
 
-  void start(ChildProcess child, const StartOrder& order) {
+  void start(ChildProcess child, const std::string& order) {
     child_ = std::move(child);
-    dialogue_.started(now());
-    child_.say(start_line(order));
+    dialogue_.started(boot_ns());
+    child_.say(order);
     reader_ = std::jthread([this](const std::stop_token& stop) { read_answers(stop); });
   }
   /// Nothing is heard any more. REQUIRES: called before the owner's hooks are gone.
@@ -173,12 +155,12 @@ class Conversation {
     if (phase_ == Phase::broken || phase_ == Phase::over) return;
     try {
       const auto answer = answer_from(line);
-      const auto received = now();
+      const auto received = boot_ns();
       dialogue_.heard(answer, received);
       if (answer.is == Answer::Is::ready) {
         ready_ = true;
       } else if (answer.is != Answer::Is::lost) {
-        const auto asked = asked_[answer.id].first;
+        const auto asked = asked_ns_[answer.id];
         heard_[answer.id] = {answer, received, asked};
         said_after_ns_ = std::max(said_after_ns_, asked);
       } else {
@@ -190,13 +172,12 @@ class Conversation {
     }
   }
 
-  const std::function<std::int64_t()> now_;
   const milliseconds answers_within_;
   std::string unfinished_;  ///< what it said after its last line, shortened
   Dialogue dialogue_;
-  std::map<std::int64_t, std::pair<std::int64_t, std::string>> asked_;  ///< the last of each id
-  std::map<std::int64_t, Heard> heard_;  ///< by the id of the question
-  std::jthread reader_;                  ///< last: it uses the rest
+  std::map<std::int64_t, std::int64_t> asked_ns_;  ///< the last question of each id
+  std::map<std::int64_t, Heard> heard_;            ///< by the id of the question
+  std::jthread reader_;                            ///< last: it uses the rest
 };
 
 }  // namespace leasehold::sim::live

@@ -1,5 +1,3 @@
-#include "sim/live/foreign/foreign_process.hpp"
-
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -8,12 +6,12 @@
 #include <chrono>
 #include <limits>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "model/history/from_outside.hpp"
 #include "sim/live/foreign/conversation.hpp"
 #include "sim/live/processes/job_thread.hpp"
+#include "sim/live/processes/live_processes.hpp"
 #include "sim/live/servers/member_clock.hpp"
 #include "sim/record/held_answers.hpp"
 #include "sim/user.hpp"
@@ -58,10 +56,9 @@ std::string ending(int status, bool may_end, const std::string& errors) {
 /// Thread safety: users ask from any thread; one thread attends, kills, stops and heals.
 class ForeignProcess final : public LiveProcess, private Conversation {
  public:
-  ForeignProcess(ForeignSetting setting, const std::function<void(pid_t)>& on_start, Now now_ns,
-                 Emit emit)
+  ForeignProcess(ForeignSetting setting, const std::function<void(pid_t)>& on_start, Emit emit)
       : LiveProcess(setting.order.name),
-        Conversation(std::move(now_ns), milliseconds(setting.lock.promises.answers_within_ms)),
+        Conversation(milliseconds(setting.lock.promises.answers_within_ms)),
         setting_(std::move(setting)),
         emit_(std::move(emit)),
         clock_(file_of(setting_, ".clock")),
@@ -73,7 +70,8 @@ class ForeignProcess final : public LiveProcess, private Conversation {
     on_start(child.pid());
     emit_(event(Kind::start));
     const auto& order = setting_.order;
-    start(std::move(child), {name(), order.uri, order.database, order.process().expiry_ms});
+    start(std::move(child),
+          start_line(name(), order.uri, order.database, order.process().expiry_ms));
     seat_users();
   }
 
@@ -96,48 +94,37 @@ class ForeignProcess final : public LiveProcess, private Conversation {
     const bool may_end = phase_ == Phase::stopping;
     if (output_ended_ || (may_end && !child_.running())) return see_off(guard, may_end);
     const auto limit_ns = setting_.lock.promises.answers_within_ms * kNsPerMs;
-    if (may_end && now() - stopping_since_ns_ > limit_ns) {
+    if (may_end && boot_ns() - stopping_since_ns_ > limit_ns) {
       break_off("hang", "it did not end when asked to stop");
     }
     if (phase_ != Phase::broken) return;
     guard.unlock();
-    kill();
+    end();
   }
 
   void heal() override;
 
-  std::optional<std::int64_t> kill() override {
-    const bool alive = child_.running();
-    const auto at = stamp();
-    ended_ns_ = at;
-    if (alive) ::kill(-child_.pid(), SIGKILL);
-    child_.kill();
-    {
-      const std::lock_guard guard(mutex_);
-      phase_ = Phase::over;
-      changed_.notify_all();
-    }
-    stop_reading();
-    return alive ? std::optional(at) : std::nullopt;
+  bool kill() override {
+    const bool alive = end();
+    if (alive) emit_(event(Kind::crash));
+    return alive;
   }
-
-  void end_by_force() override {
-    const auto killed = kill();
-    if (killed) emit({.at_ns = *killed, .kind = Kind::crash, .process = name()});
-  }
+  void end_by_force() override { kill(); }
 
   void join() override;
+  /// A suspension cannot be hidden from the clocks of a worker that is not ours.
   void pause(bool) override {
+    emit_(event(Kind::pause));
     const std::lock_guard guard(mutex_);
     stopped_ = true;
     if (child_.running()) ::kill(-child_.pid(), SIGSTOP);
   }
 
-  std::optional<bool> resume() override {
+  void resume() override {
     const std::lock_guard guard(mutex_);
-    if (!std::exchange(stopped_, false)) return std::nullopt;
+    if (!std::exchange(stopped_, false)) return;
     if (child_.running()) ::kill(-child_.pid(), SIGCONT);
-    return false;
+    emit_(event(Kind::resume));
   }
 
   void set_wall_clock(std::int64_t offset_ms) override { clock_.set(milliseconds(offset_ms)); }
@@ -149,12 +136,27 @@ class ForeignProcess final : public LiveProcess, private Conversation {
 
   void seat_users();
 
+  /// Returns whether it was alive until then.
+  bool end() {
+    const bool alive = child_.running();
+    ended_ns_ = stamp();
+    if (alive) ::kill(-child_.pid(), SIGKILL);
+    child_.kill();
+    {
+      const std::lock_guard guard(mutex_);
+      phase_ = Phase::over;
+      changed_.notify_all();
+    }
+    stop_reading();
+    return alive;
+  }
+
   /// One user has nothing to do any more. When the last one ends, the worker is stopped.
   void caller_ended() {
     const std::lock_guard guard(mutex_);
     if (--at_work_ > 0 || phase_ != Phase::works) return;
     phase_ = Phase::stopping;
-    stopping_since_ns_ = now();
+    stopping_since_ns_ = boot_ns();
     child_.say(stop_line());
   }
 
@@ -166,7 +168,7 @@ class ForeignProcess final : public LiveProcess, private Conversation {
   }
 
   /// The present time, or the time of its end, if it has ended: no event of it stands after that.
-  [[nodiscard]] std::int64_t stamp() const { return std::min(now(), ended_ns_.load()); }
+  [[nodiscard]] std::int64_t stamp() const { return std::min(boot_ns(), ended_ns_.load()); }
   void emit(Event&& event) const { emit_(std::move(event)); }
 
   /// It was said after the lines before it, and so after their questions.
@@ -283,7 +285,7 @@ class ForeignProcess::Seat final : public UserHome {
         : seat_(seat),
           self_(holding),
           id_(holding->session),
-          answers_(seat.process_.name(), id_, holding->name) {
+          answers_(seat.process_.emit_, seat.process_.name(), id_, holding->name) {
       // A lock that tells of its loss has to do so without being asked.
       holding->silent = holding->silent && seat.setting_.lock.promises.tells_loss;
     }
@@ -299,17 +301,14 @@ class ForeignProcess::Seat final : public UserHome {
     void ask() override {
       const auto holding = self_.lock();
       if (!holding || holding->silent || answers_.said_no()) return;
-      const auto asked = seat_.process_.now();
+      const auto asked = boot_ns();
       const auto heard = seat_.process_.question(Question::ask, id_, ask_line(id_), 0);
       if (!heard) return flush();
       answers_.add(heard->answer.is == Answer::Is::held, heard->answer.at_ns.value_or(asked),
-                   heard->received_ns, [this](Event&& e) { seat_.process_.emit(std::move(e)); });
+                   heard->received_ns);
     }
     void wrote() override { ask(); }
-    void flush() override {
-      answers_.flush(seat_.process_.stamp(),
-                     [this](Event&& e) { seat_.process_.emit(std::move(e)); });
-    }
+    void flush() override { answers_.flush(seat_.process_.stamp()); }
     void end() override { flush(); }
 
    private:
@@ -325,8 +324,8 @@ class ForeignProcess::Seat final : public UserHome {
     for (const StepPlan& step : setting_.order.plan.steps) {
       if (step.caller != number || step.action == StepPlan::Action::cancel) continue;
       const auto at = setting_.order.began_ns + step.at_ms * kNsPerMs;
-      later(nanoseconds(at - process_.now()), [this, step, at] {
-        if (knows_of_end_ || !process_.works() || process_.now() > at + kLate_ns) return;
+      later(nanoseconds(at - boot_ns()), [this, step, at] {
+        if (knows_of_end_ || !process_.works() || boot_ns() > at + kLate_ns) return;
         user_.happened(Workload::StepDue{step});
       });
     }
@@ -383,9 +382,9 @@ class ForeignProcess::Seat final : public UserHome {
     const bool fences =
         write.token > 0 && setting_.lock.promises.tokens == model::Promises::Tokens::rising;
     if (!fences || !process_.works()) return done("");
-    if (!resource_) resource_ = setting_.resource();
+    if (!resource_) resource_ = setting_.store.resource(setting_.order.uri);
     const auto outcome = resource_->write(write);
-    const auto answered = process_.now();
+    const auto answered = boot_ns();
     done(process_.stamp() < answered ? "unknown" : outcome);
   }
 
@@ -426,7 +425,7 @@ void ForeignProcess::seat_users() {
 }
 
 ForeignProcess::~ForeignProcess() {
-  kill();
+  end();
   seats_.clear();
 }
 
@@ -441,9 +440,8 @@ void ForeignProcess::join() { seats_.clear(); }
 
 std::unique_ptr<LiveProcess> start_foreign(ForeignSetting setting,
                                            const std::function<void(pid_t)>& on_start,
-                                           LiveProcess::Now now_ns, LiveProcess::Emit emit) {
-  return std::make_unique<ForeignProcess>(std::move(setting), on_start, std::move(now_ns),
-                                          std::move(emit));
+                                           LiveProcess::Emit emit) {
+  return std::make_unique<ForeignProcess>(std::move(setting), on_start, std::move(emit));
 }
 
 }  // namespace leasehold::sim::live

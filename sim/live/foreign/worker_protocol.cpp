@@ -30,17 +30,11 @@ std::string shown(const std::string& line) {
 std::optional<std::int64_t> number(const Json& json, const char* field, const std::string& line) {
   if (!json.contains(field)) return std::nullopt;
   const Json& value = json[field];
-  if (value.is_number_integer() && !value.is_number_unsigned()) return value.get<std::int64_t>();
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() <= INT64_MAX) {
-    return value.get<std::int64_t>();
-  }
-  if (value.is_string()) {
-    const auto& digits = value.get_ref<const std::string&>();
-    std::int64_t parsed = 0;
-    const auto* const end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, parsed);
-    if (error == std::errc() && stop == end && !digits.empty()) return parsed;
-  }
+  const auto digits = value.is_string() ? value.get<std::string>() : value.dump();
+  std::int64_t parsed = 0;
+  const auto* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, parsed);
+  if (error == std::errc() && stop == end) return parsed;
   refuse("'" + std::string(field) + "' is no whole number below 2^63", line);
 }
 
@@ -50,12 +44,13 @@ std::string said(const Answer& answer) {
 
 }  // namespace
 
-std::string start_line(const StartOrder& order) {
+std::string start_line(const std::string& process, const std::string& uri,
+                       const std::string& database, std::int64_t lease_ms) {
   return line_of({{"do", "start"},
-                  {"process", order.process},
-                  {"uri", order.uri},
-                  {"database", order.database},
-                  {"lease_ms", order.lease_ms}});
+                  {"process", process},
+                  {"uri", uri},
+                  {"database", database},
+                  {"lease_ms", lease_ms}});
 }
 
 std::string acquire_line(std::int64_t id, const std::string& name, std::int64_t timeout_ms) {

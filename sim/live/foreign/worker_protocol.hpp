@@ -9,13 +9,8 @@
 /// scenarios/WORKERS.md and scenarios/worker.schema.json.
 namespace leasehold::sim::live {
 
-struct StartOrder {
-  std::string process;
-  std::string uri;
-  std::string database;
-  std::int64_t lease_ms = 0;
-};
-[[nodiscard]] std::string start_line(const StartOrder& order);
+[[nodiscard]] std::string start_line(const std::string& process, const std::string& uri,
+                                     const std::string& database, std::int64_t lease_ms);
 [[nodiscard]] std::string acquire_line(std::int64_t id, const std::string& name,
                                        std::int64_t timeout_ms);
 [[nodiscard]] std::string ask_line(std::int64_t id);

@@ -159,6 +159,15 @@ std::vector<Sent> sent_commands(const model::History& history) {
   return sent;
 }
 
+OpTime op_time(const Json& value) {
+  return {integer(value.at("t")), packed_timestamp(value.at("ts"))};
+}
+
+// Members are asked ten times a second. The asking thread may not run for a while and hear one of
+// them first, so one answer shows nothing.
+constexpr int kShown = 3;
+constexpr int kWithoutPrimary = 6;
+
 }  // namespace
 
 std::vector<SeenEntry> vanished(const std::vector<SeenEntry>& seen,
@@ -274,19 +283,6 @@ void attribute_writes(model::History& history) {
     put->lock_id = found->lock_id;
   }
 }
-
-namespace {
-
-OpTime op_time(const Json& value) {
-  return {integer(value.at("t")), packed_timestamp(value.at("ts"))};
-}
-
-// Members are asked ten times a second. The asking thread may not run for a while and hear one of
-// them first, so one answer shows nothing.
-constexpr int kShown = 3;
-constexpr int kWithoutPrimary = 6;
-
-}  // namespace
 
 MemberAnswer answer_in(const Json& hello) {
   MemberAnswer answer;

@@ -12,6 +12,8 @@ namespace leasehold::sim::live {
 
 namespace {
 
+using std::chrono::milliseconds;
+
 const std::string kLimits =
     "serverSelectionTimeoutMS=1000&connectTimeoutMS=1000&socketTimeoutMS=5000&appName=harness";
 
@@ -29,68 +31,20 @@ std::vector<std::string> addresses_in(const Json& hello) {
   return all;
 }
 
-}  // namespace
-
-UserSet::UserSet(const std::string& uri) {
-  const auto hello = MongoClient(with_option(uri, kLimits)).must("admin", {{"hello", 1}});
-  std::vector<std::string> proxies;
-  for (const auto& address : addresses_in(hello)) {
-    const auto alone = with_option(with_hosts(uri, {address}), kLimits + "&directConnection=true");
-    members_.push_back({address, alone, std::make_unique<MongoClient>(alone)});
-    proxies.push_back(address_of(proxy_.add_member(address)));
-  }
-  if (members_.empty()) throw std::runtime_error("the server names no members of a replica set");
-  uri_ = with_hosts(uri, proxies);
-}
-
-bool UserSet::reachable(int index) {
-  try {
-    return integer(member(index).run("admin", {{"ping", 1}})["ok"]) == 1;
-  } catch (const NoReply&) {
-    return false;
-  }
-}
-
-std::set<std::string> UserSet::past_proxies(const std::vector<std::string>& names,
-                                            const std::string& known) {
-  auto asked = names;
-  asked.push_back(known);
-  const Json clients{{"allUsers", true}, {"idleConnections", true}};
-  const Json ask{
-      {"aggregate", 1},
-      {"pipeline",
-       Json::array({{{"$currentOp", clients}}, {{"$match", {{"appName", {{"$in", asked}}}}}}})},
-      {"cursor", {{"batchSize", kMostClients}}}};
-  std::set<std::string> found;
-  for (int i = 0; i < size(); ++i) {
-    Json reply;
-    try {
-      reply = member(i).must("admin", ask);
-    } catch (const std::exception&) {
-      continue;  // it does not answer, or this user may not see it
-    }
-    // Asked for after the answer, so that those of the answer are in it.
-    const auto ours = proxy_.ports_used();
-    std::set<std::string> proxied, others;
-    for (const Json& each : reply.at("cursor").at("firstBatch")) {
-      const auto [host, port] = mongo::host_and_port(each.value("client", ""));
-      if (host.empty()) continue;
-      const bool is_ours = ours.contains(std::atoi(port.c_str()));
-      (is_ours ? proxied : others).insert(each.value("appName", ""));
-    }
-    if (proxied.contains(known) && !others.contains(known)) found.merge(others);
-  }
-  return found;
-}
-
-namespace {
-
-using std::chrono::milliseconds;
-
 constexpr const char* kPatience = "serverSelectionTimeoutMS=5000&socketTimeoutMS=10000";
 constexpr const char* kRemedy = "or leave the faults of links out with --faults process";
-constexpr const char* kCollection = "preflight";
 constexpr std::int64_t kMajorityLimit_ms = 5'000;
+/// What the lock and the processes do, as actions of a role; the first waits for a majority.
+constexpr std::pair<const char*, const char*> kRights[] = {
+    {"insert", R"({"insert": "preflight", "documents": [{"x": 0}],
+                   "writeConcern": {"w": "majority", "wtimeout": 5000}})"},
+    {"find", R"({"find": "preflight"})"},
+    {"update", R"({"update": "preflight", "updates": [{"q": {}, "u": {"$set": {"x": 1}}}]})"},
+    {"createIndex",
+     R"({"createIndexes": "preflight", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"},
+    {"changeStream",
+     R"({"aggregate": "preflight", "pipeline": [{"$changeStream": {}}], "cursor": {}})"},
+    {"remove", R"({"delete": "preflight", "deletes": [{"q": {}, "limit": 0}]})"}};
 
 bool is_ok(const Json& reply) { return reply.contains("ok") && integer(reply["ok"]) == 1; }
 
@@ -152,44 +106,28 @@ class Look {
 
   /// Does each action of the lock and the processes once.
   void rights() {
-    const Json majority{{"w", "majority"}, {"wtimeout", kMajorityLimit_ms}};
-    const Json all = Json::object();
-    const auto written = try_right("insert", {{"insert", kCollection},
-                                              {"documents", Json::array({{{"x", 0}}})},
-                                              {"writeConcern", majority}});
-    if (written.contains("writeConcernError")) {
-      lack("a majority did not confirm a write within 5 s: start the members that are down");
+    std::string refused, reason;
+    for (const auto& [right, command] : kRights) {
+      const auto reply = client_.run(database_, Json::parse(command));
+      if (right == kRights[0].first && reply.contains("writeConcernError")) {
+        lack("a majority did not confirm a write within 5 s: start the members that are down");
+      }
+      if (is_ok(reply) && !reply.contains("writeErrors")) continue;
+      refused += (refused.empty() ? "" : ", ") + std::string(right);
+      reason = complaint(reply);
     }
-    try_right("find", {{"find", kCollection}});
-    try_right("update", {{"update", kCollection},
-                         {"updates", Json::array({{{"q", all}, {"u", {{"$set", {{"x", 1}}}}}}})}});
-    try_right("createIndex", {{"createIndexes", kCollection},
-                              {"indexes", Json::array({{{"key", {{"x", 1}}}, {"name", "x_1"}}})}});
-    try_right("changeStream", {{"aggregate", kCollection},
-                               {"pipeline", Json::array({{{"$changeStream", all}}})},
-                               {"cursor", all}});
-    try_right("remove",
-              {{"delete", kCollection}, {"deletes", Json::array({{{"q", all}, {"limit", 0}}})}});
-    if (!refused_.empty()) {
-      lack("the user may not " + refused_ + " in database '" + database_ + "' (" + reason_ +
+    if (!refused.empty()) {
+      lack("the user may not " + refused + " in database '" + database_ + "' (" + reason +
            "): grant it the role readWriteAnyDatabase");
     }
     try {
       drop_database(uri_, database_);
     } catch (const std::exception& error) {
-      if (refused_.empty()) {
+      if (refused.empty()) {
         lack(std::string("the user may not drop what a run wrote (") + error.what() +
              "): grant it the role readWriteAnyDatabase");
       }
     }
-  }
-
-  Json try_right(const std::string& right, const Json& command) {
-    const auto reply = client_.run(database_, command);
-    if (is_ok(reply) && !reply.contains("writeErrors")) return reply;
-    refused_ += (refused_.empty() ? "" : ", ") + right;
-    reason_ = complaint(reply);
-    return reply;
   }
 
   void oplog() {
@@ -257,11 +195,60 @@ class Look {
   const milliseconds clock_margin_;
   MongoClient client_;
   Json hello_;
-  std::string refused_, reason_;
   Preflight out_;
 };
 
 }  // namespace
+
+UserSet::UserSet(const std::string& uri) {
+  const auto hello = MongoClient(with_option(uri, kLimits)).must("admin", {{"hello", 1}});
+  std::vector<std::string> proxies;
+  for (const auto& address : addresses_in(hello)) {
+    const auto alone = with_option(with_hosts(uri, {address}), kLimits + "&directConnection=true");
+    member_uris_.push_back(alone);
+    members_.emplace_back(alone);
+    proxies.push_back(address_of(proxy_.add_member(address)));
+  }
+  if (members_.empty()) throw std::runtime_error("the server names no members of a replica set");
+  uri_ = with_hosts(uri, proxies);
+  proxy_.primary = [this] {
+    std::vector<MongoClient*> clients;
+    for (auto& each : members_) clients.push_back(&each);
+    return primary_among(clients);
+  };
+}
+
+std::set<std::string> UserSet::past_proxies(const std::vector<std::string>& names,
+                                            const std::string& known) {
+  auto asked = names;
+  asked.push_back(known);
+  const Json clients{{"allUsers", true}, {"idleConnections", true}};
+  const Json ask{
+      {"aggregate", 1},
+      {"pipeline",
+       Json::array({{{"$currentOp", clients}}, {{"$match", {{"appName", {{"$in", asked}}}}}}})},
+      {"cursor", {{"batchSize", kMostClients}}}};
+  std::set<std::string> found;
+  for (auto& each : members_) {
+    Json reply;
+    try {
+      reply = each.must("admin", ask);
+    } catch (const std::exception&) {
+      continue;  // it does not answer, or this user may not see it
+    }
+    // Asked for after the answer, so that those of the answer are in it.
+    const auto ours = proxy_.ports_used();
+    std::set<std::string> proxied, others;
+    for (const Json& client : reply.at("cursor").at("firstBatch")) {
+      const auto [host, port] = mongo::host_and_port(client.value("client", ""));
+      if (host.empty()) continue;
+      const bool is_ours = ours.contains(std::atoi(port.c_str()));
+      (is_ours ? proxied : others).insert(client.value("appName", ""));
+    }
+    if (proxied.contains(known) && !others.contains(known)) found.merge(others);
+  }
+  return found;
+}
 
 std::string why_no_proxies(const std::string& uri) {
   init_driver();  // and silence: an odd option is no error here

@@ -18,8 +18,8 @@ namespace leasehold::sim::live {
 ///
 ///     UserSet set("mongodb://db1,db2,db3/?replicaSet=rs");
 ///     MongoClient client(set.uri() + "&appName=p0");
-///     set.proxy().set("p0", 0, {.hold_replies = true});
-class UserSet final : public MemberSet {
+///     set.proxy().set_link_rule({"p0", 0}, {.hold_replies = true});
+class UserSet final {
  public:
   /// Asks the set for its members. Member 0 is the primary of now. REQUIRES: nothing stands in the
   /// way of proxies (`why_no_proxies`). Throws std::runtime_error if no server answers.
@@ -27,14 +27,9 @@ class UserSet final : public MemberSet {
 
   /// For clients: the given URI with the proxies for hosts.
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  /// The address of this member in the set's configuration.
-  [[nodiscard]] const std::string& address(int index) const { return at(index).address; }
-
-  [[nodiscard]] int size() override { return static_cast<int>(members_.size()); }
-  [[nodiscard]] std::string member_uri(int index) override { return at(index).uri; }
-  [[nodiscard]] MongoClient& member(int index) override { return *at(index).client; }
-  [[nodiscard]] bool reachable(int index) override;
-  [[nodiscard]] FaultProxy& proxy() override { return proxy_; }
+  [[nodiscard]] int size() const { return static_cast<int>(members_.size()); }
+  [[nodiscard]] const std::vector<std::string>& member_uris() const { return member_uris_; }
+  [[nodiscard]] FaultProxy& proxy() { return proxy_; }
 
   /// Clients of these names that a member hears of from elsewhere than the proxies, so that no
   /// fault of a link reaches them. `known`: a client that certainly came through them. Nothing is
@@ -44,16 +39,8 @@ class UserSet final : public MemberSet {
                                                    const std::string& known);
 
  private:
-  struct Member {
-    std::string address;
-    std::string uri;  ///< of this member alone
-    std::unique_ptr<MongoClient> client;
-  };
-  [[nodiscard]] const Member& at(int index) const {
-    return members_.at(static_cast<std::size_t>(index));
-  }
-
-  std::vector<Member> members_;
+  std::vector<std::string> member_uris_;  ///< each of one member alone
+  std::vector<MongoClient> members_;
   FaultProxy proxy_;
   std::string uri_;
 };

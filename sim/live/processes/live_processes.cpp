@@ -11,11 +11,8 @@
 #include <set>
 #include <sstream>
 
-#include "sim/live/foreign/foreign_process.hpp"
-#include "sim/live/processes/worker.hpp"
 #include "sim/live/processes/worker_clock.hpp"
 #include "sim/live/run/stall_watch.hpp"
-#include "sim/live/servers/mongod.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -66,15 +63,14 @@ class OwnProcess final : public LiveProcess {
  public:
   /// `file`: its order, beside which stand its standard error and what its clock leaves out.
   OwnProcess(WorkerConfig order, const std::string& file,
-             const std::function<void(pid_t)>& on_start, Now now_ns, Emit emit)
+             const std::function<void(pid_t)>& on_start, Emit emit)
       : LiveProcess(order.name),
-        now_(std::move(now_ns)),
         emit_(std::move(emit)),
         doomed_(order.doomed),
         errors_(file + ".errors"),
         suspended_file_(file + ".suspended") {
     order.suspended_file = suspended_file_;
-    std::ofstream(file) << to_json(order);
+    std::ofstream(file) << nlohmann::json(order).dump();
     child_ = ChildProcess({"env", kNoThreadCaches, beside_this_program("leasehold-worker"), file},
                           ChildProcess::Io::pipes, false, errors_);
     on_start(child_.pid());
@@ -97,26 +93,27 @@ class OwnProcess final : public LiveProcess {
   }
 
   /// A machine on which that takes long stands still.
-  std::optional<std::int64_t> kill() override {
+  bool kill() override {
     constexpr std::int64_t kSlowDeath_ns = 500'000'000;
     killed_ = child_.running();  // else the harness did not kill it
-    const auto from_ns = now_();
+    const auto from_ns = boot_ns();
     child_.kill();
-    const auto to_ns = now_();
+    const auto to_ns = boot_ns();
     if (to_ns - from_ns > kSlowDeath_ns) emit_(stall_of(model::kMachine, {from_ns, to_ns}));
     read_rest();
-    if (!killed_) return std::nullopt;
+    if (!killed_) return false;
     done_ = true;
     holding_.clear();
     child_ = {};  // closes its pipes, because a run may have many successors
-    return now_();
+    emit_(event(Kind::crash));
+    return true;
   }
   /// It was stopped and did not end.
   void end_by_force() override {
     killed_ = true;
     child_.kill();
     read_rest();
-    Event e{.at_ns = now_(), .kind = Kind::exit, .process = name()};
+    Event e = event(Kind::exit);
     e.outcome = "did not end";
     e.message = last_words(errors_);
     emit_(std::move(e));
@@ -124,24 +121,33 @@ class OwnProcess final : public LiveProcess {
   }
 
   void pause(bool suspends) override {
+    Event e = event(Kind::pause);
+    e.suspended = suspends;
+    emit_(std::move(e));
     stopped_ = true;
     child_.send_signal(SIGSTOP);
     if (!suspends) return;
     until_true("stopping a process", [this] { return is_stopped(child_.pid()); });
-    suspended_at_ = now_();
+    suspended_at_ = boot_ns();
   }
-  std::optional<bool> resume() override {
-    if (!std::exchange(stopped_, false)) return std::nullopt;
+  void resume() override {
+    if (!std::exchange(stopped_, false)) return;
     const auto from = std::exchange(suspended_at_, 0);
-    if (from != 0) SuspendedTimes(suspended_file_).add({from, now_() - from});
+    if (from != 0) SuspendedTimes(suspended_file_).add({from, boot_ns() - from});
     child_.send_signal(SIGCONT);
-    return from != 0;
+    Event e = event(Kind::resume);
+    e.suspended = from != 0;
+    emit_(std::move(e));
   }
   void set_wall_clock(std::int64_t offset_ms) override {
     child_.say("wall " + std::to_string(offset_ms) + "\n");
   }
 
  private:
+  [[nodiscard]] Event event(Kind kind) const {
+    return {.at_ns = boot_ns(), .kind = kind, .process = name()};
+  }
+
   /// Returns whether there was anything.
   bool listen() {
     const bool any = lines_.read_from(child_.out());
@@ -173,14 +179,13 @@ class OwnProcess final : public LiveProcess {
     const int status = child_.exit_status();
     const bool may_end = healed_ || doomed_;  // a doomed may have found no lock to take
     if (may_end && WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-    Event e{.at_ns = now_(), .kind = Kind::exit, .process = name()};
+    Event e = event(Kind::exit);
     tell_ending(e, status, errors_);
     if (!started_) e.outcome = "ended at its start";
     emit_(std::move(e));
     failed_ = true;
   }
 
-  const Now now_;
   const Emit emit_;
   const bool doomed_;
   const std::string errors_;  ///< the file of its standard error
@@ -216,17 +221,6 @@ void tell_ending(Event& e, int status, const std::string& words_file) {
   e.outcome = !by_signal ? "exited" : is_of_its_own(WTERMSIG(status)) ? "crashed" : "killed";
   (by_signal ? e.signal : e.exit_status) = by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
   e.message = with_functions(last_words(words_file));
-}
-
-Event exit_of_member(std::int64_t at_ns, int member, int status, const std::string& log_file) {
-  Event e{.at_ns = at_ns, .kind = Kind::exit, .victim = member_name(member)};
-  tell_ending(e, status, log_file);
-  return e;
-}
-
-void LiveProcesses::take(Event e) {
-  const std::lock_guard guard(mutex_);
-  taken_.push_back(std::move(e));
 }
 
 void LiveProcesses::hand_over() {
@@ -273,16 +267,18 @@ std::unique_ptr<LiveProcess> LiveProcesses::begin(const std::string& name, std::
     store_.began(name, pid);
     if (run_.on_start) run_.on_start(pid);
   };
-  const auto emit = [this](Event e) { take(std::move(e)); };
+  const auto emit = [this](Event e) {
+    const std::lock_guard guard(mutex_);
+    taken_.push_back(std::move(e));
+  };
   if (!run_.foreign) {
     const auto file = run_.folder + "/" + name + ".order";
-    return std::make_unique<OwnProcess>(std::move(order), file, began, now_, emit);
+    return std::make_unique<OwnProcess>(std::move(order), file, began, emit);
   }
   const bool named = std::any_of(plan_.faults.begin(), plan_.faults.end(),
                                  [](const FaultPlan& fault) { return fault.member >= 0; });
   order.plan.clock_margin_ms = named ? 0 : clock_margin_ms(plan_, run_);
-  const auto resource = [this, uri = order.uri] { return store_.resource(uri); };
-  return start_foreign({std::move(order), *run_.foreign, run_.folder, resource}, began, now_, emit);
+  return start_foreign({std::move(order), *run_.foreign, run_.folder, store_}, began, emit);
 }
 
 void LiveProcesses::listen_ms(int limit_ms) {
@@ -303,7 +299,7 @@ void LiveProcesses::listen_ms(int limit_ms) {
 
 int LiveProcesses::kill_doomed() {
   return static_cast<int>(std::count_if(doomed_.begin(), doomed_.end(), [this](const auto& one) {
-    return one->holds() && end(*one);
+    return one->holds() && one->kill();
   }));
 }
 
@@ -355,17 +351,7 @@ LiveProcess* LiveProcesses::named(const std::string& name) {
   return found == processes_.end() ? nullptr : found->get();
 }
 
-/// Returns whether it was alive until then; it is certainly dead when the event is written.
-bool LiveProcesses::end(LiveProcess& process) {
-  const auto killed = process.kill();
-  if (!killed) return false;
-  Event e = event(Kind::crash, process.name());
-  e.at_ns = *killed;
-  take(std::move(e));
-  return true;
-}
-
-bool LiveProcesses::kill(const std::string& name) { return end(*named(name)); }
+bool LiveProcesses::kill(const std::string& name) { return named(name)->kill(); }
 
 void LiveProcesses::start_successor(const std::string& name) {
   start(static_cast<std::size_t>(find(name) - processes_.begin()));
@@ -380,21 +366,10 @@ bool LiveProcesses::saw_its_wall_clock(const std::string& name) {
   return process == nullptr ? !run_.foreign : process->saw_its_wall_clock();
 }
 
-/// A suspension cannot be hidden from the clocks of a worker that is not ours: it is a pause.
-void LiveProcesses::pause(const std::string& name, bool suspends) {
-  Event e = event(Kind::pause, name);
-  e.suspended = suspends && !run_.foreign;
-  take(e);
-  named(name)->pause(e.suspended);
-}
+void LiveProcesses::pause(const std::string& name, bool suspends) { named(name)->pause(suspends); }
 
 void LiveProcesses::resume(const std::string& name) {
-  auto* process = named(name);
-  const auto suspended = process == nullptr ? std::nullopt : process->resume();
-  if (!suspended) return;
-  Event e = event(Kind::resume, name);
-  e.suspended = *suspended;
-  take(std::move(e));
+  if (auto* process = named(name)) process->resume();
 }
 
 }  // namespace leasehold::sim::live

@@ -5,13 +5,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "model/history/history.hpp"
 #include "sim/faults/cluster_control.hpp"
+#include "sim/live/processes/worker.hpp"
 #include "sim/live/run/harness.hpp"
 
 namespace leasehold::sim::live {
@@ -23,15 +23,26 @@ namespace leasehold::sim::live {
 /// Says in the event how a process that had started ended. `status` is waitpid(2)'s; `words_file`
 /// has its last words.
 void tell_ending(model::Event& e, int status, const std::string& words_file);
-/// The event of a member that no fault killed.
-[[nodiscard]] model::Event exit_of_member(std::int64_t at_ns, int member, int status,
-                                          const std::string& log_file);
+/// The `exit` events of members that ended since the last call and that no fault killed.
+template <typename Members>
+[[nodiscard]] model::History exits_of(Members& members) {
+  model::History all;
+  for (int i = 0; i < members.size(); ++i) {
+    auto& member = members.at(i);
+    if (!member.died()) continue;
+    model::Event& e = all.emplace_back();
+    e.at_ns = boot_ns();
+    e.kind = model::Kind::exit;
+    e.victim = member_name(i);
+    tell_ending(e, member.exit_status(), member.log_file());
+  }
+  return all;
+}
 
-/// One process of a live run. It emits what it says, and its own end; what is done to it is for its
-/// supervisor to say. One thread calls all of it.
+/// One process of a live run. It emits what it says, what is done to it, and its end. One thread
+/// calls all of it.
 class LiveProcess {
  public:
-  using Now = std::function<std::int64_t()>;
   using Emit = std::function<void(model::Event)>;
 
   explicit LiveProcess(std::string name) : name_(std::move(name)) {}
@@ -53,14 +64,14 @@ class LiveProcess {
   virtual void attend() = 0;
   /// Faults are over: it may end from now on.
   virtual void heal() = 0;
-  /// Kills it and what it started. Returns when, if it was alive until then.
-  virtual std::optional<std::int64_t> kill() = 0;
+  /// Kills it and what it started. Returns whether it was alive until then; it is certainly dead
+  /// when the event is written.
+  virtual bool kill() = 0;
   virtual void end_by_force() = 0;  ///< it did not end
   virtual void join() {}            ///< waits for what it may still do once it is dead
 
   virtual void pause(bool suspends) = 0;
-  /// Nothing: it was not stopped. Else whether it was suspended.
-  virtual std::optional<bool> resume() = 0;
+  virtual void resume() = 0;  ///< if it was stopped
   virtual void set_wall_clock(std::int64_t offset_ms) = 0;
   [[nodiscard]] virtual bool saw_its_wall_clock() { return true; }
 
@@ -68,21 +79,28 @@ class LiveProcess {
   const std::string name_;
 };
 
+/// The start settings of a worker around a lock that is not ours.
+struct ForeignSetting {
+  WorkerConfig order;  ///< with the margin of clocks that faults leave; 0: unknown
+  ForeignLock lock;
+  std::string folder;  ///< a janitor's, for its standard error and its clock
+  Store& store;        ///< each caller has a resource of it
+};
+/// Starts one. `on_start` is called with its process before that knows the URI; `emit` is called
+/// from any thread.
+[[nodiscard]] std::unique_ptr<LiveProcess> start_foreign(
+    ForeignSetting setting, const std::function<void(pid_t)>& on_start, LiveProcess::Emit emit);
+
 /// The processes of a live run, as the harness drives them: starts them, takes what they say into
 /// the history, and does to them what faults ask for. They are our own workers, or workers around a
-/// lock that is not ours (live/foreign/foreign_process.hpp). One thread calls all of it.
+/// lock that is not ours (live/foreign/foreign_process.cpp). One thread calls all of it.
 class LiveProcesses final : public ProcessControl {
  public:
-  using Now = LiveProcess::Now;
   using Emit = LiveProcess::Emit;
 
   /// REQUIRES: plan, run and store outlive it.
-  LiveProcesses(const Plan& plan, const LiveRun& run, Store& store, Now now_ns, Emit emit)
-      : plan_(plan),
-        run_(run),
-        store_(store),
-        now_(std::move(now_ns)),
-        emit_(std::move(emit)) {}
+  LiveProcesses(const Plan& plan, const LiveRun& run, Store& store, Emit emit)
+      : plan_(plan), run_(run), store_(store), emit_(std::move(emit)) {}
 
   /// Starts the plan's processes, with steps from `began_ns` on, and `doomed` more to be killed:
   /// each takes a lock that no other process wants, and dies with it, so that its document is for
@@ -115,17 +133,11 @@ class LiveProcesses final : public ProcessControl {
   std::unique_ptr<LiveProcess> begin(const std::string& name, std::size_t place, bool doomed);
   [[nodiscard]] Processes::iterator find(const std::string& name);
   [[nodiscard]] LiveProcess* named(const std::string& name);
-  bool end(LiveProcess& process);
-  [[nodiscard]] model::Event event(model::Kind kind, const std::string& process) const {
-    return {.at_ns = now_(), .kind = kind, .process = process};
-  }
-  void take(model::Event e);
   void hand_over();
 
   const Plan& plan_;
   const LiveRun& run_;
   Store& store_;
-  const Now now_;
   const Emit emit_;
   std::int64_t began_ns_ = 0;
   std::uint64_t seeds_ = 0;

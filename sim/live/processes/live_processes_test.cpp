@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "runtime/threads/clock.hpp"
 #include "sim/live/foreign/generous_worker_fixture.hpp"
 
 /// A run's processes without a run: there is no server, and nobody misses one.
@@ -29,12 +28,11 @@ class Supervisor : public testing::Test {
 
   LiveProcesses& start() {
     run_.on_start = [this](pid_t pid) { pid_ = pid; };
-    processes_.emplace(plan_, run_, store_, [this] { return now(); },
+    processes_.emplace(plan_, run_, store_,
                        [this](Event e) { history_.push_back(std::move(e)); });
-    processes_->start_all(now(), 0);
+    processes_->start_all(boot_ns(), 0);
     return *processes_;
   }
-  [[nodiscard]] std::int64_t now() const { return clock_->now().time_since_epoch().count(); }
   template <typename Condition>
   bool until(Condition condition) {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -79,7 +77,6 @@ class Supervisor : public testing::Test {
     EXPECT_FALSE(processes.somebody_died());
   }
 
-  const std::shared_ptr<const runtime::Clock> clock_ = runtime::boottime_clock();
   Janitor janitor_;
   NoStore store_;
   Plan plan_;

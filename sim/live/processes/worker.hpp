@@ -1,14 +1,24 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "sim/plan/plan.hpp"
 
+namespace leasehold::sim {
+
+// In an order a plan stands as a `.scn` file.
+inline void to_json(nlohmann::json& json, const Plan& plan) { json = to_scn(plan); }
+inline void from_json(const nlohmann::json& json, Plan& plan) {
+  plan = plan_from_scn(json.get<std::string>());
+}
+
+}  // namespace leasehold::sim
 namespace leasehold::sim::live {
 
 inline constexpr const char* kLockCollection = "distributed.locks";
 
-/// What a simulated process gets when it starts.
+/// What a simulated process (worker_main.cpp) gets when it starts, as JSON.
 struct WorkerConfig {
   std::string name;  ///< of the process, used once in a run
   std::string uri;
@@ -21,14 +31,7 @@ struct WorkerConfig {
   [[nodiscard]] const ProcessPlan& process() const { return plan.processes.front(); }
 };
 
-[[nodiscard]] std::string to_json(const WorkerConfig& order);
-[[nodiscard]] WorkerConfig order_from_json(const std::string& text);
-
-/// The body of a simulated process: an OS process of its own, which can be killed and stopped. It
-/// writes its events to standard output, a line each, at once. From standard input it hears "wall
-/// N": its wall clock is off by so many ms from now on; and "heal": it acquires and releases twice
-/// more, with a long timeout, and ends, or, if scripted, releases what it has. When standard input
-/// closes it ends at once. Returns the exit status.
-int run_worker(const WorkerConfig& order);
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerConfig, name, uri, database, plan, doomed, began_ns,
+                                   suspended_file)
 
 }  // namespace leasehold::sim::live

@@ -22,8 +22,8 @@
 #include <thread>
 
 #include "mongo/client/uri.hpp"
-#include "runtime/threads/clock.hpp"
 #include "sim/live/proxy/wire_message.hpp"
+#include "sim/live/system/child_process.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -39,19 +39,13 @@ constexpr std::size_t kMostWaiting = 1 << 23;
 /// How long a member may go on with what a client left behind.
 constexpr std::chrono::seconds kLeftBehind{3};
 
-/// By the clock of histories.
-std::int64_t boottime_ns() {
-  static const auto clock = runtime::boottime_clock();
-  return clock->now().time_since_epoch().count();
-}
-
 /// When the last bytes that this socket has received arrived: a proxy that many keep busy reads
 /// them later. The kernel counts in steps of a few ms.
 std::int64_t arrival_ns(tcp::socket& socket) {
   tcp_info info{};
   socklen_t size = sizeof info;
   const bool known = getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
-  return boottime_ns() - (known ? std::int64_t{1'000'000} * info.tcpi_last_data_recv : 0);
+  return boot_ns() - (known ? std::int64_t{1'000'000} * info.tcpi_last_data_recv : 0);
 }
 
 bool is_of_a_client(const std::string& peer) {
@@ -71,7 +65,7 @@ namespace proxy {
 struct Rules {
   std::map<Link, LinkRule> in_force;
   std::map<Link, std::int64_t> touched;
-  std::map<Link, Traffic> passed_on;
+  Traffic passed_on;
   std::vector<SlowAnswer> slow;  ///< of clients that said who they are
   std::set<int> ports_used;
   std::array<char, 1 << 16> chunk;  ///< for what is read at once
@@ -149,7 +143,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   /// Reports what waits for an answer now.
-  void report_open() { watch_.report_open(boottime_ns()); }
+  void report_open() { watch_.report_open(boot_ns()); }
 
  private:
   struct Chunk {
@@ -186,7 +180,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
         self->arrived(d, std::string(chunk.data(), size));
       } else if (error != asio::error::would_block) {
         d.ended = true;
-        if (&d == &self->requests_) self->watch_.ended(boottime_ns());
+        if (&d == &self->requests_) self->watch_.ended(boot_ns());
         if (self->passes_ends_) self->wait_for_its_turn(d, "");
       }
       self->write(d);
@@ -252,10 +246,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void passed_on(const Direction& d, const std::string& bytes) {
-    Traffic& sum = rules_.passed_on[link_];
+    Traffic& sum = rules_.passed_on;
     const auto size = static_cast<std::int64_t>(bytes.size());
     (&d == &requests_ ? sum.to_members : sum.from_members) += size;
-    if (&d == &replies_ && !passes_ends_) watch_.answered(bytes, boottime_ns());
+    if (&d == &replies_ && !passes_ends_) watch_.answered(bytes, boot_ns());
   }
 
   void write_later(Direction& d) {
@@ -292,7 +286,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void close() {
-    watch_.ended(boottime_ns());
+    watch_.ended(boot_ns());
     over_ = true;
     for (auto* socket : {&client_, &server_}) {
       error_code ignored;
@@ -351,19 +345,22 @@ class FaultProxy::Inside {
     std::string rewritten_to = {};  ///< its own address, for clients; empty: nothing is changed
   };
 
-  int listen_for(int member, Endpoints address, bool rewrites) {
+  /// `name`: by which members call this one to clients; empty: by the right address.
+  int listen_for(int member, Endpoints address, const std::string& name = "") {
     auto& listener = listeners.emplace_back(
         Listener{tcp::acceptor(context, loopback(0)), member, std::move(address)});
     listener.acceptor.non_blocking(true);
     const int port = listener.acceptor.local_endpoint().port();
-    if (rewrites) listener.rewritten_to = "127.0.0.1:" + std::to_string(port);
+    if (!name.empty()) {
+      proxies[name] = listener.rewritten_to = "127.0.0.1:" + std::to_string(port);
+    }
     accept(listener);
     return port;
   }
 
   /// As it is known here.
-  [[nodiscard]] Link link_of(const std::string& peer, int member) const {
-    return {sender_ ? peer.substr(0, peer.find('/')) : peer, member};
+  [[nodiscard]] Link known(const Link& link) const {
+    return {sender_ ? link.peer.substr(0, link.peer.find('/')) : link.peer, link.member};
   }
 
   template <typename Do>
@@ -422,14 +419,6 @@ FaultProxy::FaultProxy() : inside_(std::make_unique<Inside>()) {}
 FaultProxy::FaultProxy(Sender sender) : inside_(std::make_unique<Inside>(std::move(sender))) {}
 FaultProxy::~FaultProxy() = default;
 
-int FaultProxy::add_member(int port) {
-  return inside_->on_thread([&in = *inside_, port] {
-    const int member = static_cast<int>(in.listeners.size());
-    in.ports[port] = member;
-    return in.listen_for(member, {loopback(port)}, false);
-  });
-}
-
 /// A member with a name that is not known here is one that refuses connections.
 int FaultProxy::add_member(const std::string& address) {
   return inside_->on_thread([&in = *inside_, &address] {
@@ -439,26 +428,32 @@ int FaultProxy::add_member(const std::string& address) {
     for (const auto& each : tcp::resolver(in.context).resolve(host, port, unknown)) {
       found.push_back(each.endpoint());
     }
-    const int member = static_cast<int>(in.listeners.size());
-    const int listens = in.listen_for(member, std::move(found), true);
-    in.proxies[address] = "127.0.0.1:" + std::to_string(listens);
-    return listens;
+    return in.listen_for(static_cast<int>(in.listeners.size()), std::move(found), address);
   });
 }
 
 int FaultProxy::add_port(int member, int port) {
-  return inside_->on_thread([&] { return inside_->listen_for(member, {loopback(port)}, false); });
+  return inside_->on_thread([&in = *inside_, member, port] {
+    in.ports[port] = member;
+    return in.listen_for(member, {loopback(port)});
+  });
 }
 
-void FaultProxy::set(const std::string& peer, int member, const LinkRule& rule) {
-  inside_->on_thread([&in = *inside_, link = inside_->link_of(peer, member), &rule] {
+int FaultProxy::size() {
+  return inside_->on_thread([&in = *inside_] {
+    return in.listeners.empty() ? 0 : in.listeners.back().member + 1;
+  });
+}
+
+void FaultProxy::set_link_rule(const Link& between, const LinkRule& rule) {
+  inside_->on_thread([&in = *inside_, link = inside_->known(between), &rule] {
     in.rules.in_force[link] = rule;
     in.for_each(link, [](proxy::Connection& c) { c.rule_changed(); });
   });
 }
 
-void FaultProxy::reset(const std::string& peer, int member) {
-  inside_->on_thread([&in = *inside_, link = inside_->link_of(peer, member)] {
+void FaultProxy::reset_link(const Link& between) {
+  inside_->on_thread([&in = *inside_, link = inside_->known(between)] {
     in.for_each(link, [&](proxy::Connection& c) {
       c.reset();
       ++in.rules.touched[link];
@@ -466,8 +461,8 @@ void FaultProxy::reset(const std::string& peer, int member) {
   });
 }
 
-std::int64_t FaultProxy::touched(const std::string& peer, int member) const {
-  return inside_->on_thread([&] { return inside_->rules.touched[inside_->link_of(peer, member)]; });
+std::int64_t FaultProxy::touched(const Link& between) {
+  return inside_->on_thread([&] { return inside_->rules.touched[inside_->known(between)]; });
 }
 
 std::vector<SlowAnswer> FaultProxy::take_slow() {
@@ -477,19 +472,8 @@ std::vector<SlowAnswer> FaultProxy::take_slow() {
   });
 }
 
-Traffic FaultProxy::traffic(const std::string& peer, int member) const {
-  return inside_->on_thread([&] { return inside_->rules.passed_on[{peer, member}]; });
-}
-
 Traffic FaultProxy::traffic() const {
-  return inside_->on_thread([&in = *inside_] {
-    Traffic sum;
-    for (const auto& [link, each] : in.rules.passed_on) {
-      sum.to_members += each.to_members;
-      sum.from_members += each.from_members;
-    }
-    return sum;
-  });
+  return inside_->on_thread([&in = *inside_] { return in.rules.passed_on; });
 }
 
 std::set<int> FaultProxy::ports_used() const {

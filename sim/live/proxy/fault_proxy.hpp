@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,13 +29,13 @@ struct SlowAnswer {
 /// (heartbeats, votes) or "member-0/sync" (replication). Or it asks who the sender is, and then
 /// passes any protocol on. Other peers have no name and no faults.
 ///
-/// Thread safety: all calls from any thread. A rule is in force when `set` returns.
+/// Thread safety: all calls from any thread. A rule is in force when `set_link_rule` returns.
 ///
 ///     FaultProxy proxy;
 ///     const int advertised = proxy.add_member(27017);
-///     proxy.set("p0.1", 0, {.hold_replies = true});  // its commands execute, and nothing comes
-///     back
-class FaultProxy {
+///     proxy.set_link_rule({"p0.1", 0}, {.hold_replies = true});  // its commands execute, and
+///     nothing comes back
+class FaultProxy final : public LinkControl {
  public:
   /// The sender of a connection from this port to that one, both of this machine; empty: unknown.
   using Sender = std::function<std::string(int from, int to)>;
@@ -44,13 +45,13 @@ class FaultProxy {
   /// one side reaches the other side once the rules let it, and all bytes before it. All that one
   /// member says to another is one link then, whether it is named "/beat" or "/sync".
   explicit FaultProxy(Sender sender);
-  ~FaultProxy();
+  ~FaultProxy() override;
   FaultProxy(const FaultProxy&) = delete;
   FaultProxy& operator=(const FaultProxy&) = delete;
 
   /// Members are numbered in this order. Returns the proxy's port for this member, which the set's
   /// configuration has to name.
-  int add_member(int port);
+  int add_member(int port) { return add_port(size(), port); }
   /// The same for a set that is configured with the members themselves, this one by `address`
   /// ("db1:27017"): what a member says of its set's addresses is changed on its way to a client.
   /// REQUIRES: all are added before clients connect.
@@ -58,17 +59,18 @@ class FaultProxy {
   /// One more listener before a member, for another of its ports. Returns the proxy's.
   int add_port(int member, int port);
 
-  void set(const std::string& peer, int member, const LinkRule& rule);
-  /// Resets the connections of this peer to this member: what waits is lost.
-  void reset(const std::string& peer, int member);
-  /// How often rules held, delayed or reset something of this peer to this member.
-  [[nodiscard]] std::int64_t touched(const std::string& peer, int member) const;
+  /// The member that clients send to; empty: they may speak to any.
+  std::function<int()> primary;
+
+  [[nodiscard]] int size() override;
+  [[nodiscard]] int sent_to() override { return primary ? std::max(primary(), 0) : -1; }
+  void set_link_rule(const Link& link, const LinkRule& rule) override;
+  void reset_link(const Link& link) override;
+  [[nodiscard]] std::int64_t touched(const Link& link) override;
   /// The waits of 25 ms or more since the last call, those that go on included, of clients that
   /// said who they are.
   [[nodiscard]] std::vector<SlowAnswer> take_slow();
-  /// What was passed on so far between this peer and this member.
-  [[nodiscard]] Traffic traffic(const std::string& peer, int member) const;
-  /// The same between all peers and all members.
+  /// What was passed on so far between all peers and all members.
   [[nodiscard]] Traffic traffic() const;
   /// The ports of this machine from which members were ever connected to. A member was reached past
   /// the proxies if it hears of a client from another port.
@@ -77,21 +79,6 @@ class FaultProxy {
  private:
   class Inside;
   std::unique_ptr<Inside> inside_;
-};
-
-/// Links on which a proxy acts.
-class ProxiedLinks : public LinkControl {
- public:
-  /// REQUIRES: there is one.
-  [[nodiscard]] virtual FaultProxy& proxy() = 0;
-
-  void set_link_rule(const Link& link, const LinkRule& rule) override {
-    proxy().set(link.peer, link.member, rule);
-  }
-  void reset_link(const Link& link) override { proxy().reset(link.peer, link.member); }
-  [[nodiscard]] std::int64_t touched(const Link& link) override {
-    return proxy().touched(link.peer, link.member);
-  }
 };
 
 }  // namespace leasehold::sim::live

@@ -45,7 +45,7 @@ std::int64_t stored(const std::string& name) {
 }
 
 void set_all(const std::string& name, const LinkRule& rule) {
-  for (int m = 0; m < faulty_set().size(); ++m) faulty_set().proxy().set(name, m, rule);
+  for (int m = 0; m < faulty_set().size(); ++m) faulty_set().proxy().set_link_rule({name, m}, rule);
 }
 /// For how long at most a request of this client waited for its answer since the last call. A busy
 /// machine has short waits of its own.
@@ -57,7 +57,7 @@ std::int64_t longest_wait_ms(const std::string& name) {
   return longest;
 }
 void reset_all(const std::string& name) {
-  for (int m = 0; m < faulty_set().size(); ++m) faulty_set().proxy().reset(name, m);
+  for (int m = 0; m < faulty_set().size(); ++m) faulty_set().proxy().reset_link({name, m});
 }
 
 TEST(FaultProxy, ALateRequestIsExecutedAfterItsSenderGaveUp) {

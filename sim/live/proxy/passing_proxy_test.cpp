@@ -65,12 +65,12 @@ TEST(PassingProxy, AServerMaySpeakFirst) {
 
 TEST(PassingProxy, AClientsBytesAndItsEndWaitWhileTheLinkIsCut) {
   Through t;
-  t.proxy.set("p0.1", 0, {.hold_requests = true, .hold_replies = true});
+  t.proxy.set_link_rule({"p0.1", 0}, {.hold_requests = true, .hold_replies = true});
   t.client.say("late");
   t.client.end();
   EXPECT_EQ(t.server.hear(kNothing), "") << "neither the bytes nor the end";
-  EXPECT_EQ(t.proxy.touched("p0.1", 0), 1);
-  t.proxy.set("p0.1", 0, {});
+  EXPECT_EQ(t.proxy.touched({"p0.1", 0}), 1);
+  t.proxy.set_link_rule({"p0.1", 0}, {});
   EXPECT_EQ(t.server.hear(kSoon), "late");
   EXPECT_EQ(t.server.hear(kSoon), "end");
 }
@@ -94,12 +94,12 @@ TEST(PassingProxy, OneSideMayEndAndHearTheOtherToItsEnd) {
 
 TEST(PassingProxy, ARefusedClientIsResetAndAnotherIsNot) {
   Through t;
-  t.proxy.set("p1.1", 0, {.refuse = true});
+  t.proxy.set_link_rule({"p1.1", 0}, {.refuse = true});
   t.client.say("still here");
   EXPECT_EQ(t.server.hear(kSoon), "still here");
-  t.proxy.set("p0.1", 0, {.refuse = true});
+  t.proxy.set_link_rule({"p0.1", 0}, {.refuse = true});
   EXPECT_EQ(t.client.hear(kSoon), "end");
-  EXPECT_EQ(t.proxy.touched("p0.1", 0), 1);
+  EXPECT_EQ(t.proxy.touched({"p0.1", 0}), 1);
 }
 
 /// On a busy machine the next client waits before the one before it is looked at.
@@ -115,12 +115,12 @@ TEST(PassingProxy, ClientsThatComeBackAtOnceKeepNobodyElseFromTheProxy) {
     connect(clients.emplace_back().fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
   };
   FaultProxy proxy([&](int, int) { return come(), "p0.1"; });
-  proxy.set("p0.1", 0, {.refuse = true});
+  proxy.set_link_rule({"p0.1", 0}, {.refuse = true});
   port = proxy.add_port(0, 1);
   come();
-  while (proxy.touched("p0.1", 0) == 0) {
+  while (proxy.touched({"p0.1", 0}) == 0) {
   }
-  EXPECT_LT(proxy.touched("p0.1", 0), static_cast<std::int64_t>(kGivesUp));
+  EXPECT_LT(proxy.touched({"p0.1", 0}), static_cast<std::int64_t>(kGivesUp));
 }
 
 }  // namespace

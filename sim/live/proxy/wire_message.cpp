@@ -153,39 +153,31 @@ HelloRewriter::HelloRewriter(const ProxyOf& proxies, std::string me)
     : proxies_(proxies), me_(std::move(me)) {}
 
 std::string HelloRewriter::pass(std::string_view bytes) {
+  waiting_ += bytes;
   std::string out;
-  while (!bytes.empty()) {
-    if (unchanged_ > 0) {
-      const auto size = std::min(unchanged_, bytes.size());
-      out += bytes.substr(0, size);
-      bytes.remove_prefix(size);
-      unchanged_ -= size;
-      continue;
-    }
-    collect(bytes, kMessageHeader);
-    if (message_.size() < kMessageHeader) break;
-    const auto size = message_size(message_);
-    const auto code = op_code_of(message_);
+  const auto take = [this](std::size_t size) {
+    auto taken = waiting_.substr(0, size);
+    waiting_.erase(0, size);
+    return taken;
+  };
+  for (;;) {
+    const auto part = take(unchanged_);
+    unchanged_ -= part.size();
+    out += part;
+    if (waiting_.size() < kMessageHeader) return out;
+    const auto size = message_size(waiting_);
+    const auto code = op_code_of(waiting_);
     const bool may_be_hello =
         size && *size <= kLargestHello && (code == op_code::msg || code == op_code::reply);
     if (!may_be_hello) {
-      out += std::exchange(message_, {});
       // Bytes without a size are no message, and neither are those after them.
-      unchanged_ = size ? *size - kMessageHeader : std::numeric_limits<std::size_t>::max();
-      continue;
+      unchanged_ = size.value_or(std::numeric_limits<std::size_t>::max());
+    } else if (waiting_.size() < *size) {
+      return out;
+    } else {
+      out += rewritten(take(*size));
     }
-    collect(bytes, *size);
-    if (message_.size() == *size) out += rewritten(std::exchange(message_, {}));
   }
-  return out;
-}
-
-/// Takes bytes over until the message has `size` bytes.
-void HelloRewriter::collect(std::string_view& bytes, std::size_t size) {
-  if (message_.size() >= size) return;
-  const auto missing = std::min(size - message_.size(), bytes.size());
-  message_ += bytes.substr(0, missing);
-  bytes.remove_prefix(missing);
 }
 
 std::string HelloRewriter::rewritten(std::string message) const {

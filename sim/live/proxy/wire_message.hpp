@@ -59,14 +59,13 @@ class HelloRewriter {
   [[nodiscard]] std::string pass(std::string_view bytes);
 
  private:
-  void collect(std::string_view& bytes, std::size_t size);
   [[nodiscard]] std::string rewritten(std::string message) const;
   [[nodiscard]] std::string with_proxies(const bson_t& hello) const;
   [[nodiscard]] const std::string* proxy_of(const bson_iter_t& member) const;
 
   const ProxyOf& proxies_;
   const std::string me_;
-  std::string message_;        ///< the bytes received so far
+  std::string waiting_;        ///< bytes of a message that is not whole yet
   std::size_t unchanged_ = 0;  ///< bytes of another message still to come
 };
 

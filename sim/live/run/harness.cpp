@@ -7,16 +7,13 @@
 #include <thread>
 
 #include "model/history/from_outside.hpp"
-#include "runtime/threads/clock.hpp"
 #include "sim/faults/fault_injector.hpp"
 #include "sim/live/oplog/oplog.hpp"
 #include "sim/live/processes/live_processes.hpp"
 #include "sim/live/run/stall_watch.hpp"
-#include "sim/live/servers/mongod.hpp"
 #include "sim/plan/fault.hpp"
 #include "sim/plan/lock_registry.hpp"
 #include "sim/plan/workload.hpp"
-#include "sim/record/recorder.hpp"
 
 namespace leasehold::sim::live {
 
@@ -48,12 +45,11 @@ std::int64_t longest_grave(const Plan& plan, std::int64_t ttl_period_ms) {
   return (expiry_ms + 2 * plan.clock_margin_ms + ttl_period_ms) * kMs + kTtlSlack;
 }
 
-StoreUse use_of(const Plan& plan, const LiveRun& run, std::function<std::int64_t()> now_ns) {
+StoreUse use_of(const Plan& plan, const LiveRun& run) {
   StoreUse use{.database = run.database,
                .foreign = run.foreign.has_value(),
                // A story tells which member is primary at its beginning.
-               .first_leads = is_scripted(plan),
-               .now_ns = std::move(now_ns)};
+               .first_leads = is_scripted(plan)};
   if (run.foreign) use.document = run.foreign->promises.document;
   if (use.document) use.locks = use.document->collection;
   if (!run.foreign) use.locks = lock_under_test(plan.lock).collection();
@@ -75,9 +71,8 @@ StoreUse use_of(const Plan& plan, const LiveRun& run, std::function<std::int64_t
 class StallWatch {
  public:
   /// Watches from now on: each of these URIs is of one member.
-  StallWatch(const std::vector<std::string>& members, std::function<std::int64_t()> now_ns)
-      : now_ns_(std::move(now_ns)),
-        machine_(now_ns_, [this](const auto& span) { note(model::kMachine, span); }) {
+  explicit StallWatch(const std::vector<std::string>& members)
+      : machine_(boot_ns, [this](const auto& span) { note(model::kMachine, span); }) {
     for (const auto& uri : members) {
       const auto name = member_name(static_cast<int>(threads_.size()));
       threads_.emplace_back(
@@ -103,13 +98,13 @@ class StallWatch {
     MongoClient client(with_option(uri, "serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
                                         "&socketTimeoutMS=2000&appName=stall-watch"));
     while (!stop.stop_requested()) {
-      const auto asked = now_ns_();
+      const auto asked = boot_ns();
       try {
         (void)client.run_once("admin", {{"ping", 1}});
       } catch (const std::exception&) {
         // The ping failed; its time counts all the same.
       }
-      const auto now = now_ns_();
+      const auto now = boot_ns();
       if (now - asked > Standstills::kLongFrom_ns) note(name, {asked, now});
       std::this_thread::sleep_for(kPingEvery);
     }
@@ -120,7 +115,6 @@ class StallWatch {
     stalls_.push_back(stall_of(victim, span));
   }
 
-  const std::function<std::int64_t()> now_ns_;
   std::mutex mutex_;
   model::History stalls_;  ///< protected by mutex_
   StandstillWatch machine_;
@@ -132,16 +126,14 @@ class Harness {
   Harness(const Plan& plan, const LiveRun& run)
       : plan_(plan),
         run_(run),
-        clock_(runtime::boottime_clock()),
-        store_(run.store.open(use_of(plan, run, [this] { return now(); }))),
-        began_(now()),
-        processes_(plan, run, *store_, [this] { return now(); },
-                   [this](Event e) { keep(std::move(e)); }) {
+        store_(run.store.open(use_of(plan, run))),
+        began_(boot_ns()),
+        processes_(plan, run, *store_, [this](Event e) { keep(std::move(e)); }) {
     faults_.emplace(
         ClusterControl{
             .processes = processes_,
             .servers = store_->control(),
-            .now_ns = [this] { return now(); },
+            .now_ns = boot_ns,
             .call_at = [this](std::int64_t at, auto call) { calls_.emplace(at, std::move(call)); },
             .emit = [this](Event e) { keep(std::move(e)); },
             .count_effect = [this](FaultPlan::Kind kind) { ++progress_.faults[to_string(kind)]; },
@@ -160,7 +152,7 @@ class Harness {
     header.truth_lag_ns = kTruthLag;
     header.fault_echo_ms = store_->fault_echo_ms();
     keep(header);
-    began_ = now();
+    began_ = boot_ns();
     processes_.start_all(began_ + start_up_ns_, is_scripted(plan_) ? 0 : kGraves);
     phase_ = "faults";
     inject_until(began_ + start_up_ns_ + plan_.faulty_ms * kMs);
@@ -174,14 +166,12 @@ class Harness {
     model::sort_by_time(history_);
     put_end_last(history_);
     if (!run_.foreign && lock_under_test(plan_.lock).is_published()) attribute_writes(history_);
-    return {std::move(history_), std::move(progress_.faults), now() - began_};
+    return {std::move(history_), std::move(progress_.faults), boot_ns() - began_};
   }
 
  private:
-  std::int64_t now() const { return clock_->now().time_since_epoch().count(); }
-
   Event event(Kind kind, const std::string& process = "") const {
-    return {.at_ns = now(), .kind = kind, .process = process};
+    return {.at_ns = boot_ns(), .kind = kind, .process = process};
   }
 
   void keep(Event e) {
@@ -202,8 +192,8 @@ class Harness {
 
   void inject_until(std::int64_t end) {
     std::size_t next = 0;
-    while (now() < end && !stopping() && !somebody_died()) {
-      const auto elapsed = (now() - began_ - start_up_ns_) / kMs;
+    while (boot_ns() < end && !stopping() && !somebody_died()) {
+      const auto elapsed = (boot_ns() - began_ - start_up_ns_) / kMs;
       while (next < plan_.faults.size() && plan_.faults[next].at_ms <= elapsed) {
         inject(plan_.faults[next++]);
       }
@@ -233,9 +223,9 @@ class Harness {
   }
 
   void report() {
-    if (!run_.on_progress || now() - reported_ < 200 * kMs) return;
-    reported_ = now();
-    progress_.elapsed_s = static_cast<double>(now() - began_) / 1e9;
+    if (!run_.on_progress || boot_ns() - reported_ < 200 * kMs) return;
+    reported_ = boot_ns();
+    progress_.elapsed_s = static_cast<double>(boot_ns() - began_) / 1e9;
     progress_.phase = phase_;
     progress_.active.clear();
     for (const auto& [kind, victim] : lasting_) ++progress_.active[kind];
@@ -257,7 +247,7 @@ class Harness {
     for (auto& span : store_->take_spans()) {
       const bool in_the_run =
           (span.kind == Kind::slow ? span.from_ns : span.at_ns) > history_.front().at_ns;
-      span.at_ns = std::min(span.at_ns, now());
+      span.at_ns = std::min(span.at_ns, boot_ns());
       if (in_the_run && (span.process.empty() || ours.contains(span.process))) {
         keep(std::move(span));
       }
@@ -266,7 +256,7 @@ class Harness {
 
   /// A member that the run stopped or killed did not stall.
   void take_stalls() {
-    auto away = members_away(history_, now());
+    auto away = members_away(history_, boot_ns());
     away.push_back({"", healing_from_, healing_to_});
     for (auto& stall : stalls_.take()) {
       const bool in_the_run = stall.at_ns > history_.front().at_ns;
@@ -276,7 +266,7 @@ class Harness {
 
   /// Makes the calls that are due. A call may ask for another.
   void make_calls() {
-    while (!calls_.empty() && calls_.begin()->first <= now()) {
+    while (!calls_.empty() && calls_.begin()->first <= boot_ns()) {
       const auto due = calls_.extract(calls_.begin());
       due.mapped()();
     }
@@ -294,25 +284,25 @@ class Harness {
   void heal() {
     look_past_proxies();
     phase_ = "healing";
-    healing_from_ = now();
+    healing_from_ = boot_ns();
     // So that the rest does not fail of it.
     if (somebody_died()) store_->restart_members();
     faults_->heal();
     wait_for_a_majority();
-    healing_to_ = now();
+    healing_to_ = boot_ns();
     // Members that lacked data were restarted.
     keep({.at_ns = healing_to_, .kind = Kind::no_majority, .from_ns = healing_from_});
     keep(event(Kind::heal));
     processes_.heal();
-    const auto limit = now() + kHealLimit;
-    while (!processes_.all_done() && now() < limit) turn();
+    const auto limit = boot_ns() + kHealLimit;
+    while (!processes_.all_done() && boot_ns() < limit) turn();
     processes_.end_by_force();
   }
 
   /// A member that failed to fetch asks its source again only after ten seconds.
   void wait_for_a_majority() {
-    const auto limit = now() + kMajorityLimit;
-    while (!store_->has_majority() && now() < limit && !stopping()) {
+    const auto limit = boot_ns() + kMajorityLimit;
+    while (!store_->has_majority() && boot_ns() < limit && !stopping()) {
       phase_ = "healing: no majority has what the primary wrote";
       turn();
     }
@@ -332,21 +322,20 @@ class Harness {
     // No author promises that documents of another lock go away.
     if (run_.foreign) return;
     const auto limit =
-        now() + std::min(longest_grave(plan_, run_.ttl_period_ms), run_.settle_ms * kMs);
+        boot_ns() + std::min(longest_grave(plan_, run_.ttl_period_ms), run_.settle_ms * kMs);
     constexpr int kTurnsPerLook = 20;
-    while (now() < limit && documents_left(history_) && !stopping() && !somebody_died()) {
+    while (boot_ns() < limit && documents_left(history_) && !stopping() && !somebody_died()) {
       for (int i = 0; i < kTurnsPerLook; ++i) turn();
     }
   }
 
   const Plan& plan_;
   const LiveRun& run_;
-  std::shared_ptr<const runtime::Clock> clock_;
   const std::unique_ptr<Store> store_;
   const std::int64_t start_up_ns_ = run_.foreign && is_scripted(plan_) ? kForeignStartUp : kStartUp;
   std::int64_t began_;
   LiveProcesses processes_;
-  StallWatch stalls_{store_->watched_members(), [this] { return now(); }};
+  StallWatch stalls_{store_->watched_members()};
   std::optional<FaultInjector> faults_;
   std::multimap<std::int64_t, std::function<void()>> calls_;  ///< by when they are due
   model::History history_;

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,9 +33,15 @@ struct TheirSet {
   std::shared_ptr<StoreScript> script = {};  ///< of that other store
 
   /// Whether faults of this kind can happen there.
-  [[nodiscard]] bool can_have(FaultPlan::Kind kind) const;
+  [[nodiscard]] bool can_have(FaultPlan::Kind kind) const {
+    if (!script) return power_of(kind) <= power;
+    return hits_process(kind) || script->about().faults.contains(kind);
+  }
   /// The plan without faults that cannot happen there.
-  [[nodiscard]] Plan possible(Plan plan) const;
+  [[nodiscard]] Plan possible(Plan plan) const {
+    std::erase_if(plan.faults, [this](const FaultPlan& fault) { return !can_have(fault.kind); });
+    return plan;
+  }
 };
 
 /// The servers of any number of runs: a replica set of our own, or another store, or a user's set,
@@ -41,19 +51,39 @@ struct TheirSet {
 class RunSite {
  public:
   /// Throws NoServers, or std::runtime_error if their set does not answer.
-  RunSite(TheirSet theirs, const ReplicaSetOptions& ours);
+  RunSite(TheirSet theirs, const ReplicaSetOptions& ours)
+      : theirs_(std::move(theirs)), at_(begin(ours)) {}
   ~RunSite() { (void)leave(); }
   RunSite(const RunSite&) = delete;
   RunSite& operator=(const RunSite&) = delete;
 
   /// A run there, in a database that no other run has.
   [[nodiscard]] LiveRun run_in(const std::string& database, Janitor& janitor,
-                               const std::string& folder = "");
+                               const std::string& folder = "") {
+    auto run = LiveRun::on(at_, database, janitor, folder);
+    if (theirs_.uri.empty()) return run;
+    databases_.push_back(database);
+    run.ttl_period_ms = theirs_.ttl_period_ms;
+    return run;
+  }
   [[nodiscard]] std::vector<std::string> log_files() const { return at_.log_files; }
   /// Through the proxies before their members, if there are any.
-  [[nodiscard]] Traffic traffic() const;
+  [[nodiscard]] Traffic traffic() const {
+    return at_.proxy == nullptr ? Traffic() : at_.proxy->traffic();
+  }
   /// Drops the databases. Returns what could not be done, and why.
-  std::vector<std::string> leave();
+  std::vector<std::string> leave() {
+    std::vector<std::string> left;
+    for (const auto& database : std::exchange(databases_, {})) {
+      if (theirs_.keep_databases) continue;
+      try {
+        drop_database(theirs_.uri, database);
+      } catch (const std::exception& error) {
+        left.push_back("database " + database + " (" + error.what() + ")");
+      }
+    }
+    return left;
+  }
 
  private:
   template <typename Servers, typename Given>
@@ -62,7 +92,12 @@ class RunSite {
     servers_ = servers;
     return *servers;
   }
-  [[nodiscard]] StoreAt begin(const ReplicaSetOptions& ours);
+  [[nodiscard]] StoreAt begin(const ReplicaSetOptions& ours) {
+    if (theirs_.script) return begin<ScriptedServers>(theirs_.script);
+    if (theirs_.is_ours()) return begin<ReplicaSet>(ours);
+    if (theirs_.power > Power::processes) return begin<UserSet>(theirs_.uri);
+    return theirs_.uri;
+  }
 
   const TheirSet theirs_;
   std::shared_ptr<void> servers_;  ///< that are ours, or have proxies
@@ -82,15 +117,44 @@ class LiveWorld final : public World {
   LiveWorld() : LiveWorld(Setting{}) {}
   explicit LiveWorld(Setting setting) : setting_(std::move(setting)) {}
 
-  [[nodiscard]] RunResult run(const Plan& plan) override;
+  [[nodiscard]] RunResult run(const Plan& plan) override {
+    if (!site_ || setting_.set.is_ours()) start_servers_for(plan);
+    auto run = site_->run_in(databases() + "_" + std::to_string(++runs_), janitor_);
+    run.foreign = setting_.foreign;
+    run.stop = setting_.stop;
+    auto result = run_live(plan, run);
+    const auto failure = model::harness_failure(result.history);
+    if (!failure.empty()) throw std::runtime_error("harness failure: " + failure);
+    return result;
+  }
   [[nodiscard]] bool is_live() const override { return true; }
-  std::vector<std::string> leave() override;
+  std::vector<std::string> leave() override {
+    return site_ ? site_->leave() : std::vector<std::string>();
+  }
 
   /// The common prefix of this process's databases.
-  [[nodiscard]] static std::string databases();
+  [[nodiscard]] static std::string databases() {
+    return "leasehold_lab_" + std::to_string(getpid());
+  }
 
  private:
-  void start_servers_for(const Plan& plan);
+  void start_servers_for(const Plan& plan) {
+    ReplicaSetOptions options{.faulty = true};
+    // At least the usual one: a busy machine's heartbeats may be late.
+    options.election_timeout_ms = std::max(plan.election_timeout_ms, options.election_timeout_ms);
+    options.own_settings = plan.heartbeat_ms >= kOwnHeartbeat_ms;
+    // A member with a clock that was put back sleeps for so long wherever it waits, and above all
+    // in its TTL monitor.
+    if (!site_ || clocks_moved_ || options.election_timeout_ms != election_timeout_ms_) {
+      site_.reset();
+      site_ = std::make_unique<RunSite>(setting_.set, options);
+    }
+    election_timeout_ms_ = options.election_timeout_ms;
+    clocks_moved_ = std::ranges::any_of(plan.faults, [](const FaultPlan& fault) {
+      using enum FaultPlan::Kind;
+      return fault.kind == clock_jump || fault.kind == clock_drift;
+    });
+  }
 
   const Setting setting_;
   std::unique_ptr<RunSite> site_;

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/history/history.hpp"
+#include "sim/live/system/child_process.hpp"
 #include "sim/live/system/mongo_client.hpp"
 #include "sim/record/lock_truth.hpp"
 
@@ -34,10 +35,39 @@ class MongoResource final : public FencedResource {
       : client_(uri), database_(std::move(database)) {}
 
   /// Makes the documents for these names; the fence stands at 0.
-  void create(const std::vector<std::string>& names);
-  std::string write(const FencedWrite& write) override;
+  void create(const std::vector<std::string>& names) {
+    Json documents = Json::array();
+    for (const auto& name : names) documents.push_back({{"_id", name}, {"fence", number(0)}});
+    client_.must(
+        database_,
+        {{"insert", kCollection}, {"documents", documents}, {"writeConcern", majority()}});
+  }
+
+  std::string write(const FencedWrite& w) override {
+    const Json filter{{"_id", w.name}, {"fence", {{"$lte", number(w.token)}}}};
+    const Json change{{"$set",
+                       {{"fence", number(w.token)},
+                        {"token", std::to_string(w.token)},
+                        {"owner", w.owner},
+                        {"process", w.process},
+                        {"write", w.number}}}};
+    try {
+      const Json reply =
+          client_.run(database_, {{"update", kCollection},
+                                  {"updates", Json::array({{{"q", filter}, {"u", change}}})},
+                                  {"writeConcern", majority()},
+                                  {"maxTimeMS", 3'000}});
+      if (!confirmed(reply)) return "unknown";
+      return integer(reply["n"]) == 1 ? "accepted" : "refused";
+    } catch (const std::exception&) {
+      return "unknown";
+    }
+  }
 
  private:
+  static Json number(std::int64_t value) { return {{"$numberLong", std::to_string(value)}}; }
+  static Json majority() { return {{"w", "majority"}, {"wtimeout", 2'000}}; }
+
   MongoClient client_;
   const std::string database_;
 };
@@ -45,14 +75,21 @@ class MongoResource final : public FencedResource {
 /// In this process, for stores whose own writes cannot be read. Thread-safe.
 class MemoryResource final : public FencedResource {
  public:
-  explicit MemoryResource(std::function<std::int64_t()> now_ns) : now_ns_(std::move(now_ns)) {}
-
-  std::string write(const FencedWrite& write) override;
+  std::string write(const FencedWrite& w) override {
+    const std::lock_guard lock(mutex_);
+    auto& fence = fences_[w.name];
+    if (w.token < fence) return "refused";
+    fence = w.token;
+    stored_.push_back(stored(w, ++accepted_, boot_ns()));
+    return "accepted";
+  }
   /// The accepted writes since the last call, in their order.
-  [[nodiscard]] model::History take();
+  [[nodiscard]] model::History take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(stored_, {});
+  }
 
  private:
-  const std::function<std::int64_t()> now_ns_;
   std::mutex mutex_;
   std::map<std::string, std::int64_t> fences_;
   std::int64_t accepted_ = 0;

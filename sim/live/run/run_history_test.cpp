@@ -10,8 +10,7 @@ using model::Event;
 using model::Kind;
 
 TEST(MemoryResource, RefusesALowerTokenOfTheSameLockAndReportsWhatItAcceptedInOrder) {
-  std::int64_t now = 0;
-  MemoryResource resource([&now] { return ++now; });
+  MemoryResource resource;
   const auto write = [&](const char* name, std::int64_t token, std::int64_t number) {
     return resource.write({name, "p0.1", "p0.1/7", number, token});
   };

@@ -5,13 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "runtime/threads/os_entropy.hpp"
-#include "sim/live/system/loopback.hpp"
 
 namespace leasehold::sim::live {
 
@@ -48,30 +46,13 @@ constexpr const char* kPromptParameters[] = {
     "failpoint.forceBgSyncSyncSourceRetryWaitMS={mode:\"alwaysOn\",data:{sleepMS:50}}",
     "failpoint.forceSyncSourceRetryWaitForInitialSync={mode:\"alwaysOn\",data:{retryMS:50}}"};
 
-std::vector<std::string> command_line(const MongodOptions& options) {
-  std::vector<std::string> words{
-      options.program, "--port", std::to_string(options.port), "--bind_ip", "127.0.0.1",
-      "--dbpath", options.data, "--logpath", options.data + ".log", "--logappend",
-      "--nounixsocket", "--wiredTigerCacheSizeGB", "0.25",
-      "--wiredTigerEngineConfigString", "log=(file_max=1MB,prealloc=false)"};
-  const auto set = [&words](const auto& parameters) {
-    for (const char* one : parameters) words.insert(words.end(), {"--setParameter", one});
-  };
-  set(kParameters);
-  if (options.standalone) return words;
-  words.insert(words.end(), {"--replSet", "rs", "--oplogSize", "64"});
-  if (!options.own_settings) set(kPromptParameters);
-  return words;
-}
-
 /// The script that fetches one: installed beside the program, or in the sources.
 std::string fetcher() {
   const auto installed = fs::read_symlink("/proc/self/exe").parent_path() / "fetch-mongod";
   return fs::exists(installed) ? installed.string() : "scripts/fetch-mongod";
 }
 
-}  // namespace
-
+/// Where scripts/fetch-mongod has its cache.
 std::string cache_folder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
@@ -80,6 +61,8 @@ std::string cache_folder() {
                                                                     : "/root/.cache";
   return cache_home + "/leasehold";
 }
+
+}  // namespace
 
 std::string find_mongod() {
   std::vector<std::string> candidates;
@@ -125,53 +108,72 @@ std::vector<int> free_ports(int count) {
   return ports;
 }
 
+sockaddr_in loopback_address(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
 std::string address_of(int port) { return "127.0.0.1:" + std::to_string(port); }
 
 std::string direct_uri(int port) {
   return "mongodb://" + address_of(port) + "/?directConnection=true";
 }
 
-Mongod::Mongod(MongodOptions options, Janitor& janitor)
-    : options_(std::move(options)), janitor_(&janitor) {
-  fs::create_directories(options_.data);
-  if (options_.own_clock) clock_.emplace(options_.data + ".clock");
+Mongod::Mongod(const std::string& program, int port, const ReplicaSetOptions& set,
+               Janitor& janitor)
+    : ServerProcess(janitor.folder() + "/" + std::to_string(port), janitor),
+      program_(program),
+      port_(port) {
+  fs::create_directories(folder());
+  if (set.faulty) {
+    make_clock();
+    words_ = {"env", clock().preload(), clock().file_variable()};
+  }
+  const auto add = [this](const auto&... words) { words_.insert(words_.end(), {words...}); };
+  const auto add_parameters = [&add](const auto& parameters) {
+    for (const char* one : parameters) add("--setParameter", one);
+  };
+  add(program, "--port", std::to_string(port), "--bind_ip", "127.0.0.1", "--dbpath", folder(),
+      "--logpath", log_file(), "--logappend", "--nounixsocket", "--wiredTigerCacheSizeGB", "0.25",
+      "--wiredTigerEngineConfigString", "log=(file_max=1MB,prealloc=false)");
+  add_parameters(kParameters);
+  if (!set.standalone) {
+    add("--replSet", "rs", "--oplogSize", "64");
+    if (!set.own_settings) add_parameters(kPromptParameters);
+  }
   begin_restart();
 }
 
 void Mongod::begin_restart() {
   if (alive_) return;
   client_.reset();
-  auto words = command_line(options_);
-  if (clock_) {
-    const std::vector<std::string> clock{"env", clock_->preload(), clock_->file_variable()};
-    words.insert(words.begin(), clock.begin(), clock.end());
-  }
-  process_ = ChildProcess(words, ChildProcess::Io::nothing);
-  janitor_->watch(process_.pid());
-  alive_ = starting_ = true;
-  stopped_ = false;
+  start(words_);
+  starting_ = true;
 }
 
 /// A new client remembers no times when the member did not answer.
 void Mongod::connect() {
   client_ = std::make_unique<MongoClient>(
-      direct_uri(options_.port) + "&serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
-                                  "&socketTimeoutMS=5000&appName=harness");
+      direct_uri(port_) + "&serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
+                          "&socketTimeoutMS=5000&appName=harness");
 }
 
 void Mongod::wait_until_ready() {
   if (!starting_) return;
-  until_true("starting " + options_.program, [&] {
+  until_true("starting " + program_, [&] {
     if (!process_.running()) {
       alive_ = starting_ = false;  // the next restart starts it again
-      throw NoMongod(options_.program + " " + how_it_ended(process_.exit_status()) +
+      throw NoMongod(program_ + " " + how_it_ended(process_.exit_status()) +
                      ": it could not start, or its port was taken");
     }
-    if (!listens(options_.port)) return false;
+    if (!listens(port_)) return false;
     if (!client_) connect();
     const auto about = client_->must("admin", {{"buildInfo", 1}});
     if (is_supported(about)) return true;
-    throw NoMongod(options_.program + " is " + about.value("version", "?") +
+    throw NoMongod(program_ + " is " + about.value("version", "?") +
                    ": it must be 5.1 or newer");
   });
   starting_ = false;
@@ -183,37 +185,13 @@ void Mongod::shut_down() {
   kill();
 }
 
-void Mongod::begin_kill() { process_.send_signal(SIGKILL); }
-
-void Mongod::kill() {
-  process_.kill();
-  client_.reset();
-  alive_ = starting_ = false;
-}
-
-bool Mongod::died() {
-  if (!alive_ || process_.running()) return false;
-  alive_ = stopped_ = false;
-  return true;
-}
-
 void Mongod::wipe() {
-  fs::remove_all(options_.data);
-  fs::create_directories(options_.data);
-}
-
-void Mongod::stop() {
-  if (!answers()) return;
-  process_.send_signal(SIGSTOP);
-  until_true("stopping a member", [&] { return is_stopped(process_.pid()); });
-  stopped_ = true;
+  fs::remove_all(folder());
+  fs::create_directories(folder());
 }
 
 void Mongod::resume() {
-  if (!alive_ || !stopped_) return;
-  process_.send_signal(SIGCONT);
-  stopped_ = false;
-  connect();
+  if (ServerProcess::resume()) connect();
 }
 
 double Mongod::cpu_seconds() const {

@@ -1,10 +1,10 @@
 #include "sim/live/servers/replica_set.hpp"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -45,274 +45,15 @@ std::string election_of(const Json& hello) {
   return hello.contains("electionId") ? hello["electionId"].value("$oid", "") : "";
 }
 
-}  // namespace
-
-int MemberSet::primary_now() {
-  int found = -1;
-  std::string latest;
-  for (int i = 0; i < size(); ++i) {
-    if (!reachable(i)) continue;
-    Json hello;
-    try {
-      hello = member(i).run("admin", {{"hello", 1}});
-    } catch (const std::exception&) {
-      continue;  // it does not answer
-    }
-    if (!hello.value("isWritablePrimary", false)) continue;
-    if (found >= 0 && election_of(hello) <= latest) continue;
-    found = i;
-    latest = election_of(hello);
-  }
-  return found;
-}
-
-int MemberSet::primary() {
-  int found = -1;
-  until_true(
-      "finding the primary", [&] { return (found = primary_now()) >= 0; },
-      std::chrono::seconds(30));
-  return found;
-}
-
-ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(std::move(options)) {
-  init_driver();
-  const std::string program = find_mongod();
-  // The snapshot is of a set of members that are all alike.
-  const bool usual = !options_.standalone && options_.fields.empty();
-  require_room(folder(), options_.members);
-  const auto prepared = usual ? data_snapshot(program) : std::nullopt;
-  if (options_.faulty) proxy_ = std::make_unique<FaultProxy>();
-  for (const int port : free_ports(options_.members)) {
-    const auto data = folder() + "/" + std::to_string(port);
-    if (prepared) fs::copy(*prepared, data, fs::copy_options::recursive);
-    members_.emplace_back(MongodOptions{.program = program,
-                                        .data = data,
-                                        .port = port,
-                                        .standalone = options_.standalone,
-                                        .own_settings = options_.own_settings,
-                                        .own_clock = options_.faulty},
-                          janitor_);
-    advertised_.push_back(proxy_ ? proxy_->add_member(port) : port);
-  }
-  for (auto& m : members_) m.wait_until_ready();
-  uri_ = "mongodb://";
-  for (const int port : advertised_) {
-    uri_ += (port == advertised_.front() ? "" : ",") + address_of(port);
-  }
-  uri_ += options_.standalone ? "/" : "/?replicaSet=rs";
-  if (!options_.standalone) initiate(prepared.has_value());
-}
-
-Json ReplicaSet::config() const {
-  Json settings{{"electionTimeoutMillis", options_.election_timeout_ms}};
-  if (!options_.own_settings) {
-    settings["heartbeatIntervalMillis"] = options_.heartbeat_ms;
-    settings["catchUpTimeoutMillis"] = 0;
-  }
-  Json config{{"_id", "rs"}, {"version", 2}, {"members", Json::array()}, {"settings", settings}};
-  for (std::size_t i = 0; i < advertised_.size(); ++i) {
-    Json member{{"_id", i}, {"host", address_of(advertised_[i])}};
-    if (i < options_.fields.size() && options_.fields[i].is_object()) {
-      member.update(options_.fields[i]);
-    }
-    config["members"].push_back(std::move(member));
-  }
-  return config;
-}
-
-/// Those that confirm a write as soon as they can.
-int ReplicaSet::prompt_members() const {
-  const auto others =
-      std::count_if(options_.fields.begin(), options_.fields.end(), [](const Json& member) {
-        return member.contains("arbiterOnly") || member.contains("secondaryDelaySecs");
-      });
-  return options_.members - static_cast<int>(others);
-}
-
-void ReplicaSet::initiate(bool prepared) {
-  if (prepared) {
-    // The data has a set already, at other addresses.
-    for (int i = 0; i < size(); ++i) {
-      until_true("replSetReconfig", [&] {
-        member(i).must("admin", {{"replSetReconfig", config()}, {"force", true}});
-        return true;
-      });
-    }
-  } else {
-    auto first = config();
-    first["version"] = 1;
-    member(0).must("admin", {{"replSetInitiate", first}});
-  }
-  step_up(0);
-  until_true("the first majority write",
-             [&] { return confirms(prompt_members(), milliseconds(1'000)); });
-}
-
-std::vector<std::string> ReplicaSet::log_files() const {
-  std::vector<std::string> files;
-  for (const auto& m : members_) files.push_back(m.log_file());
-  return files;
-}
-
-bool ReplicaSet::is_primary(int index) {
-  if (!reachable(index)) return false;
+/// Empty: it does not answer, or is no primary.
+Json hello_of_primary(MongoClient& member) {
   try {
-    return member(index).run("admin", {{"hello", 1}}).value("isWritablePrimary", false);
+    auto hello = member.run("admin", {{"hello", 1}});
+    if (hello.value("isWritablePrimary", false)) return hello;
   } catch (const std::exception&) {
-    return false;
   }
+  return {};
 }
-
-bool ReplicaSet::step_up(int index) {
-  if (is_primary(index)) return false;
-  until_true("step-up", [&] {
-    (void)member(index).run("admin", {{"replSetStepUp", 1}});
-    return is_primary(index);
-  });
-  return true;
-}
-
-bool ReplicaSet::step_up(int index, milliseconds limit) {
-  if (is_primary(index)) return false;
-  const auto until = std::chrono::steady_clock::now() + limit;
-  // Each failed election takes the primary from an overloaded set, so it asks less and less often.
-  for (auto pause = milliseconds(20);; pause *= 2) {
-    if (std::chrono::steady_clock::now() >= until || !reachable(index)) return false;
-    (void)member(index).run("admin", {{"replSetStepUp", 1}});
-    if (is_primary(index)) return true;
-    std::this_thread::sleep_for(pause);
-  }
-}
-
-bool ReplicaSet::step_down() {
-  const int primary = primary_now();
-  if (primary < 0) return false;
-  (void)member(primary).run(
-      "admin", {{"replSetStepDown", 2}, {"secondaryCatchUpPeriodSecs", 0}, {"force", true}});
-  return !is_primary(primary);
-}
-
-bool ReplicaSet::confirms(const Json& w, milliseconds limit) {
-  const int primary = primary_now();
-  if (primary < 0) return false;
-  return confirmed(member(primary).run(
-      "leasehold_start", {{"insert", "start"},
-                          {"documents", {{{"x", 1}}}},
-                          {"writeConcern", {{"w", w}, {"wtimeout", limit.count()}}}}));
-}
-
-std::int64_t ReplicaSet::fail_point(int index, const std::string& name, const Json& mode,
-                                    const Json& data) {
-  Json command{{"configureFailPoint", name}, {"mode", mode}};
-  if (!data.is_null()) command["data"] = data;
-  return integer(member(index).must("admin", command)["count"]);
-}
-
-void ReplicaSet::set_ttl_monitor(bool on) {
-  for (int i = 0; i < size(); ++i) {
-    when_reachable(i, [this, i, on] {
-      member(i).must("admin", {{"setParameter", 1}, {"ttlMonitorEnabled", on}});
-    });
-  }
-}
-
-void ReplicaSet::when_reachable(int index, std::function<void()> act) {
-  if (reachable(index)) return act();
-  later_[index].push_back(std::move(act));
-}
-
-void ReplicaSet::make_up_for(int index) {
-  if (!reachable(index)) return;
-  for (const auto& act : std::exchange(later_[index], {})) {
-    until_true("what a member missed", [&act] { return act(), true; });
-  }
-}
-
-void ReplicaSet::kill(const std::vector<int>& members) {
-  for (const int m : members) mongod(m).begin_kill();
-  for (const int m : members) mongod(m).kill();
-}
-
-void ReplicaSet::restart(const std::vector<int>& members) {
-  for (const int m : members) mongod(m).begin_restart();
-  for (const int m : members) mongod(m).wait_until_ready();
-  for (const int m : members) make_up_for(m);
-}
-
-void ReplicaSet::stop(const std::vector<int>& members) {
-  for (const int m : members) mongod(m).stop();
-}
-
-void ReplicaSet::resume(const std::vector<int>& members) {
-  for (const int m : members) mongod(m).resume();
-  for (const int m : members) make_up_for(m);
-}
-
-bool ReplicaSet::all_have_all_data() { return confirms(size(), kCatchUp); }
-
-void ReplicaSet::set_clock(int index, std::int64_t ahead_ms, std::int64_t rate_ppm) {
-  mongod(index).clock().set(milliseconds(ahead_ms), rate_ppm);
-}
-
-/// True time lies between question and answer. A quick answer shows a small difference.
-bool ReplicaSet::shows_its_clock(int index) {
-  const bool ahead = clock_ahead_ms(index) > 0;
-  for (int i = 0; i < kClockTries; ++i) {
-    const auto before = real_time();
-    const auto hello = member(index).run("admin", {{"hello", 1}});
-    const auto shown = milliseconds(date_ms(hello.at("localTime"))), after = real_time();
-    if (ahead ? shown > after + kResolution : shown < before - kResolution) return true;
-  }
-  return false;
-}
-
-void ReplicaSet::settle() {
-  for (int i = 0; i < size(); ++i) set_clock(i, 0, 0);
-  until_true("starting the TTL monitors", [this] { return set_ttl_monitor(true), true; });
-  wait_for_writes("majority");
-  if (!all_have_all_data()) renew_secondaries();
-}
-
-void ReplicaSet::wait_for_writes(const Json& w) {
-  until_true("a write after the faults", [&] { return confirms(w, kConfirmation); });
-}
-
-/// A mongod may leave its connections alone for half a minute after its clock moved back; a new
-/// process has no such memory.
-void ReplicaSet::renew_secondaries() {
-  const int primary = this->primary();
-  for (int i = 0; i < size(); ++i) {
-    if (i == primary) continue;
-    kill({i});
-    restart({i});
-    wait_for_writes("majority");
-  }
-  wait_for_writes(size());
-}
-
-/// That of a set of one, which is primary at once, shut down so that nothing is left to recover.
-std::optional<std::string> data_snapshot(const std::string& mongod) {
-  std::error_code error;
-  // Another program, or another version of it, gets another folder.
-  const auto changed = fs::last_write_time(mongod).time_since_epoch().count();
-  const fs::path kept = fs::path(cache_folder()) / ("prepared-" +
-                                                    std::to_string(fs::file_size(mongod)) + "-" +
-                                                    std::to_string(changed));
-  if (fs::exists(kept, error)) return kept;
-  fs::create_directories(cache_folder(), error);
-  if (access(cache_folder().c_str(), W_OK) != 0) return std::nullopt;
-  ReplicaSet one({.members = 1, .fields = {Json::object()}});  // made without a snapshot
-  one.mongod(0).shut_down();
-  // Renamed as a whole, so that a folder is complete even if two processes make it at once.
-  const fs::path fresh = kept.string() + "." + std::to_string(getpid());
-  const auto made = one.folder() + "/" + std::to_string(one.mongod(0).port());
-  fs::copy(made, fresh, fs::copy_options::recursive, error);
-  if (!error) fs::rename(fresh, kept, error);
-  if (error) fs::remove_all(fresh, error);
-  return fs::exists(kept, error) ? std::optional(kept.string()) : std::nullopt;
-}
-
-namespace {
 
 constexpr int kWriteTimeout_ms = 2'000;
 constexpr const char* kFailing = "failCommand";
@@ -466,6 +207,204 @@ class RealData final : public DataControl {
 };
 
 }  // namespace
+
+int primary_among(const std::vector<MongoClient*>& members) {
+  int found = -1;
+  std::string latest;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto hello = members[i] == nullptr ? Json() : hello_of_primary(*members[i]);
+    if (hello.empty() || (found >= 0 && election_of(hello) <= latest)) continue;
+    found = static_cast<int>(i);
+    latest = election_of(hello);
+  }
+  return found;
+}
+
+int ReplicaSet::primary_now() {
+  std::vector<MongoClient*> members;
+  for (auto& m : members_) members.push_back(m.answers() ? &m.client() : nullptr);
+  return primary_among(members);
+}
+
+int ReplicaSet::primary() {
+  int found = -1;
+  until_true(
+      "finding the primary", [&] { return (found = primary_now()) >= 0; },
+      std::chrono::seconds(30));
+  return found;
+}
+
+ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(std::move(options)) {
+  init_driver();
+  const std::string program = find_mongod();
+  require_room(folder(), options_.members);
+  if (options_.faulty) {
+    proxy_ = std::make_unique<FaultProxy>();
+    proxy_->primary = [this] { return primary_now(); };
+  }
+  for (const int port : free_ports(options_.members)) {
+    members_.emplace_back(program, port, options_, janitor_);
+    advertised_.push_back(proxy_ ? proxy_->add_member(port) : port);
+  }
+  for (auto& m : members_) m.wait_until_ready();
+  uri_ = "mongodb://";
+  for (const int port : advertised_) {
+    uri_ += (port == advertised_.front() ? "" : ",") + address_of(port);
+  }
+  uri_ += options_.standalone ? "/" : "/?replicaSet=rs";
+  if (!options_.standalone) initiate();
+}
+
+Json ReplicaSet::config() const {
+  Json settings{{"electionTimeoutMillis", options_.election_timeout_ms}};
+  if (!options_.own_settings) {
+    settings["heartbeatIntervalMillis"] = options_.heartbeat_ms;
+    settings["catchUpTimeoutMillis"] = 0;
+  }
+  Json config{{"_id", "rs"}, {"version", 1}, {"members", Json::array()}, {"settings", settings}};
+  for (std::size_t i = 0; i < advertised_.size(); ++i) {
+    Json member{{"_id", i}, {"host", address_of(advertised_[i])}};
+    if (i < options_.fields.size() && options_.fields[i].is_object()) {
+      member.update(options_.fields[i]);
+    }
+    config["members"].push_back(std::move(member));
+  }
+  return config;
+}
+
+/// Those that confirm a write as soon as they can.
+int ReplicaSet::prompt_members() const {
+  const auto others =
+      std::count_if(options_.fields.begin(), options_.fields.end(), [](const Json& member) {
+        return member.contains("arbiterOnly") || member.contains("secondaryDelaySecs");
+      });
+  return options_.members - static_cast<int>(others);
+}
+
+void ReplicaSet::initiate() {
+  member(0).must("admin", {{"replSetInitiate", config()}});
+  step_up(0);
+  until_true("the first majority write",
+             [&] { return confirms(prompt_members(), milliseconds(1'000)); });
+}
+
+bool ReplicaSet::is_primary(int index) {
+  return reachable(index) && !hello_of_primary(member(index)).empty();
+}
+
+bool ReplicaSet::step_up(int index) {
+  if (is_primary(index)) return false;
+  until_true("step-up", [&] {
+    (void)member(index).run("admin", {{"replSetStepUp", 1}});
+    return is_primary(index);
+  });
+  return true;
+}
+
+bool ReplicaSet::step_up(int index, milliseconds limit) {
+  if (is_primary(index)) return false;
+  const auto until = std::chrono::steady_clock::now() + limit;
+  // Each failed election takes the primary from an overloaded set, so it asks less and less often.
+  for (auto pause = milliseconds(20);; pause *= 2) {
+    if (std::chrono::steady_clock::now() >= until || !reachable(index)) return false;
+    (void)member(index).run("admin", {{"replSetStepUp", 1}});
+    if (is_primary(index)) return true;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+bool ReplicaSet::step_down() {
+  const int primary = primary_now();
+  if (primary < 0) return false;
+  (void)member(primary).run(
+      "admin", {{"replSetStepDown", 2}, {"secondaryCatchUpPeriodSecs", 0}, {"force", true}});
+  return !is_primary(primary);
+}
+
+bool ReplicaSet::confirms(const Json& w, milliseconds limit) {
+  const int primary = primary_now();
+  if (primary < 0) return false;
+  return confirmed(member(primary).run(
+      "leasehold_start", {{"insert", "start"},
+                          {"documents", {{{"x", 1}}}},
+                          {"writeConcern", {{"w", w}, {"wtimeout", limit.count()}}}}));
+}
+
+std::int64_t ReplicaSet::fail_point(int index, const std::string& name, const Json& mode,
+                                    const Json& data) {
+  Json command{{"configureFailPoint", name}, {"mode", mode}};
+  if (!data.is_null()) command["data"] = data;
+  return integer(member(index).must("admin", command)["count"]);
+}
+
+void ReplicaSet::set_ttl_monitor(bool on) {
+  for (int i = 0; i < size(); ++i) {
+    when_reachable(i, [this, i, on] {
+      member(i).must("admin", {{"setParameter", 1}, {"ttlMonitorEnabled", on}});
+    });
+  }
+}
+
+void ReplicaSet::when_reachable(int index, std::function<void()> act) {
+  if (reachable(index)) return act();
+  later_[index].push_back(std::move(act));
+}
+
+void ReplicaSet::make_up_for(int index) {
+  if (!reachable(index)) return;
+  for (const auto& act : std::exchange(later_[index], {})) {
+    until_true("what a member missed", [&act] { return act(), true; });
+  }
+}
+
+void ReplicaSet::restart(const std::vector<int>& members) {
+  for (const int m : members) mongod(m).begin_restart();
+  for (const int m : members) mongod(m).wait_until_ready();
+  for (const int m : members) make_up_for(m);
+}
+
+void ReplicaSet::resume(const std::vector<int>& members) {
+  LocalMembers::resume(members);
+  for (const int m : members) make_up_for(m);
+}
+
+bool ReplicaSet::all_have_all_data() { return confirms(size(), kCatchUp); }
+
+/// True time lies between question and answer. A quick answer shows a small difference.
+bool ReplicaSet::shows_its_clock(int index) {
+  const bool ahead = clock_ahead_ms(index) > 0;
+  for (int i = 0; i < kClockTries; ++i) {
+    const auto before = real_time();
+    const auto hello = member(index).run("admin", {{"hello", 1}});
+    const auto shown = milliseconds(date_ms(hello.at("localTime"))), after = real_time();
+    if (ahead ? shown > after + kResolution : shown < before - kResolution) return true;
+  }
+  return false;
+}
+
+void ReplicaSet::settle() {
+  for (int i = 0; i < size(); ++i) set_clock(i, 0, 0);
+  until_true("starting the TTL monitors", [this] { return set_ttl_monitor(true), true; });
+  wait_for_writes("majority");
+  if (!all_have_all_data()) renew_secondaries();
+}
+
+void ReplicaSet::wait_for_writes(const Json& w) {
+  until_true("a write after the faults", [&] { return confirms(w, kConfirmation); });
+}
+
+/// A mongod may leave its connections alone for half a minute after its clock moved back; a new
+/// process has no such memory.
+void ReplicaSet::renew_secondaries() {
+  const int primary = this->primary();
+  for (int i = 0; i < size(); ++i) {
+    if (i == primary) continue;
+    kill({i});
+    restart({i});
+    wait_for_writes("majority");
+  }
+  wait_for_writes(size());
+}
 
 std::unique_ptr<DataControl> data_of(ReplicaSet& set, const std::string& administered,
                                      const std::string& failing) {

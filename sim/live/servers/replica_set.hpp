@@ -1,10 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,69 +11,38 @@
 
 namespace leasehold::sim::live {
 
-/// A replica set's members, numbered from 0. Each is asked itself, past its proxy; on links acts
-/// the proxy before them. REQUIRES for links: there is one.
-///
-/// Not thread-safe. A call throws when a member that it needs has no answer.
-class MemberSet : public ProxiedLinks {
- public:
-  MemberSet() = default;
-  MemberSet(const MemberSet&) = delete;
-  MemberSet& operator=(const MemberSet&) = delete;
-
-  /// A URI of this member alone, and a client.
-  [[nodiscard]] virtual std::string member_uri(int index) = 0;
-  [[nodiscard]] virtual MongoClient& member(int index) = 0;
-  /// Whether an answer to commands can be expected.
-  [[nodiscard]] virtual bool reachable(int index) = 0;
-
-  /// The member that answers and says that it is primary, of the latest election if two do; -1:
-  /// none does.
-  int primary_now();
-  /// Waits for a primary; throws if there is none within 30 s.
-  int primary();
-
-  [[nodiscard]] int sent_to() override { return std::max(primary_now(), 0); }
-};
-
-struct ReplicaSetOptions {
-  int members = 3;
-  int election_timeout_ms = 1'500;
-  int heartbeat_ms = 150;
-  bool own_settings = false;  ///< the servers' own, but for the election timeout
-  bool standalone = false;  ///< one mongod that is no replica set
-  bool faulty = false;      ///< a fault proxy before each member, and a clock of its own in each
-  /// What the configuration says of each member beside its host, such as {"arbiterOnly", true};
-  /// null: nothing of it. The first must be able to lead.
-  std::vector<Json> fields = {};
-};
+/// The member that answers and says that it is primary, of the latest election if two do; -1: none
+/// does. Null: no answer can be expected of it.
+[[nodiscard]] int primary_among(const std::vector<MongoClient*>& members);
 
 /// A real replica set on this machine: free ports, temporary data, gone when its owner is, even by
-/// SIGKILL. Not thread-safe; the processes it starts serve any client.
+/// SIGKILL. Members are numbered from 0; each is asked itself, past its proxy. Not thread-safe; the
+/// processes it starts serve any client.
 ///
 /// Faults act by the kernel, the clock shim and commands of an administrator. Each change is asked
 /// for again at the servers. `settle` returns within minutes, all else of `MemberControl` within
 /// some seconds, whatever state the servers are in.
-class ReplicaSet final : public MemberSet, public MemberControl {
+class ReplicaSet final : public LocalMembers<Mongod> {
  public:
   /// Starts it and waits until a majority write succeeds. Throws NoMongod or std::runtime_error.
   explicit ReplicaSet(ReplicaSetOptions options = {});
 
   /// For clients; it leads through the proxies, if there are any.
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  [[nodiscard]] int size() override { return static_cast<int>(members_.size()); }
   [[nodiscard]] const std::string& folder() const { return janitor_.folder(); }
-  [[nodiscard]] std::vector<std::string> log_files() const;
   [[nodiscard]] int election_timeout_ms() const { return options_.election_timeout_ms; }
 
-  [[nodiscard]] Mongod& mongod(int index) { return members_.at(static_cast<std::size_t>(index)); }
-  [[nodiscard]] std::string member_uri(int index) override {
-    return direct_uri(mongod(index).port());
+  [[nodiscard]] Mongod& mongod(int index) { return at(index); }
+  [[nodiscard]] std::vector<std::string> member_uris() const {
+    std::vector<std::string> uris;
+    for (const auto& m : members_) uris.push_back(direct_uri(m.port()));
+    return uris;
   }
-  [[nodiscard]] MongoClient& member(int index) override { return mongod(index).client(); }
-  [[nodiscard]] bool reachable(int index) override { return mongod(index).answers(); }
+  [[nodiscard]] MongoClient& member(int index) { return mongod(index).client(); }
   /// REQUIRES: faulty.
-  [[nodiscard]] FaultProxy& proxy() override { return *proxy_; }
+  [[nodiscard]] FaultProxy& proxy() { return *proxy_; }
+  /// Waits for a primary; throws if there is none within 30 s.
+  int primary();
 
   /// Makes this member primary, trying until it is. Returns whether it was not before.
   bool step_up(int index);
@@ -88,20 +55,14 @@ class ReplicaSet final : public MemberSet, public MemberControl {
   /// fault that ended meanwhile would last.
   void when_reachable(int index, std::function<void()> act);
 
-  [[nodiscard]] int primary_now() override { return MemberSet::primary_now(); }
+  [[nodiscard]] int primary_now() override;
   [[nodiscard]] bool is_primary(int index) override;
   bool step_up(int index, std::chrono::milliseconds limit) override;
   bool step_down() override;
-  void kill(const std::vector<int>& members) override;
   void restart(const std::vector<int>& members) override;
   void wipe(int index) override { mongod(index).wipe(); }
-  void stop(const std::vector<int>& members) override;
   void resume(const std::vector<int>& members) override;
   [[nodiscard]] bool all_have_all_data() override;
-  void set_clock(int index, std::int64_t ahead_ms, std::int64_t rate_ppm) override;
-  [[nodiscard]] std::int64_t clock_ahead_ms(int index) override {
-    return mongod(index).clock().ahead_ms();
-  }
   [[nodiscard]] bool shows_its_clock(int index) override;
   void settle() override;
 
@@ -111,13 +72,11 @@ class ReplicaSet final : public MemberSet, public MemberControl {
   void wait_for_writes(const Json& w);
   void renew_secondaries();
   void make_up_for(int index);
-  void initiate(bool prepared);
+  void initiate();
   [[nodiscard]] Json config() const;
   [[nodiscard]] int prompt_members() const;
 
   ReplicaSetOptions options_;
-  Janitor janitor_;
-  std::vector<Mongod> members_;
   std::unique_ptr<FaultProxy> proxy_;
   std::map<int, std::vector<std::function<void()>>> later_;  ///< by member, in their order
   std::vector<int> advertised_;  ///< ports, as the configuration has them
@@ -130,10 +89,5 @@ class ReplicaSet final : public MemberSet, public MemberControl {
 [[nodiscard]] std::unique_ptr<DataControl> data_of(ReplicaSet& set,
                                                    const std::string& administered,
                                                    const std::string& failing);
-
-/// A data folder of a member of a set "rs", stopped cleanly, made with this program on the first
-/// use and kept in the cache: copies of it start a set without an initial sync. Its configuration
-/// names an address of the past. Nothing if the cache cannot be written.
-[[nodiscard]] std::optional<std::string> data_snapshot(const std::string& mongod);
 
 }  // namespace leasehold::sim::live

@@ -17,7 +17,6 @@ using model::Event;
 using model::History;
 using model::Kind;
 using std::chrono::milliseconds;
-using NowNs = std::function<std::int64_t()>;
 
 constexpr const char* kNotTouched = "not.touched";
 /// As servers see it.
@@ -30,7 +29,7 @@ std::string locks_of(const StoreUse& use) { return use.locks.empty() ? kNotTouch
 class MajorityWatch {
  public:
   /// Watches from now on: each of these URIs is of one member, or of the whole set.
-  MajorityWatch(const std::vector<std::string>& uris, NowNs now_ns) : now_ns_(std::move(now_ns)) {
+  explicit MajorityWatch(const std::vector<std::string>& uris) {
     std::vector<MongoClient> clients;  // before any thread runs: a URI may be a bad one
     for (const auto& uri : uris) clients.emplace_back(with_option(uri, kTimeouts));
     for (auto& one : clients) {
@@ -49,7 +48,7 @@ class MajorityWatch {
   [[nodiscard]] History events() const {
     const std::lock_guard lock(mutex_);
     History all;
-    for (const auto& span : commit_point_.spans(now_ns_())) {
+    for (const auto& span : commit_point_.spans(boot_ns())) {
       all.push_back({.at_ns = span.to_ns, .kind = Kind::no_majority, .from_ns = span.from_ns});
     }
     return all;
@@ -68,11 +67,11 @@ class MajorityWatch {
 
   void watch(const std::stop_token& stop, MongoClient& client) {
     while (!stop.stop_requested()) {
-      const auto asked = now_ns_();
+      const auto asked = boot_ns();
       try {
         auto answer = answer_in(client.run_once("admin", {{"hello", 1}}));
         answer.asked_ns = asked;
-        answer.answered_ns = now_ns_();
+        answer.answered_ns = boot_ns();
         const std::lock_guard lock(mutex_);
         commit_point_.hear(answer);
       } catch (const std::exception&) {
@@ -82,7 +81,6 @@ class MajorityWatch {
     }
   }
 
-  const NowNs now_ns_;
   mutable std::mutex mutex_;
   CommitPoint commit_point_;  ///< protected by mutex_
   std::vector<std::jthread> threads_;
@@ -105,17 +103,12 @@ class OplogReader {
       : database_(use.database),
         locks_(locks_of(use)),
         resources_at_(database_ + "." + MongoResource::kCollection),
-        now_ns_(use.now_ns),
         client_(with_option(
             uri, std::string("socketTimeoutMS=5000&serverSelectionTimeoutMS=5000&appName=") +
                      kOplogReader)) {
     if (use.document) documents_ = DocumentTruth(*use.document);
     first_ = last_ = client_.must("admin", {{"ping", 1}})["operationTime"];
-    thread_ = std::thread([this] { follow(); });
-  }
-  ~OplogReader() {
-    stopped_ = true;
-    if (thread_.joinable()) thread_.join();
+    thread_ = std::jthread([this](const std::stop_token& stop) { follow(stop); });
   }
 
   /// The events since the last call.
@@ -139,8 +132,7 @@ class OplogReader {
   /// Ends the following, and reads all entries once more, because what a majority had must still be
   /// there. Returns `reread` events; `take` has what came before.
   [[nodiscard]] History read_again() {
-    stopped_ = true;
-    thread_.join();
+    thread_ = {};
     History out;
     try {
       std::vector<SeenEntry> again;
@@ -162,7 +154,7 @@ class OplogReader {
   }
 
   [[nodiscard]] Event reread(const char* outcome, const std::string& why = "") const {
-    return {.at_ns = now_ns_(), .kind = Kind::reread, .outcome = outcome, .message = why};
+    return {.at_ns = boot_ns(), .kind = Kind::reread, .outcome = outcome, .message = why};
   }
 
  private:
@@ -177,8 +169,8 @@ class OplogReader {
     return packed_timestamp(reply["cursor"]["firstBatch"].at(0)["ts"]);
   }
 
-  void follow() {
-    while (!stopped_) {
+  void follow(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
       try {
         if (documents_.of_another_lock()) mark();
         while (read_batch()) {
@@ -193,7 +185,7 @@ class OplogReader {
 
   /// All later entries in the oplog were written after it was sent, because a majority has it.
   void mark() {
-    const auto sent = now_ns_();
+    const auto sent = boot_ns();
     const Json add_one{{"q", {{"_id", 0}}}, {"u", {{"$inc", {{"n", 1}}}}}, {"upsert", true}};
     const Json reply = client_.run_once(
         database_, {{"update", "marks"},
@@ -267,13 +259,12 @@ class OplogReader {
   }
 
   void emit(Event event) {
-    event.at_ns = now_ns_();
+    event.at_ns = boot_ns();
     const std::lock_guard lock(mutex_);
     events_.push_back(std::move(event));
   }
 
   const std::string database_, locks_, resources_at_;
-  const NowNs now_ns_;
   MongoClient client_;
   Json first_, last_;            ///< timestamps: where reading began, and of the last entry read
   std::vector<SeenEntry> seen_;  ///< of the following thread, while it runs
@@ -284,15 +275,8 @@ class OplogReader {
   std::mutex mutex_;
   History events_;  ///< protected by mutex_
   std::atomic<std::int64_t> rounds_ = 0;
-  std::atomic<bool> stopped_ = false;
-  std::thread thread_;
+  std::jthread thread_;  ///< last: it uses the rest
 };
-
-std::vector<std::string> uris_of(MemberSet& set) {
-  std::vector<std::string> uris;
-  for (int i = 0; i < set.size(); ++i) uris.push_back(set.member_uri(i));
-  return uris;
-}
 
 /// A replica set, whose oplog has the truth: ours, the user's behind proxies, or one that is left
 /// alone.
@@ -301,13 +285,13 @@ class MongoStore final : public Store {
   /// `members`: a URI of each, or of the whole set. At most one of the last two is given.
   MongoStore(const std::string& uri, const std::vector<std::string>& members, const StoreUse& use,
              ReplicaSet* ours, UserSet* theirs)
-      : now_ns_(use.now_ns),
-        ours_(ours),
+      : ours_(ours),
         theirs_(theirs),
+        proxy_(ours != nullptr ? &ours->proxy() : theirs != nullptr ? &theirs->proxy() : nullptr),
         uri_(uri),
         database_(use.database),
         oplog_(uri, use),
-        majority_(members, use.now_ns) {
+        majority_(members) {
     MongoResource(uri, use.database).create(use.resources);
     if (ours_ == nullptr) return;
     const auto locks = use.database + "." + locks_of(use);
@@ -320,9 +304,8 @@ class MongoStore final : public Store {
     return ours_ == nullptr ? Store::fault_echo_ms() : 2 * ours_->election_timeout_ms();
   }
   std::optional<ServerControl> control() override {
-    if (ours_ != nullptr) return ServerControl{*ours_, ours_, data_.get()};
-    if (theirs_ != nullptr) return ServerControl{*theirs_, nullptr, nullptr};
-    return std::nullopt;
+    if (proxy_ == nullptr) return std::nullopt;
+    return ServerControl{*proxy_, ours_, data_.get()};
   }
   std::string uri_for(const std::string& process) override {
     return with_option(uri_, "appName=" + process);
@@ -333,19 +316,11 @@ class MongoStore final : public Store {
   }
 
   std::vector<std::string> watched_members() override {
-    return ours_ == nullptr ? std::vector<std::string>() : uris_of(*ours_);
+    return ours_ == nullptr ? std::vector<std::string>() : ours_->member_uris();
   }
-  History exits() override {
-    History all;
-    for (int i = 0; i < size_of_ours(); ++i) {
-      Mongod& member = ours_->mongod(i);
-      if (!member.died()) continue;
-      all.push_back(exit_of_member(now_ns_(), i, member.exit_status(), member.log_file()));
-    }
-    return all;
-  }
+  History exits() override { return ours_ == nullptr ? History() : exits_of(*ours_); }
   void restart_members() override {
-    for (int i = 0; i < size_of_ours(); ++i) ours_->restart({i});
+    for (int i = 0; ours_ != nullptr && i < ours_->size(); ++i) ours_->restart({i});
   }
   std::set<std::string> past_proxies(const std::vector<std::string>& processes) override {
     if (theirs_ == nullptr) return {};
@@ -368,9 +343,8 @@ class MongoStore final : public Store {
   bool has_majority() override { return majority_.follows(); }
   History take_spans() override {
     auto spans = majority_.events();
-    MemberSet* const proxied = ours_ != nullptr ? static_cast<MemberSet*>(ours_) : theirs_;
-    if (proxied == nullptr) return spans;
-    for (const auto& one : proxied->proxy().take_slow()) {
+    if (proxy_ == nullptr) return spans;
+    for (const auto& one : proxy_->take_slow()) {
       spans.push_back({.at_ns = one.to_ns,
                        .kind = Kind::slow,
                        .process = one.link.peer,
@@ -381,11 +355,9 @@ class MongoStore final : public Store {
   }
 
  private:
-  [[nodiscard]] int size_of_ours() const { return ours_ == nullptr ? 0 : ours_->size(); }
-
-  const NowNs now_ns_;
   ReplicaSet* const ours_;
   UserSet* const theirs_;
+  FaultProxy* const proxy_;  ///< null: links are left alone
   const std::string uri_, database_;
   OplogReader oplog_;
   MajorityWatch majority_;
@@ -402,10 +374,11 @@ auto opener(const std::string& uri, const std::vector<std::string>& members, Rep
 }  // namespace
 
 StoreAt::StoreAt(ReplicaSet& servers)
-    : open(opener(servers.uri(), uris_of(servers), &servers, nullptr)),
+    : open(opener(servers.uri(), servers.member_uris(), &servers, nullptr)),
       log_files(servers.log_files()) {}
 StoreAt::StoreAt(UserSet& servers)
-    : open(opener(servers.uri(), uris_of(servers), nullptr, &servers)), proxy(&servers.proxy()) {}
+    : open(opener(servers.uri(), servers.member_uris(), nullptr, &servers)),
+      proxy(&servers.proxy()) {}
 StoreAt::StoreAt(const std::string& uri) : open(opener(uri, {uri}, nullptr, nullptr)) {}
 
 }  // namespace leasehold::sim::live

@@ -3,9 +3,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <filesystem>
 #include <stdexcept>
 #include <thread>
@@ -19,6 +19,8 @@ namespace leasehold::sim::live {
 
 namespace {
 
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using SteadyClock = std::chrono::steady_clock;
 
@@ -76,6 +78,46 @@ StoreAbout about_in(const StoreScript::Json& answer) {
   return about;
 }
 
+/// A server that reads its clock once a second has read it by then.
+constexpr milliseconds kClockIsRead{1'500};
+
+/// Beside the server stands a shell, whose command line has the folder: by it the janitor knows the
+/// group, for servers change their own command lines.
+constexpr const char* kServe = "\"$@\" >>\"$0.log\" 2>&1; exit $?";
+
+/// Its own writes cannot be read, so the fenced resource is the laboratory's.
+class ScriptedStore final : public Store {
+ public:
+  ScriptedStore(ScriptedServers& servers, const StoreUse& use)
+      : servers_(servers), resource_(std::make_shared<MemoryResource>()) {
+    const bool leads = servers.about().faults.contains(FaultPlan::Kind::step_up);
+    if (use.first_leads && leads) servers.step_up(0, {});
+  }
+
+  std::int64_t fault_echo_ms() const override { return servers_.about().recovers_ms; }
+  std::optional<ServerControl> control() override {
+    return ServerControl{servers_.proxy(), &servers_, nullptr};
+  }
+  std::string uri_for(const std::string&) override { return servers_.uri(); }
+  std::shared_ptr<FencedResource> resource(const std::string&) override { return resource_; }
+  void began(const std::string& process, pid_t pid) override { servers_.began(process, pid); }
+
+  model::History exits() override { return exits_of(servers_); }
+  void restart_members() override { servers_.restart_dead(); }
+  std::set<std::string> past_proxies(const std::vector<std::string>& processes) override {
+    auto found = servers_.past_proxies();
+    std::erase_if(found, [&](const std::string& name) {
+      return std::find(processes.begin(), processes.end(), name) == processes.end();
+    });
+    return found;
+  }
+  model::History truth() override { return resource_->take(); }
+
+ private:
+  ScriptedServers& servers_;
+  const std::shared_ptr<MemoryResource> resource_;
+};
+
 }  // namespace
 
 const std::set<FaultPlan::Kind>& scriptable_faults() {
@@ -95,16 +137,10 @@ void StoreScript::fail(const std::vector<std::string>& verb, const std::string& 
 
 StoreScript::Ended StoreScript::run(const std::vector<std::string>& verb, const Json& input,
                                     seconds limit) const {
-  std::vector<std::string> words{"/bin/sh",
-                                 "-c",
-                                 kRun,
-                                 janitor_ == nullptr ? "leasehold" : janitor_->folder(),
-                                 "timeout",
-                                 "--foreground",  // in the same group
-                                 "-s",
-                                 "KILL",
-                                 std::to_string(limit.count()),
-                                 program_};
+  // In the foreground is in the same group.
+  std::vector<std::string> words{
+      "/bin/sh", "-c", kRun, janitor_ == nullptr ? "leasehold" : janitor_->folder(), "timeout",
+      "--foreground", "-s", "KILL", std::to_string(limit.count()), program_};
   words.insert(words.end(), verb.begin(), verb.end());
   ChildProcess child(words, ChildProcess::Io::pipes);
   // Calls that only look end by themselves.
@@ -184,57 +220,31 @@ StoreCommand StoreScript::rejoin(int member, const Json& layout) const {
   });
 }
 
-namespace {
-
-namespace fs = std::filesystem;
-using std::chrono::milliseconds;
-
-/// A server that reads its clock once a second has read it by then.
-constexpr milliseconds kClockIsRead{1'500};
-
-/// Beside the server stands a shell, whose command line has the folder: by it the janitor knows the
-/// group, for servers change their own command lines.
-constexpr const char* kServe = "\"$@\" >>\"$0.log\" 2>&1; exit $?";
-
-void replace_all(std::string& text, const std::string& what, const std::string& with) {
-  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
-    text.replace(at, what.size(), with);
-  }
+ScriptedServer::ScriptedServer(std::string folder, StoreCommand how, Janitor& janitor)
+    : ServerProcess(std::move(folder), janitor), command(std::move(how)) {
+  make_clock();
+  fs::permissions(clock().file(), fs::perms(0666));  // the server may have another user
 }
 
-}  // namespace
+void ScriptedServer::start() {
+  std::vector<std::string> words{"/bin/sh", "-c", kServe, folder(), "env", clock().preload(),
+                                 clock().file_variable()};
+  words.insert(words.end(), command.environment.begin(), command.environment.end());
+  words.insert(words.end(), command.words.begin(), command.words.end());
+  ServerProcess::start(words);
+}
 
-ScriptedServers::ScriptedServers(std::shared_ptr<StoreScript> script, FaultProxy::Sender sender)
-    : script_(std::move(script)), proxy_(std::make_unique<FaultProxy>(std::move(sender))) {}
-
-/// What throws here leaves no server behind, because the first constructor has returned.
 ScriptedServers::ScriptedServers(std::shared_ptr<StoreScript> script)
-    : ScriptedServers(std::move(script),
-                      [this](int from, int to) { return owners_.of(from, to); }) {
+    : script_(std::move(script)) {
   if (!about().missing.empty()) throw NoServers(about().missing);
   script_->belong_to(janitor_);
   lay_out();
   auto commands = script_->prepare(layout_);
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    const std::string folder = layout_["members"][i]["folder"], clock_file = folder + ".clock";
-    members_.push_back({folder, std::move(commands[i]), MemberClock(clock_file)});
-    fs::permissions(clock_file, fs::perms(0666));  // the server may have another user
+    members_.emplace_back(layout_["members"][i]["folder"], std::move(commands[i]), janitor_);
   }
   for (int i = 0; i < size(); ++i) start(i);
   wait_until_ready("starting " + about().name);
-}
-
-/// Their shells alone would leave them behind.
-ScriptedServers::~ScriptedServers() {
-  std::vector<pid_t> alive;
-  for (Member& member : members_) {
-    if (member.process.running()) alive.push_back(member.process.pid());
-  }
-  try {
-    kill_trees(alive);
-  } catch (const std::exception&) {
-    // The janitor kills what is left.
-  }
 }
 
 void ScriptedServers::lay_out() {
@@ -250,9 +260,9 @@ void ScriptedServers::lay_out() {
     fs::create_directory(folder);
     StoreScript::Json member{{"folder", folder}, {"ports", StoreScript::Json::object()}};
     for (const auto& name : about().ports) {
-      const int listen = *next++, advertise = proxy_->add_port(i, listen);
+      const int listen = *next++, advertise = proxy_.add_port(i, listen);
       member["ports"][name] = {{"listen", listen}, {"advertise", advertise}};
-      replace_all(uri_, "{" + std::to_string(i) + "." + name + "}", address_of(advertise));
+      boost::replace_all(uri_, "{" + std::to_string(i) + "." + name + "}", address_of(advertise));
     }
     layout_["members"].push_back(std::move(member));
   }
@@ -263,52 +273,26 @@ void ScriptedServers::lay_out() {
 }
 
 void ScriptedServers::start(int number) {
-  Member& member = at(number);
-  std::vector<std::string> words{"/bin/sh", "-c", kServe, member.folder, "env",
-                                 member.clock.preload(), member.clock.file_variable()};
-  const auto& [command, environment] = member.command;
-  words.insert(words.end(), environment.begin(), environment.end());
-  words.insert(words.end(), command.begin(), command.end());
-  member.process = ChildProcess(words, ChildProcess::Io::nothing);
-  janitor_.watch(member.process.pid());
-  owners_.add(member_name(number), member.process.pid());
-  member.alive = true;
-  member.stopped = false;
+  at(number).start();
+  owners_.add(member_name(number), at(number).pid());
 }
 
 void ScriptedServers::start_again(int number) {
-  Member& member = at(number);
-  if (member.alive) return;
+  if (at(number).alive()) return;
   auto otherwise = script_->rejoin(number, layout_);
-  if (!otherwise.words.empty()) member.command = std::move(otherwise);
+  if (!otherwise.words.empty()) at(number).command = std::move(otherwise);
   start(number);
 }
 
 void ScriptedServers::wait_until_ready(const std::string& what) {
   until_true(what, [this] {
-    for (const Ended& dead : ended()) {
-      throw NoServers(member_name(dead.member) + " of " + about().name + " " +
-                      how_it_ended(dead.status) + ": " + last_words(dead.log_file));
+    for (int i = 0; i < size(); ++i) {
+      if (!at(i).died()) continue;
+      throw NoServers(member_name(i) + " of " + about().name + " " +
+                      how_it_ended(at(i).exit_status()) + ": " + last_words(at(i).log_file()));
     }
     return script_->ready(layout_);
   });
-}
-
-std::vector<std::string> ScriptedServers::log_files() const {
-  std::vector<std::string> files;
-  for (const Member& member : members_) files.push_back(member.folder + ".log");
-  return files;
-}
-
-std::vector<ScriptedServers::Ended> ScriptedServers::ended() {
-  std::vector<Ended> all;
-  for (int i = 0; i < size(); ++i) {
-    Member& member = at(i);
-    if (!member.alive || member.process.running()) continue;
-    member.alive = member.stopped = false;
-    all.push_back({i, member.process.exit_status(), member.folder + ".log"});
-  }
-  return all;
 }
 
 void ScriptedServers::restart_dead() {
@@ -319,11 +303,6 @@ void ScriptedServers::restart_dead() {
 int ScriptedServers::primary_now() {
   if (size() == 1) return reachable(0) ? 0 : -1;
   return script_->leader(layout_);
-}
-
-bool ScriptedServers::reachable(int number) {
-  const Member& member = at(number);
-  return member.alive && !member.stopped;
 }
 
 bool ScriptedServers::step_up(int member, milliseconds) {
@@ -337,44 +316,13 @@ void ScriptedServers::not_offered(const char* what) const {
 bool ScriptedServers::step_down() { not_offered("step-down"); }
 void ScriptedServers::wipe(int) { not_offered("lost-data"); }
 
-void ScriptedServers::kill(const std::vector<int>& members) {
-  std::vector<pid_t> hit;
-  for (const int m : members) {
-    if (at(m).alive) hit.push_back(at(m).process.pid());
-  }
-  kill_trees(hit);
-  for (const int m : members) {
-    at(m).process.kill();
-    at(m).alive = at(m).stopped = false;
-  }
-}
-
 void ScriptedServers::restart(const std::vector<int>& members) {
   for (const int m : members) start_again(m);
   if (!script_->ready(layout_)) throw std::runtime_error(about().name + " takes no writes");
 }
 
-void ScriptedServers::stop(const std::vector<int>& members) {
-  for (const int m : members) {
-    if (!reachable(m)) continue;
-    at(m).stopped = true;
-    stop_tree(at(m).process.pid());
-  }
-}
-
-void ScriptedServers::resume(const std::vector<int>& members) {
-  for (const int m : members) {
-    if (!std::exchange(at(m).stopped, false)) continue;
-    resume_tree(at(m).process.pid());
-  }
-}
-
-void ScriptedServers::set_clock(int number, std::int64_t ahead_ms, std::int64_t rate_ppm) {
-  at(number).clock.set(milliseconds(ahead_ms), rate_ppm);
-}
-
 bool ScriptedServers::shows_its_clock(int number) {
-  const MemberClock& clock = at(number).clock;
+  const MemberClock& clock = at(number).clock();
   if (clock.ahead_ms() == 0) return false;
   const auto end = std::chrono::steady_clock::now() + kClockIsRead;
   while (!clock.was_shown()) {
@@ -388,52 +336,6 @@ void ScriptedServers::settle() {
   for (int i = 0; i < size(); ++i) set_clock(i, 0, 0);
   wait_until_ready("a write after the faults");
 }
-
-namespace {
-
-/// Its own writes cannot be read, so the fenced resource is the laboratory's.
-class ScriptedStore final : public Store {
- public:
-  ScriptedStore(ScriptedServers& servers, const StoreUse& use)
-      : servers_(servers),
-        now_ns_(use.now_ns),
-        resource_(std::make_shared<MemoryResource>(use.now_ns)) {
-    const bool leads = servers.about().faults.contains(FaultPlan::Kind::step_up);
-    if (use.first_leads && leads) servers.step_up(0, {});
-  }
-
-  std::int64_t fault_echo_ms() const override { return servers_.about().recovers_ms; }
-  std::optional<ServerControl> control() override {
-    return ServerControl{servers_, &servers_, nullptr};
-  }
-  std::string uri_for(const std::string&) override { return servers_.uri(); }
-  std::shared_ptr<FencedResource> resource(const std::string&) override { return resource_; }
-  void began(const std::string& process, pid_t pid) override { servers_.began(process, pid); }
-
-  model::History exits() override {
-    model::History all;
-    for (const auto& ended : servers_.ended()) {
-      all.push_back(exit_of_member(now_ns_(), ended.member, ended.status, ended.log_file));
-    }
-    return all;
-  }
-  void restart_members() override { servers_.restart_dead(); }
-  std::set<std::string> past_proxies(const std::vector<std::string>& processes) override {
-    auto found = servers_.past_proxies();
-    std::erase_if(found, [&](const std::string& name) {
-      return std::find(processes.begin(), processes.end(), name) == processes.end();
-    });
-    return found;
-  }
-  model::History truth() override { return resource_->take(); }
-
- private:
-  ScriptedServers& servers_;
-  const std::function<std::int64_t()> now_ns_;
-  const std::shared_ptr<MemoryResource> resource_;
-};
-
-}  // namespace
 
 StoreAt::StoreAt(ScriptedServers& servers)
     : open([&servers](const StoreUse& use) {

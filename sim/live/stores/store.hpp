@@ -31,7 +31,6 @@ struct StoreUse {
   std::optional<model::DocumentMapping> document = {};  ///< of such a lock, if its author gave it
   std::vector<std::string> resources = {};  ///< names of locks, each with a fenced resource
   bool first_leads = false;  ///< member 0 is to be primary at the beginning
-  std::function<std::int64_t()> now_ns = {};  ///< the harness's clock
 };
 
 /// The servers under a live run, as the run uses them from its beginning to its end: what faults do

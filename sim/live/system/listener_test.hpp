@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sim/live/system/loopback.hpp"
+#include "sim/live/servers/mongod.hpp"
 
 namespace leasehold::sim::live {
 

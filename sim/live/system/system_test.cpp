@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "sim/live/system/listener_test.hpp"
-#include "sim/live/system/process_tree.hpp"
 
 namespace leasehold::sim::live {
 namespace {
