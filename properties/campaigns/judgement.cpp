@@ -177,7 +177,7 @@ std::string to_string(const Stalls& stalls) {
 Judgement judge(const model::History& history) {
   const auto digest = model::digest(history);
   model::Acceptance accepted;
-  Judgement judgement{model::judge(digest, {}, accepted), std::move(accepted.taken)};
+  Judgement judgement{model::judge(digest, accepted), std::move(accepted.taken)};
   const bool whole = judgement.findings.front().verdict == Verdict::holds;
   std::ranges::move(accepted.steps, std::back_inserter(judgement.findings));
   for (Finding& f : judgement.findings) {
