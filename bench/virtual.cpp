@@ -130,7 +130,7 @@ void judge_history(benchmark::State& run) {
   const auto& history = history_of(run.range(0));
   measure(run, history, [&] {
     model::Acceptance accepted;
-    benchmark::DoNotOptimize(model::judge(model::digest(history), {}, accepted));
+    benchmark::DoNotOptimize(model::judge(model::digest(history), accepted));
     benchmark::DoNotOptimize(accepted);
   });
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/limits.hpp"
 #include "core/protocol.hpp"
@@ -23,23 +24,54 @@ class Candidate {
  public:
   using Begun = std::function<void(FencingToken)>;
 
-  /// `begun` is called by the work, on the thread of `run`.
-  Candidate(Lock lock, runtime::Executor& executor, Begun begun);
+  /// `begun` is called by the work, on the thread of `run`. It waits as its lock says. No pause is
+  /// left after the term, because `run` ends with it.
+  Candidate(Lock lock, runtime::Executor& executor, Begun begun)
+      : executor_(executor),
+        begun_(std::move(begun)),
+        leadership_(
+            std::move(lock),
+            [this](const std::stop_token& stop, FencingToken token) { work(stop, token); },
+            {.on_ended = [this](const Term&) { stop_.request_stop(); }}) {}
 
   /// Returns when its term is over, or the candidate has given up or failed before it had one.
-  void run();
+  void run() { (void)leadership_.run(stop_.get_token()); }
   /// It stands for election no more, and begins no term. One that has begun goes on.
-  void give_up();
+  void give_up() {
+    const std::lock_guard guard(mutex_);
+    if (!asked_) stop_.request_stop();
+  }
   /// Its work is done.
-  void end_term();
+  void end_term() {
+    const std::lock_guard guard(mutex_);
+    done_ = true;
+    changed_.notify_all();
+  }
 
   [[nodiscard]] bool leads(FencingToken token) const { return leadership_.leading() == token; }
-  [[nodiscard]] bool had_term() const;
+  [[nodiscard]] bool had_term() const {
+    const std::lock_guard guard(mutex_);
+    return asked_.has_value();
+  }
   /// Fires when its term's lock is lost. REQUIRES: the term has begun.
-  [[nodiscard]] std::stop_token lost() const;
+  [[nodiscard]] std::stop_token lost() const {
+    const std::lock_guard guard(mutex_);
+    return *asked_;
+  }
 
  private:
-  void work(const std::stop_token& stop, FencingToken token);
+  /// It goes on after a loss as other users do, so that the laboratory sees what a late one would
+  /// do.
+  void work(const std::stop_token& stop, FencingToken token) {
+    {
+      const std::lock_guard guard(mutex_);
+      if (stop_.stop_requested()) return;
+      asked_ = stop;
+    }
+    begun_(token);
+    std::unique_lock lock(mutex_);
+    executor_.wait(lock, changed_, core::Duration::max(), [this] { return done_; });
+  }
 
   runtime::Executor& executor_;
   const Begun begun_;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/acceptor/known.hpp"
+#include "model/verdict/finding.hpp"
 
 /// Which arrow of the published diagrams each step of a run takes: a run of the lock is a path of
 /// them. REQUIRES: the history is whole (`Form`), because steps of a partial one fit nowhere.

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/acceptor/known.hpp"
+#include "model/verdict/finding.hpp"
 
 /// The form of a history: what an event may follow, and what must follow it.
 ///
@@ -256,13 +256,8 @@ class SessionForm {
 
   /// Whether a delete or a hand-over for this session's owner was acknowledged.
   bool deleted(const Fact& released) const {
-    const Id owner = owner_of(d_, released);
-    for (const auto* by_owner : {&d_.deletes, &d_.hand_overs}) {
-      for (const SendDigest& s : (*by_owner)[owner]) {
-        if (d_.done(s.reply)) return true;
-      }
-    }
-    return false;
+    return std::ranges::any_of(d_.farewells(owner_of(d_, released)),
+                               [this](const SendDigest& s) { return d_.done(s.reply); });
   }
 
   const Digest& d_;
@@ -293,15 +288,11 @@ class Form {
       case Kind::send: visit_send(i, e); break;
       case Kind::reply: visit_reply(i, e); break;
       case Kind::permit:
-      case Kind::permit_end:
       case Kind::call:
+      case Kind::all: visit_call(i, e, true); break;
+      case Kind::permit_end:
       case Kind::returned:
-        visit_call(i, e);
-        break;
-      case Kind::all:
-      case Kind::all_end:
-        visit_all(i, e);
-        break;
+      case Kind::all_end: visit_call(i, e, false); break;
       case Kind::put:
       case Kind::gone:
       case Kind::stored:
@@ -335,25 +326,21 @@ class Form {
     malformed(f_.form, why, std::move(events));
   }
 
-  /// Each call has a number of its own, and one answer.
-  void visit_call(Index i, const Fact& e) {
-    const std::pair call{e.process, d_.at(i).call};
-    const bool begins = e.kind == Kind::permit || e.kind == Kind::call;
+  /// Each call has a number of its own, and one answer. One for several locks has for each of them
+  /// one event, and one answer.
+  void visit_call(Index i, const Fact& e, bool begins) {
+    const bool several = e.kind == Kind::all || e.kind == Kind::all_end;
+    const std::tuple call{several, e.process, e->call, several ? e.name : kNoText};
     const bool fits = begins ? calls_.emplace(call, true).second
                              : std::exchange(calls_[call], false);
-    if (e.process == kNoText) broken("a user's call of no process", {i});
-    if (!fits) broken("a user's call appears twice, or an answer without one", {i});
-  }
-
-  /// A call has one event and one answer for each of its locks.
-  void visit_all(Index i, const Fact& e) {
-    const std::tuple lock{e.process, d_.at(i).call, e.name};
-    const bool fits = e.kind == Kind::all ? all_calls_.emplace(lock, true).second
-                                          : std::exchange(all_calls_[lock], false);
-    if (e.process == kNoText || e.name == kNoText) {
+    if (several && (e.process == kNoText || e.name == kNoText)) {
       broken("a call for several locks of no process, or for no lock", {i});
     }
-    if (!fits) broken("a call for several locks asks twice, or an answer is without one", {i});
+    if (!several && e.process == kNoText) broken("a user's call of no process", {i});
+    if (fits) return;
+    broken(several ? "a call for several locks asks twice, or an answer is without one"
+                   : "a user's call appears twice, or an answer without one",
+           {i});
   }
 
   /// Servers since 6.1 delete expired documents in batches: several locks with one time.
@@ -441,12 +428,8 @@ class Form {
     // whole.
     std::vector<Broken> all;
     for (const CommandDigest& c : d_.commands) check_command(c, all);
-    std::stable_sort(all.begin(), all.end(), [this](const Broken& a, const Broken& b) {
-      const auto key = [this](const Broken& one) {
-        const Numbered& command = d_.facts.commands[d_.fact(one.events.front()).command];
-        return std::pair(command.process, command.number);
-      };
-      return key(a) < key(b);
+    std::ranges::stable_sort(all, {}, [this](const Broken& one) {
+      return d_.facts.commands[d_.fact(one.events.front()).command];
     });
     for (Broken& one : all) {
       if (!one.by_the_lock) {
@@ -520,7 +503,7 @@ class Form {
   /// grants nothing.
   [[nodiscard]] bool is_of_a_second_sending(const Fact& send, const Fact& reply) const {
     const auto& changes = d_.truth[send.name];
-    return std::any_of(changes.begin(), changes.end(), [&](const Change& c) {
+    return std::ranges::any_of(changes, [&](const Change& c) {
       return !c.gone && c.lock_id == send.lock_id && d_.at(c.event).order != reply->order;
     });
   }
@@ -625,8 +608,9 @@ class Form {
   std::unordered_set<std::int64_t> orders_;  ///< the times of all writes
   std::int64_t batch_order_ = 0;  ///< the time of the last deletion ...
   std::set<Id> batch_;        ///< ... and its locks
-  std::map<std::pair<Id, std::int64_t>, bool> calls_;  ///< whether it has no answer yet
-  std::map<std::tuple<Id, std::int64_t, Id>, bool> all_calls_;  ///< the same, by call and lock
+  /// By whether it is for several locks, process, number and, of several, lock: whether it has no
+  /// answer yet.
+  std::map<std::tuple<bool, Id, std::int64_t, Id>, bool> calls_;
   std::vector<Index> written_to_;  ///< by number of a write to the resource
 };
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/acceptor/known.hpp"
+#include "model/verdict/finding.hpp"
 
 /// The assumptions of the proof in `model/proof` about clients, their commands and documents: the
 /// monitors check them for each event of a run. A client that breaks one breaks a guarantee only

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/acceptor/known.hpp"
+#include "model/verdict/finding.hpp"
 
 /// Checks that a run is one that the rules of a document's versions allow. The oplog says which
 /// versions there were, not when each was written. So a set of states is kept for each lock: how
@@ -37,7 +37,7 @@ class VersionRules {
       : d_(d), claimed_(d.facts.commands.size()), queued_(d.facts.lock_ids.size()) {
     const auto by_administrator = std::ranges::find_if(d.faults, [&](Index i) {
       constexpr std::array kKinds{"delete-document", "drop-collection", "lost-data"};
-      return std::find(kKinds.begin(), kKinds.end(), d.at(i).fault) != kKinds.end();
+      return std::ranges::find(kKinds, d.at(i).fault) != kKinds.end();
     });
     if (by_administrator != d.faults.end()) administrator_ = *by_administrator;
     for (Id name = 0; name < d.facts.names.size(); ++name) {
@@ -409,12 +409,10 @@ class VersionStates {
     if (owner == kNoText || e.outcome == Outcome::unknown) return;
     const bool left = e.outcome == Outcome::released;
     ++found_.checked;
-    for (const auto* by_owner : {&d_.deletes, &d_.hand_overs}) {
-      for (const SendDigest& one : (*by_owner)[owner]) {
-        if (!d_.done(one.reply) || (d_.at(one.reply).matched > 0) != left) continue;
-        if (left) return;
-        return see_without(i, e, locks_[e.name], {one.send, owner, owner});
-      }
+    for (const SendDigest& one : d_.farewells(owner)) {
+      if (!d_.done(one.reply) || (d_.at(one.reply).matched > 0) != left) continue;
+      if (left) return;
+      return see_without(i, e, locks_[e.name], {one.send, owner, owner});
     }
     accuse(i, e, left ? "no reply says that a release found its document"
                       : "no reply says that a release found nothing");

@@ -41,16 +41,15 @@ class MergedSpans {
   }
   /// The first that meets this one; null: none.
   [[nodiscard]] const Span* first_in(const Span& span) const {
-    const auto first = std::partition_point(all_.begin(), all_.end(),
-                                            [&](const Span& s) { return s.to <= span.from; });
+    const auto first = std::ranges::partition_point(
+        all_, [&](const Span& s) { return s.to <= span.from; });
     return first != all_.end() && first->from < span.to ? &*first : nullptr;
   }
   [[nodiscard]] bool meet(const Span& span) const { return first_in(span) != nullptr; }
   /// `latest`, put off by as long as these last between `from` and then: by then whatever stands
   /// still in them has had all the time that it had until `latest`.
   [[nodiscard]] std::int64_t put_off(std::int64_t from, std::int64_t latest) const {
-    auto next = std::partition_point(all_.begin(), all_.end(),
-                                     [&](const Span& s) { return s.to <= from; });
+    auto next = std::ranges::partition_point(all_, [&](const Span& s) { return s.to <= from; });
     for (; latest != kNever && next != all_.end() && next->from <= latest; ++next) {
       if (next->to == kNever) return kNever;
       latest += next->to - std::max(next->from, from);

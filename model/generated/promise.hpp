@@ -118,7 +118,7 @@ inline std::string lines_of(const History& h) {
 /// Whether the promise is kept there, or broken as it says.
 inline void expect_judged(const Promise& promise, const Trial& trial, bool is_broken) {
   const History& h = trial.history;
-  const auto f = find(judge(h, {}), promise.check);
+  const auto f = find(judge(digest(h)), promise.check);
   const bool said = f.violations > 0 && f.why.find(promise.words) != std::string::npos;
   EXPECT_EQ(f.violations > 0, is_broken) << f.why << '\n' << lines_of(h);
   EXPECT_TRUE(said || f.violations == 0) << f.why << '\n' << lines_of(h);

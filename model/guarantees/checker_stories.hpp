@@ -49,12 +49,12 @@ inline Finding find(const std::vector<Finding>& findings, Check check) {
 }
 
 inline Finding judged(const History& history, Check check) {
-  return find(judge(history, {}), check);
+  return find(judge(digest(history)), check);
 }
 
 /// The finding on one guarantee of a history that is whole.
 inline Finding judged(HistoryBuilder story, Check check, int end = 9'000) {
-  const auto findings = judge(story.end(end), {});
+  const auto findings = judge(digest(story.end(end)));
   EXPECT_EQ(find(findings, Check::form).verdict, Verdict::holds)
       << find(findings, Check::form).why;
   return find(findings, check);

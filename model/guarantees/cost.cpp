@@ -64,9 +64,8 @@ Index look_meanwhile(const Digest& d, const std::vector<Index>& looks,
   const auto look = std::partition_point(
       looks.begin(), looks.end(), [&](Index i) { return d.fact(i).at_ns < asking.from; });
   if (look == looks.end() || d.fact(*look).at_ns >= asking.to) return kNone;
-  const bool alone = std::none_of(all.begin(), all.end(), [&](const auto& life) {
-    return life.second != &s && life.first.meets(asking);
-  });
+  const bool alone = std::ranges::none_of(
+      all, [&](const auto& life) { return life.second != &s && life.first.meets(asking); });
   return alone ? *look : kNone;
 }
 
@@ -98,9 +97,8 @@ void check_acquires(const Digest& d, Finding& f) {
 /// Whether a delete of this owner was sent, not only a command that leaves its place in a queue.
 bool has_deleted(const Digest& d, Id owner) {
   const auto& sent = d.deletes[owner];
-  return std::any_of(sent.begin(), sent.end(), [&](const SendDigest& one) {
-    return d.fact(one.send).verb == Verb::remove;
-  });
+  return std::ranges::any_of(
+      sent, [&](const SendDigest& one) { return d.fact(one.send).verb == Verb::remove; });
 }
 
 /// Whether the answer to this attempt says that another has the lock.
@@ -141,7 +139,7 @@ void check_refused(const Digest& d, Finding& f) {
     if (!of.received && has_deleted(d, owner)) broken.emplace_back(d.at(of.first).owner, owner);
   }
   if (only_refused > 0) f.counts["only_refused"] = only_refused;
-  std::sort(broken.begin(), broken.end());
+  std::ranges::sort(broken);
   for (const auto& [text, owner] : broken) {
     const Index first = owners[owner].first;
     violate(f, d.at(first).process + ": a call whose attempts were all refused sent a delete",

@@ -1,46 +1,10 @@
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "model/verdict/finding.hpp"
 
 namespace leasehold::model {
-
-Finding check_leases(const Digest& d) {
-  Finding f = finding(Check::G1);
-  for (const auto& tenures : d.tenures) {
-    for (const Tenure& t : tenures) {
-      const auto holder = writer_of(d, t.last_put);
-      if (t.next_put == kNone || !holder) continue;
-      if (d.fact(t.next_put).owner == t.owner) continue;
-      if (passed_on(d, t)) {
-        ++f.counts["passed_on"];
-        continue;
-      }
-      if (handed_over(d, t)) {
-        ++f.counts["hand_overs"];
-        continue;
-      }
-      if (may_have_deleted(d, t)) continue;  // its own release or clean-up
-      const auto successor = writer_of(d, t.next_put);
-      if (d.promises != nullptr ? !t.acquired && !t.next_gone : !successor) continue;
-      ++f.checked;
-      ++f.counts["takeovers"];
-      const auto lease_end = earliest_end(d, *holder, t, t.next_put);
-      const auto given =
-          successor ? executed_by(d, *successor, t.next_put) : d.fact(t.next_put).at_ns;
-      if (given >= lease_end) continue;
-      const bool ours = d.promises == nullptr;
-      violate(f,
-              "lock '" + d.at(t.last_put).name + "' was given to another at least " +
-                  ms(lease_end - given) + " before the lease of " +
-                  d.at(holder->command.send).process + " ran out",
-              {ours ? holder->command.send : holder->command.reply, t.last_put, t.next, t.next_put,
-               ours ? successor->command.reply : kNone});
-    }
-  }
-  return f;
-}
-
 namespace {
 
 struct HeldSpan {
@@ -93,6 +57,40 @@ void check_granted(const Digest& d, Finding& f, const std::vector<HeldSpan>& by_
 
 }  // namespace
 
+Finding check_leases(const Digest& d) {
+  Finding f = finding(Check::G1);
+  for (const Tenure& t : std::views::join(d.tenures)) {
+    const auto holder = writer_of(d, t.last_put);
+    if (t.next_put == kNone || !holder) continue;
+    if (d.fact(t.next_put).owner == t.owner) continue;
+    if (passed_on(d, t)) {
+      ++f.counts["passed_on"];
+      continue;
+    }
+    if (handed_over(d, t)) {
+      ++f.counts["hand_overs"];
+      continue;
+    }
+    if (may_have_deleted(d, t)) continue;  // its own release or clean-up
+    const auto successor = writer_of(d, t.next_put);
+    if (d.promises != nullptr ? !t.acquired && !t.next_gone : !successor) continue;
+    ++f.checked;
+    ++f.counts["takeovers"];
+    const auto lease_end = earliest_end(d, *holder, t, t.next_put);
+    const auto given =
+        successor ? executed_by(d, *successor, t.next_put) : d.fact(t.next_put).at_ns;
+    if (given >= lease_end) continue;
+    const bool ours = d.promises == nullptr;
+    violate(f,
+            "lock '" + d.at(t.last_put).name + "' was given to another at least " +
+                ms(lease_end - given) + " before the lease of " +
+                d.at(holder->command.send).process + " ran out",
+            {ours ? holder->command.send : holder->command.reply, t.last_put, t.next, t.next_put,
+             ours ? successor->command.reply : kNone});
+  }
+  return f;
+}
+
 Finding check_exclusion(const Digest& d) {
   Finding f = finding(Check::G2);
   std::vector<std::vector<HeldSpan>> by_name(d.facts.names.size());
@@ -111,9 +109,8 @@ Finding check_exclusion(const Digest& d) {
   }
   if (!d.sessions.empty()) f.counts["asked"] = asked;
   for (auto& spans : by_name) {
-    std::sort(spans.begin(), spans.end(), [](const HeldSpan& a, const HeldSpan& b) {
-      return std::pair(a.span.from, !a.is_call) < std::pair(b.span.from, !b.is_call);
-    });
+    std::ranges::sort(
+        spans, {}, [](const HeldSpan& one) { return std::pair(one.span.from, !one.is_call); });
     const HeldSpan* longest = nullptr;
     for (const HeldSpan& one : spans) {
       if (one.is_call) continue;

@@ -72,13 +72,49 @@ class Holders {
 bool may_be_overtaken(const Digest& d, const Holders& holders, Id holder, const Fact& write) {
   const bool ours = d.promises == nullptr;
   const auto by = write.at_ns + (ours ? d.allowed.truth_lag_ns : 0);
-  return std::any_of(d.stored.begin(), d.stored.end(), [&](Index i) {
+  return std::ranges::any_of(d.stored, [&](Index i) {
     const Fact& stored = d.fact(i);
     const Id other = holders.of_stored(i);
     return stored.name == write.name && stored.at_ns <= by && holders.is_known(other) &&
            (ours || stored->token > write->token) && other != holder &&
            !holders.after(holder, other);
   });
+}
+
+std::string token_of(const Digest& d, const SessionDigest& s) {
+  return "token " + std::to_string(d.at(s.granted).token) + " of " + d.process_name(s.process);
+}
+
+/// By the answers alone, from the highest token on: no call began after the grant of a higher one,
+/// and none has the same.
+void check_tokens_of_answers(const Digest& d, Finding& f) {
+  std::vector<const SessionDigest*> calls;
+  for (const SessionDigest& s : d.sessions) {
+    if (s.granted != kNone && s.ask != kNone) calls.push_back(&s);
+  }
+  std::ranges::stable_sort(calls, {}, [&](const SessionDigest* s) {
+    return std::pair(s->asked.name, -d.at(s->granted).token);
+  });
+  const SessionDigest *first = nullptr, *last = nullptr;  // granted first; with the lowest token
+  for (const SessionDigest* s : calls) {
+    ++f.checked;
+    if (last != nullptr && last->asked.name != s->asked.name) first = last = nullptr;
+    const auto lock = "lock '" + d.at(s->granted).name + "': ";
+    const auto granted = [&](const SessionDigest* one) { return d.fact(one->granted).at_ns; };
+    if (d.at(s->granted).token == 0) {
+      violate(f, subject(d, s->granted) + " was granted it without a token", {s->granted});
+      continue;
+    }
+    if (last != nullptr && d.at(last->granted).token == d.at(s->granted).token) {
+      violate(f, lock + token_of(d, *s) + " is also the " + token_of(d, *last),
+              {last->granted, s->granted});
+    } else if (first != nullptr && s->asked.at_ns > granted(first)) {
+      violate(f, lock + token_of(d, *s) + " after " + token_of(d, *first),
+              {first->granted, s->granted});
+    }
+    if (first == nullptr || granted(s) < granted(first)) first = s;
+    last = s;
+  }
 }
 
 }  // namespace
@@ -129,47 +165,6 @@ Finding check_fence(const Digest& d) {
   if (stale_refused > 0) f.counts["stale_writes_refused"] = stale_refused;
   return f;
 }
-
-namespace {
-
-std::string token_of(const Digest& d, const SessionDigest& s) {
-  return "token " + std::to_string(d.at(s.granted).token) + " of " + d.process_name(s.process);
-}
-
-/// By the answers alone, from the highest token on: no call began after the grant of a higher one,
-/// and none has the same.
-void check_tokens_of_answers(const Digest& d, Finding& f) {
-  std::vector<const SessionDigest*> calls;
-  for (const SessionDigest& s : d.sessions) {
-    if (s.granted != kNone && s.ask != kNone) calls.push_back(&s);
-  }
-  std::stable_sort(calls.begin(), calls.end(), [&](const auto* a, const auto* b) {
-    return std::pair(a->asked.name, -d.at(a->granted).token) <
-           std::pair(b->asked.name, -d.at(b->granted).token);
-  });
-  const SessionDigest *first = nullptr, *last = nullptr;  // granted first; with the lowest token
-  for (const SessionDigest* s : calls) {
-    ++f.checked;
-    if (last != nullptr && last->asked.name != s->asked.name) first = last = nullptr;
-    const auto lock = "lock '" + d.at(s->granted).name + "': ";
-    const auto granted = [&](const SessionDigest* one) { return d.fact(one->granted).at_ns; };
-    if (d.at(s->granted).token == 0) {
-      violate(f, subject(d, s->granted) + " was granted it without a token", {s->granted});
-      continue;
-    }
-    if (last != nullptr && d.at(last->granted).token == d.at(s->granted).token) {
-      violate(f, lock + token_of(d, *s) + " is also the " + token_of(d, *last),
-              {last->granted, s->granted});
-    } else if (first != nullptr && s->asked.at_ns > granted(first)) {
-      violate(f, lock + token_of(d, *s) + " after " + token_of(d, *first),
-              {first->granted, s->granted});
-    }
-    if (first == nullptr || granted(s) < granted(first)) first = s;
-    last = s;
-  }
-}
-
-}  // namespace
 
 Finding check_token_order(const Digest& d) {
   Finding f = finding(Check::G4);

@@ -1,18 +1,18 @@
 #include <algorithm>
+#include <ranges>
 
 #include "model/guarantees/user_calls.hpp"
 #include "model/queue/queue.hpp"
-#include "model/verdict/waiters.hpp"
-#include "model/workers/worker_digest.hpp"
+#include "model/workers/worker_judge.hpp"
 
 namespace leasehold::model {
 namespace {
 
 void check_on_time(const Digest& d, Finding& f, const SessionDigest& s) {
   const Index end = s.granted != kNone ? s.granted : s.ended;
-  check_ends_on_time(d, f, {s.asked, s.ask, end, 1}, [&] {
-    return "lock '" + d.name(s.asked.name) + "': an acquire of " + d.process_name(s.process);
-  });
+  check_ends_on_time(
+      d, f, {s.asked, s.ask, end, 1},
+      "lock '" + d.name(s.asked.name) + "': an acquire of " + d.process_name(s.process));
 }
 
 /// The longest that it takes to serve all calls for one name once faults are over: one turn for
@@ -49,18 +49,17 @@ void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, c
   // A call for a permit ends its acquire calls as it likes; it has a check of its own.
   if (!ask->healed || d.is_slot[ask.name] || all_calls.began_in_faults(ask)) return;
   ++f.counts["healed_acquires"];
-  const auto why = [&] {
-    return "lock '" + d.name(ask.name) + "': a waiter of " + d.process_name(ask.process) +
-           " did not get the lock " + (s.ended == kNone ? "" : "(" + d.at(s.ended).outcome + ") ") +
-           "in " + ms(turns) + " although all faults had stopped";
-  };
+  const auto why =
+      "lock '" + d.name(ask.name) + "': a waiter of " + d.process_name(ask.process) +
+      " did not get the lock " + (s.ended == kNone ? "" : "(" + d.at(s.ended).outcome + ") ") +
+      "in " + ms(turns) + " although all faults had stopped";
   const bool by_error = s.ended != kNone && d.fact(s.ended).outcome != Outcome::timed_out &&
                         d.at(s.ended).outcome != "cancelled";
   if (by_error) {
     // What was over before the call began explains nothing of it.
     const Span last{std::max(ask.at_ns, call.waited.to - call.attempts_ns), call.waited.to + 1};
     if (const Span* delay = name.anybodys.first_in(last)) return excuse(f, delay->why);
-    return violate(f, why(), {s.ask, s.ended});
+    return violate(f, why, {s.ask, s.ended});
   }
   check_bound(d, f,
               {ask.at_ns, ask.at_ns + turns, s.granted == kNone ? kNever : call.waited.to,
@@ -92,10 +91,7 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
     const auto before = f.checked;
     check_bound(
         d, f, {from, from + bound, changed, call.lives_until, waiters.delays.at(s.process)},
-        [&] {
-          return subject(d, s.ask) + " waited more than " + ms(bound) +
-                 " for a dead holder's lock";
-        },
+        subject(d, s.ask) + " waited more than " + ms(bound) + " for a dead holder's lock",
         {t.last_put, s.ask, t.next});
     bounded = bounded || f.checked > before;
   }
@@ -112,7 +108,7 @@ std::vector<const Waiter*> waited_at(const Waiters& waiters, std::int64_t from, 
     const Waiter* call = waiters.by_begin[i];
     if (call->lives_until >= from + call->attempts_ns) all.push_back(call);
   }
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   return all;
 }
 
@@ -123,8 +119,8 @@ void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiter
   const auto taken = executed_from(d, t.next_put);
   if (taken <= free_from) return;
   const auto later =
-      std::partition_point(waiters.by_begin.begin(), waiters.by_begin.end(),
-                           [&](const Waiter* call) { return call->waited.from < taken; });
+      std::ranges::partition_point(waiters.by_begin,
+                                   [&](const Waiter* call) { return call->waited.from < taken; });
   const auto place = static_cast<std::size_t>(later - waiters.by_begin.begin());
   // Calls that began after it was taken are not late.
   f.checked += static_cast<std::int64_t>(waiters.by_begin.size() - place);
@@ -136,7 +132,7 @@ void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiter
     check_bound(
         d, f,
         {from, from + call.attempts_ns, taken, call.lives_until, waiters.delays.at(s.process)},
-        [&] { return subject(d, s.ask) + " left it free for more than " + ms(call.attempts_ns); },
+        subject(d, s.ask) + " left it free for more than " + ms(call.attempts_ns),
         {t.next, s.ask, t.next_put});
   }
 }
@@ -173,17 +169,13 @@ void check_reaches_a_user(const Digest& d, Finding& f, const SessionDigest& s,
   check_bound(d, f,
               {granted, latest, reached, d.process_of[s.process]->alive_until,
                d.delays(s.process, Needs::process)},
-              [&] {
-                return "lock '" + d.at(s.granted).name + "': it was granted to " +
-                       d.process_name(s.process) + ", and no user got its handle";
-              },
+              "lock '" + d.at(s.granted).name + "': it was granted to " +
+                  d.process_name(s.process) + ", and no user got its handle",
               {s.granted});
 }
 
 /// Whether no command ever tried to give it up.
-bool died(const Digest& d, const Tenure& t) {
-  return d.deletes[t.owner].empty() && d.hand_overs[t.owner].empty();
-}
+bool died(const Digest& d, const Tenure& t) { return d.farewells(t.owner).empty(); }
 
 /// A call that ended without the lock deletes what it may have won, once a worker is free and as
 /// long as its process runs; but for what was not there any more.
@@ -198,7 +190,7 @@ void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& 
   check_bound(
       d, f,
       {from, latest, kNever, sends_until(d, holder.ask(), from), d.delays(process, Needs::worker)},
-      [&] { return subject(d, ended) + " returned without the lock and left its lock document"; },
+      subject(d, ended) + " returned without the lock and left its lock document",
       {ended, t.last_put});
 }
 
@@ -213,10 +205,7 @@ void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
   check_bound(d, f,
               {lost.at_ns, lost.at_ns + d.allowed.lateness_ns, sent,
                sends_until(d, s.asked, lost.at_ns), d.delays(s.process, Needs::worker)},
-              [&] {
-                return subject(d, s.granted) +
-                       " did not give it back at the end of its longest holding";
-              },
+              subject(d, s.granted) + " did not give it back at the end of its longest holding",
               {s.granted, s.lost});
 }
 
@@ -246,10 +235,8 @@ void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Wri
   check_bound(d, f,
               {answered, answered + timeout + d.allowed.lateness_ns, kNever,
                sends_until(d, ask, soonest), d.delays(ask.process, Needs::worker)},
-              [&] {
-                return "lock '" + d.name(ask.name) + "': " + d.process_name(ask.process) +
-                       " did not delete what an attempt left that was executed after its deletion";
-              },
+              "lock '" + d.name(ask.name) + "': " + d.process_name(ask.process) +
+                  " did not delete what an attempt left that was executed after its deletion",
               {holder.command.send, reply, t.last_put});
 }
 
@@ -296,48 +283,6 @@ void check_hand_overs_in_a_row(const Digest& d, Finding& f) {
   }
 }
 
-}  // namespace
-
-Finding check_liveness(const Digest& d) {
-  Finding f = finding(Check::G7);
-  if (d.promises != nullptr) {
-    check_waits(d, f, check_on_time);
-    return f;
-  }
-  const auto waiters = waiters_by_name(d);
-  const auto asks = processes_that_ask(d);
-  const auto turns = turns_by_name(d, waiters);
-  const AllCallTimes all_calls(d);
-  for (std::size_t id = 0; id < waiters.size(); ++id) {
-    const Waiters& name = waiters[id];
-    for (const Waiter& call : name.calls) {
-      check_on_time(d, f, *call.session);
-      check_given_back(d, f, *call.session);
-      if (asks[call.session->process]) check_reaches_a_user(d, f, *call.session, all_calls);
-      check_served_when_healed(d, f, call, name, turns[id], all_calls);
-    }
-  }
-  check_queue_turns(d, f, waiters);
-  check_permit_calls(d, f, waiters);
-  check_all_calls(d, f);
-  check_recognised(d, f);
-  check_hand_overs_in_a_row(d, f);
-  for (const auto& tenures : d.tenures) {
-    for (const Tenure& t : tenures) {
-      const auto holder = writer_of(d, t.last_put);
-      if (!holder) continue;
-      const Waiters& here = waiters[d.fact(t.last_put).name];
-      if (t.next_gone) check_free_taken(d, f, t, here);
-      if (left_behind(d, t)) check_passes_on(d, f, t, *holder, here);
-      // In a published lock no retry recognises that win.
-      if (d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
-    }
-  }
-  return f;
-}
-
-namespace {
-
 /// A dead holder's document expires as promised, if its lock is known by answers and documents.
 void check_expires(const Digest& d, Finding& f, const Tenure& t) {
   const auto holder = writer_of(d, t.last_put);
@@ -368,48 +313,77 @@ void check_expires(const Digest& d, Finding& f, const Tenure& t) {
 
 }  // namespace
 
+Finding check_liveness(const Digest& d) {
+  Finding f = finding(Check::G7);
+  if (d.promises != nullptr) {
+    check_waits(d, f, check_on_time);
+    return f;
+  }
+  const auto waiters = waiters_by_name(d);
+  const auto asks = processes_that_ask(d);
+  const auto turns = turns_by_name(d, waiters);
+  const AllCallTimes all_calls(d);
+  for (std::size_t id = 0; id < waiters.size(); ++id) {
+    const Waiters& name = waiters[id];
+    for (const Waiter& call : name.calls) {
+      check_on_time(d, f, *call.session);
+      check_given_back(d, f, *call.session);
+      if (asks[call.session->process]) check_reaches_a_user(d, f, *call.session, all_calls);
+      check_served_when_healed(d, f, call, name, turns[id], all_calls);
+    }
+  }
+  check_queue_turns(d, f, waiters);
+  check_permit_calls(d, f, waiters);
+  check_all_calls(d, f);
+  check_recognised(d, f);
+  check_hand_overs_in_a_row(d, f);
+  for (const Tenure& t : std::views::join(d.tenures)) {
+    const auto holder = writer_of(d, t.last_put);
+    if (!holder) continue;
+    const Waiters& here = waiters[d.fact(t.last_put).name];
+    if (t.next_gone) check_free_taken(d, f, t, here);
+    if (left_behind(d, t)) check_passes_on(d, f, t, *holder, here);
+    // In a published lock no retry recognises that win.
+    if (d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
+  }
+  return f;
+}
+
 Finding check_cleanup(const Digest& d) {
   Finding f = finding(Check::G8);
   if (d.promises != nullptr) {
-    for (const auto& tenures : d.tenures) {
-      for (const Tenure& t : tenures) {
-        if (d.dates_hold && !d.disks_lost) check_expires(d, f, t);
-      }
-    }
+    if (!d.dates_hold || d.disks_lost) return f;
+    for (const Tenure& t : std::views::join(d.tenures)) check_expires(d, f, t);
     return f;
   }
-  for (const auto& tenures : d.tenures) {
-    for (const Tenure& t : tenures) {
-      const auto holder = writer_of(d, t.last_put);
-      if (!holder) continue;
-      if (!d.of_a_document) {
-        f.counts["late_wins"] += executed_after(d, t, *holder) == kNone ? 0 : 1;
-        check_handed_over_for_good(d, f, t, *holder);
-      }
-      if (!left_behind(d, t)) continue;
-      if (!d.of_a_document) check_deleted_again(d, f, t, *holder);
-      if (!d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
-      const auto bound = (holder->ask()->expiry_ms + 2 * holder->ask()->clock_margin_ms) * kMs +
-                         d.allowed.ttl_seen_ns();
-      const auto latest = executed_by(d, *holder, t.last_put) + bound;
-      const auto expired = latest - d.allowed.ttl_seen_ns();
-      const auto gone = t.next_gone ? d.fact(t.next).at_ns : executed_from(d, t.next);
-      if (t.next == kNone && !d.oplog_read) {
-        if (d.finished_ns > latest) excuse(f, Excuse::unread_oplog);
-        continue;
-      }
-      // Another took it before it had to go.
-      const bool taken = t.next != kNone && !t.next_gone;
-      if (taken && gone <= d.ttl_away.put_off(expired, latest)) continue;
-      const auto before = f.checked;
-      check_bound(d, f, {expired, latest, gone, kNever, d.ttl_away},
-                  [&] {
-                    return "lock '" + d.at(t.last_put).name +
-                           "': a dead holder's document was still there after " + ms(bound);
-                  },
-                  {t.last_put, t.next});
-      if (f.checked > before && !died(d, t)) ++f.counts["ghosts"];
+  for (const Tenure& t : std::views::join(d.tenures)) {
+    const auto holder = writer_of(d, t.last_put);
+    if (!holder) continue;
+    if (!d.of_a_document) {
+      f.counts["late_wins"] += executed_after(d, t, *holder) == kNone ? 0 : 1;
+      check_handed_over_for_good(d, f, t, *holder);
     }
+    if (!left_behind(d, t)) continue;
+    if (!d.of_a_document) check_deleted_again(d, f, t, *holder);
+    if (!d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
+    const auto bound = (holder->ask()->expiry_ms + 2 * holder->ask()->clock_margin_ms) * kMs +
+                       d.allowed.ttl_seen_ns();
+    const auto latest = executed_by(d, *holder, t.last_put) + bound;
+    const auto expired = latest - d.allowed.ttl_seen_ns();
+    const auto gone = t.next_gone ? d.fact(t.next).at_ns : executed_from(d, t.next);
+    if (t.next == kNone && !d.oplog_read) {
+      if (d.finished_ns > latest) excuse(f, Excuse::unread_oplog);
+      continue;
+    }
+    // Another took it before it had to go.
+    const bool taken = t.next != kNone && !t.next_gone;
+    if (taken && gone <= d.ttl_away.put_off(expired, latest)) continue;
+    const auto before = f.checked;
+    check_bound(d, f, {expired, latest, gone, kNever, d.ttl_away},
+                "lock '" + d.at(t.last_put).name +
+                    "': a dead holder's document was still there after " + ms(bound),
+                {t.last_put, t.next});
+    if (f.checked > before && !died(d, t)) ++f.counts["ghosts"];
   }
   return f;
 }

@@ -59,15 +59,12 @@ void check_answers(const Digest& d, Finding& f, const SessionDigest& s, std::int
 void check_denied(const Digest& d, Finding& f, const SessionDigest& s) {
   const auto due = d.fact(s.lost).at_ns;
   if (s.answers.last_yes_ns <= due) return;
-  check_bound(
-      d, f,
-      {due, due + d.allowed.lateness_ns, s.answers.last_yes_ns, kNever,
-       d.delays(s.process, Needs::process)},
-      [&] {
-        return subject(d, s.granted) + "'s held() was true " +
-               ms(s.answers.last_yes_ns - due) + " after it had lost it";
-      },
-      {s.lost, s.answers.last});
+  check_bound(d, f,
+              {due, due + d.allowed.lateness_ns, s.answers.last_yes_ns, kNever,
+               d.delays(s.process, Needs::process)},
+              subject(d, s.granted) + "'s held() was true " + ms(s.answers.last_yes_ns - due) +
+                  " after it had lost it",
+              {s.lost, s.answers.last});
 }
 
 /// A signal without a loss, or before it.
@@ -85,10 +82,8 @@ void check_notified(const Digest& d, Finding& f, const SessionDigest& s, std::in
   check_bound(
       d, f,
       {due, due + d.allowed.lateness_ns, notified, until, d.delays(s.process, Needs::process)},
-      [&] {
-        return subject(d, s.granted) + " was notified of its loss " +
-               (notified == kNever ? "never" : ms(notified - due) + " late");
-      },
+      subject(d, s.granted) + " was notified of its loss " +
+          (notified == kNever ? "never" : ms(notified - due) + " late"),
       {s.granted, s.notified});
 }
 
@@ -100,46 +95,6 @@ void check_taken(const Digest& d, Finding& f, const SessionDigest& s) {
   const auto notified = s.notified == kNone ? kNever : d.at(s.notified).sent_ns;
   check_notified(d, f, s, d.time_of(s.taken), notified);
 }
-
-}  // namespace
-
-Finding check_loss_notified(const Digest& d) {
-  Finding f = finding(Check::G5);
-  bool granted = false;
-  std::int64_t yes = 0, no = 0, notified = 0, by_server = 0;
-  for (const SessionDigest& s : d.sessions) {
-    if (s.granted == kNone) continue;
-    granted = true;
-    yes += s.answers.yes;
-    no += s.answers.no;
-    notified += s.notified == kNone ? 0 : 1;
-    if (d.promises != nullptr) {
-      check_taken(d, f, s);
-      continue;
-    }
-    const auto deadline = last_deadline(d, f, s);
-    check_signal(d, f, s);
-    if (!s.answers.any()) continue;
-    check_answers(d, f, s, deadline);
-    const auto over = std::min(deadline, d.time_of(s.lost));
-    // A handle that waits behind other callbacks to reach its user cannot notify it yet.
-    const auto due = std::max(over, s.answers.first_ns);
-    if (s.lost != kNone) check_denied(d, f, s);
-    check_notified(d, f, s, due, d.time_of(s.notified));
-    if (s.lost == kNone) continue;
-    const bool found_out = d.fact(s.lost).outcome == Outcome::not_owner;
-    by_server += found_out && s.notified != kNone ? 1 : 0;
-  }
-  if (granted) {
-    f.counts.insert({{"asked", yes + no}, {"notified", notified}});
-  }
-  if (granted && d.promises == nullptr) {
-    f.counts.insert({{"yes", yes}, {"no", no}, {"losses_by_server", by_server}});
-  }
-  return f;
-}
-
-namespace {
 
 /// The last write under this grant that the harness had read before the command was sent, if
 /// nothing but such writes happened to the document since the grant, up to the time `order`.
@@ -183,8 +138,8 @@ Heard heard_before(const Digest& d, Replies& replies, const SessionDigest& s) {
   Heard heard;
   if (replies.empty()) replies = replies_of(d);  // few histories have losses
   const auto& own = replies[s.process];
-  const auto after = std::partition_point(own.begin(), own.end(),
-                                          [&](const HeardReply& r) { return r.event <= s.lost; });
+  const auto after = std::ranges::partition_point(
+      own, [&](const HeardReply& r) { return r.event <= s.lost; });
   if (after != own.begin()) heard.order = std::prev(after)->newest;
   const auto hear = [&](Index lease) {
     const SendDigest& sent = d.writer(lease);
@@ -233,10 +188,8 @@ void check_asked_again(const Digest& d, Finding& f, const SessionDigest& s) {
   const auto latest = quiet.from + shortest_lease(s.asked) / 2 + d.allowed.lateness_ns;
   if (quiet.to <= latest) return;
   check_bound(d, f, {quiet.from, latest, quiet.to, kNever, d.delays(s.process, Needs::worker)},
-              [&] {
-                return subject(d, s.lost) + " let its lease run out for " +
-                       ms(quiet.to - quiet.from) + " after an extension that failed";
-              },
+              subject(d, s.lost) + " let its lease run out for " + ms(quiet.to - quiet.from) +
+                  " after an extension that failed",
               {s.granted, send, reply, s.lost});
 }
 
@@ -262,6 +215,42 @@ void check_reason(const Digest& d, Finding& f, const SessionDigest& s, Replies& 
 }
 
 }  // namespace
+
+Finding check_loss_notified(const Digest& d) {
+  Finding f = finding(Check::G5);
+  bool granted = false;
+  std::int64_t yes = 0, no = 0, notified = 0, by_server = 0;
+  for (const SessionDigest& s : d.sessions) {
+    if (s.granted == kNone) continue;
+    granted = true;
+    yes += s.answers.yes;
+    no += s.answers.no;
+    notified += s.notified == kNone ? 0 : 1;
+    if (d.promises != nullptr) {
+      check_taken(d, f, s);
+      continue;
+    }
+    const auto deadline = last_deadline(d, f, s);
+    check_signal(d, f, s);
+    if (!s.answers.any()) continue;
+    check_answers(d, f, s, deadline);
+    const auto over = std::min(deadline, d.time_of(s.lost));
+    // A handle that waits behind other callbacks to reach its user cannot notify it yet.
+    const auto due = std::max(over, s.answers.first_ns);
+    if (s.lost != kNone) check_denied(d, f, s);
+    check_notified(d, f, s, due, d.time_of(s.notified));
+    if (s.lost == kNone) continue;
+    const bool found_out = d.fact(s.lost).outcome == Outcome::not_owner;
+    by_server += found_out && s.notified != kNone ? 1 : 0;
+  }
+  if (granted) {
+    f.counts.insert({{"asked", yes + no}, {"notified", notified}});
+  }
+  if (granted && d.promises == nullptr) {
+    f.counts.insert({{"yes", yes}, {"no", no}, {"losses_by_server", by_server}});
+  }
+  return f;
+}
 
 Finding check_needless_loss(const Digest& d) {
   Finding f = finding(Check::needless);

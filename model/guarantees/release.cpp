@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <ranges>
 
 #include "model/verdict/finding.hpp"
 
@@ -24,31 +25,19 @@ struct AllEnds {
 AllEnds all_ends(const Digest& d) {
   AllEnds all{std::vector<bool>(d.facts.owners), {}, {}};
   for (auto* by_owner : {&all.deleted, &all.vanished}) by_owner->resize(d.facts.owners);
-  for (const auto& tenures : d.tenures) {
-    for (const Tenure& t : tenures) {
-      if (!all.by_itself[t.owner]) all.by_itself[t.owner] = !left_behind(d, t);
-      if (!t.next_gone) continue;
-      const Index claim = d.claim(t.next);
-      if (claim == kNone) {
-        const auto holder = writer_of(d, t.last_put);
-        const bool early = holder && d.fact(t.next).at_ns < earliest_end(d, *holder);
-        if (early) all.vanished[t.owner].push_back(t.next);
-        continue;
-      }
-      const Fact& reply = d.fact(claim);
-      const bool own = reply.owner == t.owner || reply.other_owner == t.owner;
-      if (own) all.deleted[t.owner].push_back(claim);
+  for (const Tenure& t : std::views::join(d.tenures)) {
+    if (!all.by_itself[t.owner]) all.by_itself[t.owner] = !left_behind(d, t);
+    if (!t.next_gone) continue;
+    const Index claim = d.claim(t.next);
+    if (claim == kNone) {
+      const auto holder = writer_of(d, t.last_put);
+      const bool early = holder && d.fact(t.next).at_ns < earliest_end(d, *holder);
+      if (early) all.vanished[t.owner].push_back(t.next);
+      continue;
     }
-  }
-  return all;
-}
-
-/// The deletes and hand-overs of this release.
-std::vector<SendDigest> commands_of(const Digest& d, const Answered& a) {
-  std::vector<SendDigest> all;
-  for (const auto* by_owner : {&d.deletes, &d.hand_overs}) {
-    const auto& sent = (*by_owner)[a.granted.owner];
-    all.insert(all.end(), sent.begin(), sent.end());
+    const Fact& reply = d.fact(claim);
+    const bool own = reply.owner == t.owner || reply.other_owner == t.owner;
+    if (own) all.deleted[t.owner].push_back(claim);
   }
   return all;
 }
@@ -57,8 +46,7 @@ std::vector<SendDigest> commands_of(const Digest& d, const Answered& a) {
 bool own_unanswered(const Digest& d, const Answered& a, Index gone) {
   const auto at = d.fact(gone).at_ns;
   if (at < a.asked.at_ns || at > a.answer.at_ns) return false;
-  const auto all = commands_of(d, a);
-  return std::any_of(all.begin(), all.end(), [&](const SendDigest& one) {
+  return std::ranges::any_of(d.farewells(a.granted.owner), [&](const SendDigest& one) {
     return d.unanswered(one) && d.fact(one.send).at_ns <= at;
   });
 }
@@ -74,7 +62,7 @@ Index last_own(const Answered& a, std::span<const Change> changes) {
 /// there from before the command was sent until after it was answered; kNone: not so.
 Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
   const auto& truth = d.truth[a.granted.name];
-  for (const SendDigest& one : commands_of(d, a)) {
+  for (const SendDigest& one : d.farewells(a.granted.owner)) {
     if (one.reply == kNone) continue;
     const Fact& reply = d.fact(one.reply);
     const bool decides = reply.outcome == Outcome::done && reply->matched == 0 &&
@@ -85,9 +73,8 @@ Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
     const auto known =
         d.servers.put_off(reply.at_ns,
                           reply.at_ns + d.allowed.truth_lag_ns + d.allowed.fault_echo_ns);
-    const auto later = std::find_if(truth.begin(), truth.end(), [&](const Change& c) {
-      return d.fact(c.event).at_ns > known;
-    });
+    const auto later = std::ranges::find_if(
+        truth, [&](const Change& c) { return d.fact(c.event).at_ns > known; });
     const Index there = last_own(a, {truth.begin(), later});
     if (there != kNone && d.fact(there).at_ns < d.fact(one.send).at_ns) return there;
   }
@@ -120,7 +107,7 @@ void check_released(const Digest& d, Finding& f, const Answered& a, const AllEnd
 void check_not_owner(const Digest& d, Finding& f, const Answered& a, const AllEnds& ends) {
   const Index asked = a.session.release, answered = a.session.released;
   const auto& deleted = ends.deleted[a.granted.owner];
-  const bool own = std::any_of(deleted.begin(), deleted.end(), [&](Index reply) {
+  const bool own = std::ranges::any_of(deleted, [&](Index reply) {
     return d.fact(reply).at_ns <= a.answer.at_ns && d.fact(reply).at_ns >= a.asked.at_ns;
   });
   if (own) {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/verdict/waiters.hpp"
+#include "model/verdict/finding.hpp"
 #include "model/workers/promises.hpp"
 
 namespace leasehold::model {
@@ -20,8 +20,8 @@ struct UserCall {
 
 /// It ends when it said. `told`: the call, for people. How long one attempt takes is not promised
 /// of a lock that is known by its answers.
-template <typename Told>
-void check_ends_on_time(const Digest& d, Finding& f, const UserCall& call, const Told& told) {
+inline void check_ends_on_time(const Digest& d, Finding& f, const UserCall& call,
+                               const std::string& told) {
   const Fact& ask = call.ask;
   const Promises* promises = d.promises;
   if (ask->single_attempt ? promises != nullptr : ask->give_up_ns == 0) return;
@@ -35,24 +35,20 @@ void check_ends_on_time(const Digest& d, Finding& f, const UserCall& call, const
   check_bound(d, f,
               {ask->single_attempt ? ask.at_ns : said, latest, happened,
                d.process_of[ask.process]->alive_until, d.delays(ask.process, Needs::process)},
-              [&] {
-                return told() + " ended " + (call.ended == kNone ? "never" : ms(late) + " late");
-              },
+              told + " ended " + (call.ended == kNone ? "never" : ms(late) + " late"),
               {call.asked, call.ended});
 }
 
 /// Once faults are over it gets what it asked for, because nine tenths of its time-out are longer
 /// than all turns.
 /// REQUIRES: it began then, and ended without
-template <typename Told>
-void check_not_in_vain(const Digest& d, Finding& f, const UserCall& call, const Told& told) {
+inline void check_not_in_vain(const Digest& d, Finding& f, const UserCall& call,
+                              const std::string& told) {
   const Span waited{call.ask.at_ns, d.fact(call.ended).at_ns};
   const auto latest = waited.to - (waited.to - waited.from) / 10;
   check_bound(
       d, f, {waited.from, latest, kNever, waited.to, d.delays(call.ask.process, Needs::servers)},
-      [&] {
-        return told() + " although all faults had stopped: " + d.at(call.ended).outcome;
-      },
+      told + " although all faults had stopped: " + d.at(call.ended).outcome,
       {call.asked, call.ended});
 }
 

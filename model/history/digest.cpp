@@ -2,18 +2,147 @@
 
 #include <algorithm>
 #include <deque>
+#include <numeric>
 #include <tuple>
+#include <unordered_map>
 
 #include "model/history/history.hpp"
 
 namespace leasehold::model {
 namespace {
 
+constexpr std::array<std::string_view, kVerbs> kVerbNames{
+    "", "acquire", "extend", "hand-over", "pass-on", "look", "delete", "stream", "index"};
+constexpr std::array<std::string_view, static_cast<std::size_t>(Outcome::other) + 1> kOutcomeNames{
+    "",        "done",     "unknown",   "failed_before", "duplicate_key", "yes",       "no",
+    "accepted", "refused", "released", "not_owner",     "deadline",      "max_holding", "timed_out",
+    "granted"};
+
+/// The last value is for what has no name.
+template <typename Enum, std::size_t count>
+Enum named(const std::array<std::string_view, count>& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end() - 1, name);
+  return static_cast<Enum>(found - names.begin());
+}
+
+struct Hash {
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>()(text);
+  }
+  std::size_t operator()(const Numbered& one) const {
+    constexpr std::size_t kSpread = 0x9e37'79b9'7f4a'7c15;
+    return (static_cast<std::size_t>(one.number) * kSpread) ^ one.process;
+  }
+};
+
+/// Gives texts or numbers ids, by their first appearance.
+template <typename Key>
+class Ids {
+ public:
+  Id of(const Key& key) {
+    const auto [known, is_new] = ids_.try_emplace(key, static_cast<Id>(all.size()));
+    if (is_new) all.push_back(key);
+    return known->second;
+  }
+
+  /// Puts all in their order. Returns their places in it, by id.
+  std::vector<Id> sort() {
+    std::vector<Id> order(all.size()), places(all.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::sort(order, [this](Id a, Id b) { return all[a] < all[b]; });
+    const auto unsorted = std::exchange(all, {});
+    for (const Id id : order) {
+      places[id] = static_cast<Id>(all.size());
+      all.push_back(unsorted[id]);
+    }
+    return places;
+  }
+
+  std::vector<Key> all;
+
+ private:
+  std::unordered_map<Key, Id, Hash> ids_;
+};
+
+using Texts = Ids<std::string_view>;
+
+class Numbering {
+ public:
+  Numbering() {
+    for (Texts* texts : {&processes_, &names_, &owners_, &lock_ids_}) texts->of("");
+  }
+
+  Facts number(const History& history) {
+    out_.all.reserve(history.size());
+    for (const Event& e : history) out_.all.push_back(fact(e));
+    sort();
+    out_.processes = std::move(processes_.all);
+    out_.names = std::move(names_.all);
+    out_.lock_ids = std::move(lock_ids_.all);
+    out_.owners = owners_.all.size();
+    out_.sessions = std::move(sessions_.all);
+    out_.commands = std::move(commands_.all);
+    out_.writes = writes_.all.size();
+    return std::move(out_);
+  }
+
+ private:
+  Fact fact(const Event& e) {
+    Fact f{.event = &e, .at_ns = e.at_ns, .kind = e.kind};
+    f.verb = named<Verb>(kVerbNames, e.verb);
+    f.outcome = named<Outcome>(kOutcomeNames, e.outcome);
+    f.process = processes_.of(e.process);
+    f.name = names_.of(e.name);
+    const bool of_none = is_users_call(e.kind) && e.session == 0;
+    if (!of_none && about(e.kind).fields.contains(Field::session)) {
+      f.session = sessions_.of({f.process, e.session});
+    }
+    f.lock_id = lock_id(e.kind == Kind::reply ? e.seen_lock_id : e.lock_id);
+    f.observed = lock_id(e.observed_lock_id);
+    const bool stands = e.kind == Kind::put || e.kind == Kind::gone || e.kind == Kind::place;
+    const bool is_ours = stands && f.lock_id != kNoText;
+    f.owner = is_ours ? out_.owner_of_lock_id[f.lock_id] : owners_.of(e.owner);
+    f.other_owner = owners_.of(f.verb == Verb::hand_over ? e.giver : e.also_owner);
+    if (e.kind == Kind::send || e.kind == Kind::reply) {
+      f.command = commands_.of({f.process, e.command});
+    } else if (e.kind == Kind::write || e.kind == Kind::stored) {
+      f.command = writes_.of({f.process, e.write_number});
+    }
+    return f;
+  }
+
+  Id lock_id(std::string_view text) {
+    const Id id = lock_ids_.of(text);
+    if (id == out_.owner_of_lock_id.size()) {
+      out_.owner_of_lock_id.push_back(owners_.of(text.substr(0, text.find('.'))));
+    }
+    return id;
+  }
+
+  /// Processes, names and sessions get their numbers by their order.
+  void sort() {
+    const auto processes = processes_.sort(), names = names_.sort();
+    for (auto* all : {&sessions_.all, &commands_.all}) {
+      for (Numbered& one : *all) one.process = processes[one.process];
+    }
+    const auto sessions = sessions_.sort();
+    for (Fact& f : out_.all) {
+      f.process = processes[f.process];
+      f.name = names[f.name];
+      if (f.session < sessions.size()) f.session = sessions[f.session];
+    }
+  }
+
+  Facts out_;
+  Texts processes_, names_, owners_, lock_ids_;
+  Ids<Numbered> sessions_, commands_, writes_;
+};
+
 class Builder {
  public:
   explicit Builder(const History& history) {
     out_.history = &history;
-    out_.facts = facts(history);
+    out_.facts = model::facts(history);
     const Facts& all = out_.facts;
     out_.sessions.resize(all.sessions.size());
     for (Id i = 0; i < all.sessions.size(); ++i) {
@@ -131,8 +260,8 @@ class Builder {
     if (out_.finished_ns == kNever && !out_.history->empty()) {
       out_.finished_ns = out_.history->back().at_ns;
     }
-    sort_by_order(out_.stored, [](Index i) { return i; });
-    for (auto& places : out_.places) sort_by_order(places, [](Index i) { return i; });
+    sort_by_order(out_.stored);
+    for (auto& places : out_.places) sort_by_order(places);
     set_claims();
     const auto answer = [this](SendDigest& sent) { sent.reply = out_.reply_to(sent.send); };
     for (auto* by_owner : {&out_.deletes, &out_.hand_overs}) {
@@ -152,14 +281,8 @@ class Builder {
   }
   ProcessDigest& process(const Fact& e) { return process_of(e.process); }
   SessionDigest& session(const Fact& e) { return out_.sessions[e.session]; }
-  template <typename All, typename EventOf>
-  void sort_by_order(All& all, const EventOf& event_of) const {
-    const auto earlier = [&](const auto& a, const auto& b) {
-      return out_.at(event_of(a)).order < out_.at(event_of(b)).order;
-    };
-    if (!std::is_sorted(all.begin(), all.end(), earlier)) {
-      std::stable_sort(all.begin(), all.end(), earlier);
-    }
+  void sort_by_order(std::vector<Index>& all) const {
+    std::ranges::stable_sort(all, {}, [this](Index i) { return out_.at(i).order; });
   }
 
   /// Puts the changes in the server's order, with the reply that claims each: by its time, and by
@@ -167,13 +290,13 @@ class Builder {
   void set_claims() {
     for (Claim& claim : claims_) {
       const Index send = out_.commands[fact(claim.reply).command].send;
-      if (send != kNone) claim.lock = fact(send).name;
+      if (send != kNone) claim.write.first = fact(send).name;
     }
-    std::stable_sort(claims_.begin(), claims_.end(), [](const Claim& a, const Claim& b) {
-      return std::pair(a.lock, a.order) < std::pair(b.lock, b.order);
-    });
+    std::ranges::stable_sort(claims_, {}, &Claim::write);
     for (auto& changes : out_.truth) {
-      sort_by_order(changes, [](const Change& c) { return c.event; });
+      std::ranges::stable_sort(changes, {}, [this](const Change& c) {
+        return out_.at(c.event).order;
+      });
       std::uint32_t version = 0;
       for (const Change& c : changes) {
         ++version;
@@ -183,11 +306,8 @@ class Builder {
         }
         // If several replies claim one time, the last of them.
         const std::pair own(change.name, change->order);
-        const auto after = std::partition_point(
-            claims_.begin(), claims_.end(),
-            [&](const Claim& claim) { return std::pair(claim.lock, claim.order) <= own; });
-        const bool claimed = after != claims_.begin() &&
-                             std::pair(std::prev(after)->lock, std::prev(after)->order) == own;
+        const auto after = std::ranges::upper_bound(claims_, own, {}, &Claim::write);
+        const bool claimed = after != claims_.begin() && std::prev(after)->write == own;
         change.claimed_by = claimed ? std::prev(after)->reply : kNone;
       }
       out_.tenures.push_back(tenures(changes));
@@ -281,7 +401,7 @@ class Builder {
     if (is("drop-index", "change-index", "ttl-off")) return &ttl_away_;
     if (is("delete-document", "force-release")) return nullptr;
     const auto& names = out_.facts.processes;  // sorted
-    const auto process = std::lower_bound(names.begin(), names.end(), e.victim);
+    const auto process = std::ranges::lower_bound(names, e.victim);
     const bool found = process != names.end() && !e.victim.empty() && *process == e.victim;
     return found ? &delayed_[static_cast<std::size_t>(process - names.begin())].links : &disturbed_;
   }
@@ -338,7 +458,7 @@ class Builder {
     const auto& names = out_.facts.names;  // sorted
     for (std::int64_t slot = 0; slot < e->count; ++slot) {
       const auto name = e->name + '#' + std::to_string(slot);
-      const auto found = std::lower_bound(names.begin(), names.end(), name);
+      const auto found = std::ranges::lower_bound(names, name);
       if (found == names.end() || *found != name) continue;
       call.slots.push_back(static_cast<Id>(found - names.begin()));
       out_.is_slot[call.slots.back()] = true;
@@ -354,7 +474,7 @@ class Builder {
       out_.unrecognised.push_back(i);
     }
     if (leaves_lock(e) && e->matched > 0 && e.outcome == Outcome::done) {
-      claims_.push_back({e->order, i});
+      claims_.push_back({{kNoText, e->order}, i});
     }
   }
 
@@ -465,8 +585,7 @@ class Builder {
       if (takes_worker) steps.push_back({from, 1, false, heard});
       steps.push_back({to, takes_worker ? -1 : 0, true, heard});
     }
-    std::stable_sort(steps.begin(), steps.end(),
-                     [](const Step& a, const Step& b) { return a.at < b.at; });
+    std::ranges::stable_sort(steps, [](const Step& a, const Step& b) { return a.at < b.at; });
     std::vector<Span> congested;
     std::int64_t under_way = 0, unheard = 0;
     const auto workers = delayed_[id].workers;
@@ -484,9 +603,8 @@ class Builder {
   }
 
   struct Claim {
-    std::int64_t order;
+    std::pair<Id, std::int64_t> write;  ///< by its lock and order
     Index reply;
-    Id lock = kNoText;
   };
 
   Digest out_;
@@ -507,6 +625,8 @@ bool Digest::explained(const ProcessDigest& p, std::int64_t end_ns) const {
   const Span before{end_ns - allowed.lateness_ns - 1, end_ns + 1};
   return p.delays[static_cast<std::size_t>(Needs::servers)].meet(before) || p.links.meet(before);
 }
+
+Facts facts(const History& history) { return Numbering().number(history); }
 
 Digest digest(const History& history) {
   Builder builder(history);

@@ -2,21 +2,111 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "model/containers/spans.hpp"
-#include "model/history/facts.hpp"
 #include "model/history/history.hpp"
 
-/// A history, put in order for the checkers. Pure; knows no guarantee.
+/// A history, put in order for the checkers, with numbers for texts: the checkers compare them
+/// often, and have a place for each in a vector. Pure; knows no guarantee.
 namespace leasehold::model {
+
+using Id = std::uint32_t;  ///< of a text, a session or a command; each sort has numbers of its own
+inline constexpr Id kNoText = 0;  ///< of texts: the empty one
+
+enum class Verb : std::uint8_t {
+  none,
+  acquire,
+  extend,
+  hand_over,
+  pass_on,
+  look,
+  remove,  ///< "delete"
+  stream,
+  index,
+  other
+};
+inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::other) + 1;
+
+/// The outcomes that checkers distinguish.
+enum class Outcome : std::uint8_t {
+  none,
+  done,
+  unknown,
+  failed_before,
+  duplicate_key,
+  yes,
+  no,
+  accepted,
+  refused,
+  released,
+  not_owner,
+  deadline,
+  max_holding,
+  timed_out,
+  granted,
+  other
+};
+
+inline const Event kNoEvent{};
+
+/// One event: `e->order` is its own field, `e.owner` the number of a text in it. What its kind
+/// lacks is 0.
+struct Fact {
+  const Event* event = &kNoEvent;
+  std::int64_t at_ns = 0;
+  Id process = kNoText;      ///< in the order of their names
+  Id session = 0;            ///< in the order of process and number
+  Id name = kNoText;         ///< in the order of the names
+  Id owner = kNoText;        ///< of a document: that of its lockId
+  Id other_owner = kNoText;  ///< of a hand-over: the giver; else an owner deleted as well
+  Id lock_id = kNoText;      ///< of a reply: the one that it shows
+  Id observed = kNoText;     ///< of an attempt: the lockId of the holder that it presumes dead
+  Id command = 0;            ///< of a write to the resource: its number
+  Id claimed_by = 0;         ///< of a change of a document, filled in by the digest
+  Kind kind = Kind::run;
+  Verb verb = Verb::none;
+  Outcome outcome = Outcome::none;
+
+  const Event* operator->() const { return event; }
+};
+
+/// A number that is counted in each process, such as that of a session.
+struct Numbered {
+  Id process = kNoText;
+  std::int64_t number = 0;
+
+  auto operator<=>(const Numbered&) const = default;
+};
+
+/// The texts are the history's.
+struct Facts {
+  std::vector<Fact> all;                      ///< by the place of the event in the history
+  std::vector<std::string_view> processes;    ///< sorted
+  std::vector<std::string_view> names;        ///< sorted
+  std::vector<std::string_view> lock_ids;     ///< by id
+  std::vector<Id> owner_of_lock_id{kNoText};  ///< by id
+  std::size_t owners = 1;                     ///< how many, the empty one included
+  std::vector<Numbered> sessions;             ///< sorted
+  std::vector<Numbered> commands;             ///< by id
+  std::size_t writes = 0;                     ///< to the resource: how many numbers
+};
+
+[[nodiscard]] constexpr bool asks_for_lock(const Fact& e) {
+  return e.verb == Verb::acquire || e.verb == Verb::hand_over;
+}
+/// Whether owners leave the lock by it: a delete, or a release that passes it on.
+[[nodiscard]] constexpr bool leaves_lock(const Fact& e) {
+  return e.verb == Verb::remove || e.verb == Verb::pass_on;
+}
 
 using Index = std::uint32_t;  ///< of an event in the history
 inline constexpr Index kNone = std::numeric_limits<Index>::max();
@@ -239,6 +329,12 @@ struct Digest {
   [[nodiscard]] bool done(Index reply) const {
     return reply != kNone && fact(reply).outcome == Outcome::done;
   }
+  /// The commands by which this owner left, or was to leave, the lock.
+  [[nodiscard]] std::vector<SendDigest> farewells(Id owner) const {
+    auto all = deletes[owner];
+    all.insert(all.end(), hand_overs[owner].begin(), hand_overs[owner].end());
+    return all;
+  }
   /// The changes of this lock's document up to that place in the oplog.
   [[nodiscard]] std::span<const Change> changes_by(Id lock, std::int64_t order) const {
     const auto later = std::ranges::partition_point(
@@ -267,7 +363,8 @@ struct Digest {
   }
 };
 
-/// `history` must outlive the digest.
+/// `history` must outlive what these two return.
+[[nodiscard]] Facts facts(const History& history);
 [[nodiscard]] Digest digest(const History& history);
 
 }  // namespace leasehold::model

@@ -5,7 +5,6 @@
 
 #include "model/containers/spans.hpp"
 #include "model/guarantees/checker_stories.hpp"
-#include "model/history/facts.hpp"
 
 namespace leasehold::model {
 namespace {
@@ -61,7 +60,7 @@ TEST(Facts, SessionsAreNumberedInTheOrderOfTheirProcessAndNumber) {
           {.kind = Kind::send, .process = process, .session = number, .command = number});
     }
   }
-  const Facts all = facts(history);
+  const Facts all = digest(history).facts;
   ASSERT_EQ(all.sessions.size(), 10u);
   for (std::size_t i = 0; i < history.size(); ++i) {
     const Fact& e = all.all[i];

@@ -13,7 +13,6 @@
 #include "model/history/from_outside.hpp"
 
 namespace leasehold::model {
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -85,6 +84,30 @@ bool is_default(const T& value) {
   return value == T{};
 }
 
+Json schema_of(const AboutField& field) {
+  constexpr std::array kTypes{"string", "integer", "string", "string", "boolean"};  // by FieldType
+  Json schema{{"description", field.meaning},
+              {"type", kTypes[static_cast<std::size_t>(field.type)]}};
+  const bool is_big = field.type == FieldType::digits || field.type == FieldType::natural;
+  if (is_big) schema["pattern"] = "^-?[0-9]+$";
+  return schema;
+}
+
+Json schema_of(const AboutKind& kind) {
+  Json fields{{"at_ns", {{"type", "integer"}}}, {"kind", {{"const", kind.name}}}};
+  for (const Field field : kind.fields) {
+    fields[to_string(field)] = {{"$ref", std::string("#/$defs/") + to_string(field)}};
+  }
+  return {{"description", kind.meaning},
+          {"properties", fields},
+          {"required", {"at_ns", "kind"}},
+          {"additionalProperties", false}};
+}
+
+/// In the order of the enumerators.
+constexpr std::array<std::string_view, 5> kLocks{"leasehold", "distributed-lock", "document-level",
+                                                 "insert-unique", "set-on-insert"};
+
 }  // namespace
 
 FieldSet fields_set(const Event& event) {
@@ -97,7 +120,7 @@ FieldSet fields_set(const Event& event) {
 
 std::string valid_utf8(const std::string& text) {
   const auto is_ascii = [](char c) { return static_cast<signed char>(c) >= 0; };
-  if (std::all_of(text.begin(), text.end(), is_ascii)) return text;
+  if (std::ranges::all_of(text, is_ascii)) return text;
   const auto quoted = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
   return Json::parse(quoted).get<std::string>();
 }
@@ -175,39 +198,13 @@ bool died_of_itself(const Event& exit) {
 }
 
 std::string harness_failure(const History& history) {
-  const auto exit = std::find_if(history.begin(), history.end(),
-                                 [](const Event& e) {
-    return e.kind == Kind::exit && !died_of_itself(e);
-  });
+  const auto exit = std::ranges::find_if(
+      history, [](const Event& e) { return e.kind == Kind::exit && !died_of_itself(e); });
   if (exit == history.end()) return "";
   return describe_exit(*exit) + (exit->message.empty() ? "" : ":\n" + exit->message);
 }
 
 std::string owner_of(const std::string& lock_id) { return lock_id.substr(0, lock_id.find('.')); }
-
-namespace {
-
-Json schema_of(const AboutField& field) {
-  constexpr std::array kTypes{"string", "integer", "string", "string", "boolean"};  // by FieldType
-  Json schema{{"description", field.meaning},
-              {"type", kTypes[static_cast<std::size_t>(field.type)]}};
-  const bool is_big = field.type == FieldType::digits || field.type == FieldType::natural;
-  if (is_big) schema["pattern"] = "^-?[0-9]+$";
-  return schema;
-}
-
-Json schema_of(const AboutKind& kind) {
-  Json fields{{"at_ns", {{"type", "integer"}}}, {"kind", {{"const", kind.name}}}};
-  for (const Field field : kind.fields) {
-    fields[to_string(field)] = {{"$ref", std::string("#/$defs/") + to_string(field)}};
-  }
-  return {{"description", kind.meaning},
-          {"properties", fields},
-          {"required", {"at_ns", "kind"}},
-          {"additionalProperties", false}};
-}
-
-}  // namespace
 
 std::string history_schema() {
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
@@ -219,12 +216,6 @@ std::string history_schema() {
   for (const auto& field : kAboutFields) schema["$defs"][field.name] = schema_of(field);
   return schema.dump(2) + "\n";
 }
-
-namespace {
-/// In the order of the enumerators.
-constexpr std::array<std::string_view, 5> kLocks{"leasehold", "distributed-lock", "document-level",
-                                                 "insert-unique", "set-on-insert"};
-}  // namespace
 
 const std::vector<Lock>& all_locks() {
   static const std::vector<Lock> all{Lock::leasehold, Lock::distributed_lock, Lock::document_level,

@@ -544,8 +544,7 @@ class HistoryBuilder {
   }
 
   Self leaves_queue(int at, Text owner, std::int64_t order) {
-    const auto found = std::find_if(queue_.begin(), queue_.end(),
-                                    [&](const Entry& one) { return one.owner == owner; });
+    const auto found = std::ranges::find(queue_, owner, &Entry::owner);
     if (found == queue_.end()) return *this;
     const Entry entry = *found;
     queue_.erase(found);

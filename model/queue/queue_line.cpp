@@ -28,7 +28,20 @@ struct Write {
   std::span<const Index> places;    ///< the entries that joined or left the queue by it
 };
 
-/// Goes through the writes of one lock, in their order.
+/// What each write of a lock's document may do to its queue. This is certain whatever fails: the
+/// queue is one document, and its versions are in the oplog.
+///
+/// - An entry that joins is last, and the queue gives the lock to the first entry: all earlier
+///   entries leave by that write, and the served entry is still valid.
+/// - No write removes another owner's entry that is valid by the date of the write, unless that
+///   owner had asked to leave. A process that has seen the queue in the last five seconds does not
+///   delete a document with an entry in its queue.
+/// - The lock is passed on in the second of the server's clock in which it was given. Later it is
+///   offered, which is the turn of the calls that poll: always if it was given less than 250
+///   ms ago, else if the owner that is next ends in a hexadecimal digit below 4.
+///
+/// Only processes with an entry in this queue are checked, because versions of the lock from before
+/// the queue overwrite it. It goes through the writes of one lock, in their order.
 class Line {
  public:
   Line(const Digest& d, Finding& f, Id name)
@@ -37,9 +50,10 @@ class Line {
       const SendDigest& sent = d.writer(i);
       if (d.at(i).count > 0 && sent.send != kNone) queues_.push_back(process_of(sent));
     }
-    std::sort(queues_.begin(), queues_.end());
+    std::ranges::sort(queues_);
   }
 
+  /// Returns all entries that ever were there.
   std::vector<Stand> run() {
     for (std::size_t place = 0; place < places_.size() || next_ < changes_.size();) {
       const auto order = std::min(place < places_.size() ? order_of(places_[place]) : kNever,
@@ -75,8 +89,7 @@ class Line {
   }
 
   void see(const Write& w) {
-    const auto found = std::find_if(w.places.begin(), w.places.end(),
-                                    [&](Index i) { return served(w, i); });
+    const auto found = std::ranges::find_if(w.places, [&](Index i) { return served(w, i); });
     const bool passed = found != w.places.end();
     if (passed && standing_.contains(d_.fact(*found).owner)) check_turn(w, *found);
     check_kept(w, passed);
@@ -115,12 +128,12 @@ class Line {
     const auto at = told_at(d_, joined);
     if (at == kNever) return;
     auto& shown = shown_[process_of(d_.writer(joined))];
-    shown.insert(std::upper_bound(shown.begin(), shown.end(), at), at);
+    shown.insert(std::ranges::upper_bound(shown, at), at);
   }
 
   [[nodiscard]] bool leaves_by(const Write& w, Id owner) const {
-    return std::any_of(w.places.begin(), w.places.end(),
-                       [&](Index i) { return !joins(i) && d_.fact(i).owner == owner; });
+    return std::ranges::any_of(w.places,
+                               [&](Index i) { return !joins(i) && d_.fact(i).owner == owner; });
   }
 
   /// Checks the order of the queue by the document before and after.
@@ -218,8 +231,8 @@ class Line {
     }
     if (w.put != kNone) {
       const SendDigest& sent = d_.writer(w.put);
-      const bool asked = sent.send != kNone && std::binary_search(queues_.begin(), queues_.end(),
-                                                                  process_of(sent));
+      const bool asked =
+          sent.send != kNone && std::ranges::binary_search(queues_, process_of(sent));
       return asked ? own_date(w.put) : kNever;
     }
     if (w.gone != kNone && claimed(w.gone) != Verb::pass_on) return kNever;
@@ -234,9 +247,8 @@ class Line {
 
   [[nodiscard]] bool asked_to_leave(Index left) const {
     const auto& own = d_.deletes[d_.fact(left).owner];
-    return std::any_of(own.begin(), own.end(), [&](const SendDigest& one) {
-      return d_.fact(one.send).at_ns <= d_.fact(left).at_ns;
-    });
+    return std::ranges::any_of(
+        own, [&](const SendDigest& one) { return d_.fact(one.send).at_ns <= d_.fact(left).at_ns; });
   }
 
   void check_kept(const Write& w, bool passed) {
@@ -274,13 +286,12 @@ class Line {
     if (!holder || d_.fact(w.before).owner != reply.owner) return false;
     const SessionDigest& s = *holder->session;
     decided = std::min({decided, d_.time_of(s.release), d_.time_of(s.ended), d_.time_of(s.lost)});
-    const auto after = std::upper_bound(shown->second.begin(), shown->second.end(), decided);
+    const auto after = std::ranges::upper_bound(shown->second, decided);
     return after != shown->second.begin() && *std::prev(after) >= sent - kKnown_ns;
   }
 
   void check_joined(const Write& w) {
-    const auto joined = std::count_if(w.places.begin(), w.places.end(),
-                                      [&](Index i) { return joins(i); });
+    const auto joined = std::ranges::count_if(w.places, [&](Index i) { return joins(i); });
     for (const Index i : w.places) {
       if (!joins(i)) continue;
       ++f_.checked;
@@ -315,6 +326,125 @@ class Line {
   std::vector<Stand> all_;
 };
 
+/// The put of this write; kNone: it gave the lock to no call.
+Index put_at(const Digest& d, Id name, std::int64_t order) {
+  const auto changes = d.changes_by(name, order);
+  const bool there = !changes.empty() && d.at(changes.back().event).order == order;
+  return there && !changes.back().gone ? changes.back().event : kNone;
+}
+
+/// The first release of this tenure that was executed after its last write, and said so.
+Index released_by(const Digest& d, const Tenure& t) {
+  Index first = kNone;
+  for (const SendDigest& one : d.farewells(t.owner)) {
+    if (!d.done(one.reply) || d.at(one.reply).order < d.at(t.last_put).order) continue;
+    if (first == kNone || d.fact(one.send).at_ns < d.fact(first).at_ns) first = one.send;
+  }
+  return first;
+}
+
+/// How long a holding lasted: from when its holder knew of it, had its process not stood still,
+/// until its release, at most until the end of the lease of its last write. A holder that never
+/// knew of it kept it for that lease.
+std::int64_t holding(const Digest& d, const Tenure& t, Index first_put) {
+  const auto holder = writer_of(d, t.last_put);
+  const auto put = executed_from(d, first_put);
+  if (!holder) return (t.next == kNone ? d.finished_ns : d.fact(t.next).at_ns) - put;
+  const Fact& ask = holder->ask();
+  const auto lease_over =
+      executed_by(d, *holder, t.last_put) + ask->expiry_ms * kMs + drift_of(ask);
+  const Index granted = holder->session->granted;
+  if (granted == kNone || d.fact(granted).owner != t.owner) return lease_over - put;
+  const auto told = d.fact(granted).at_ns;
+  const auto still = in_common(d.delays(ask.process, Needs::process).all(), {put, told});
+  const auto from = std::max(put, told - still);
+  const Index released = released_by(d, t);
+  const auto to = released == kNone ? lease_over : d.fact(released).at_ns;
+  return std::max<std::int64_t>(std::min(to, lease_over) - from, 0);
+}
+
+/// The holdings of one lock, one after the other.
+struct Holdings {
+  std::vector<std::int64_t> orders;  ///< of their first writes
+  std::vector<std::int64_t> sums{0};  ///< of so many from the first on
+};
+
+Holdings holdings(const Digest& d, Id name) {
+  Holdings all;
+  Index first = kNone;
+  for (const Change& c : d.truth[name]) {
+    if (first == kNone && !c.gone) first = c.event;
+  }
+  for (const Tenure& t : d.tenures[name]) {
+    all.orders.push_back(d.at(first).order);
+    all.sums.push_back(all.sums.back() + holding(d, t, first));
+    first = t.next_put;
+  }
+  return all;
+}
+
+/// The longest time from a holder's release until the next holder knows of its grant.
+std::int64_t longest_way(const Digest& d, const Waiters& waiters) {
+  std::int64_t longest = 0;
+  for (const Waiter& call : waiters.calls) {
+    const Fact& ask = call.session->asked;
+    const auto release = by_our_clock(d, ask, ask->operation_timeout_ms * kMs);
+    longest = std::max(longest, release + call.attempts_ns);
+  }
+  return longest;
+}
+
+/// How long the entry may wait: the holding when it joins, and all others until its own.
+std::int64_t cycles(const Digest& d, const Stand& s, const Holdings& all, std::int64_t way) {
+  const auto left = s.left == kNone ? kNever : d.at(s.left).order;
+  const auto after = [&](std::int64_t order) {
+    return std::ranges::upper_bound(all.orders, order) - all.orders.begin();
+  };
+  const auto from = std::max<std::ptrdiff_t>(after(d.at(s.joined).order) - 1, 0);
+  const auto to = after(left - 1);
+  return *(all.sums.begin() + to) - *(all.sums.begin() + from) + (to - from + 1) * way;
+}
+
+const Waiter& waiter_of(const Waiters& waiters, const SessionDigest& s) {
+  return *std::ranges::partition_point(waiters.calls,
+                                       [&](const Waiter& w) { return w.session->id < s.id; });
+}
+
+/// Until when the entry certainly was there, or had the lock by its place.
+std::int64_t stood_until(const Digest& d, const Stand& s, const Waiter& call) {
+  const Index put =
+      s.left == kNone ? kNone : put_at(d, d.fact(s.left).name, d.at(s.left).order);
+  const bool got_it = put != kNone && d.fact(put).owner == d.fact(s.left).owner;
+  if (s.left == kNone || got_it) return call.lives_until;
+  return std::min(call.lives_until, d.fact(s.left).at_ns - d.allowed.truth_lag_ns);
+}
+
+void check_served_in_turn(const Digest& d, Finding& f, const Stand& s, const Waiters& waiters,
+                          const Holdings& all, std::int64_t way) {
+  const SendDigest& sent = d.writer(s.joined);
+  if (sent.send == kNone || d.session_of(d.fact(sent.send)).ask == kNone) return;
+  if (s.left == kNone && !d.oplog_read) return excuse(f, Excuse::unread_oplog);
+  const SessionDigest& session = d.session_of(d.fact(sent.send));
+  const Waiter& call = waiter_of(waiters, session);
+  const bool own = session.granted != kNone &&
+                   d.fact(session.granted).owner == d.fact(s.joined).owner;
+  const auto served = own ? d.fact(session.granted).at_ns : kNever;
+  auto from = d.fact(s.joined).at_ns;
+  if (!d.unanswered(sent)) from = std::min(from, d.fact(sent.reply).at_ns);
+  const auto bound = cycles(d, s, all, way);
+  const auto until = stood_until(d, s, call);
+  // Most leave sooner; a call that lost its place may be served by another one later.
+  if (served > from + bound && until <= from + bound) return;
+  ++f.counts["queue_waits"];
+  const auto delays = served > from + bound
+                          ? waiters.delays_with(waiters.delays.at(session.process))
+                          : MergedSpans();
+  check_bound(d, f, {from, from + bound, served, until, delays},
+              whose(d, s.joined) + " stood in the queue, and was not served in the " + ms(bound) +
+                  " of the turns before it",
+              {s.joined, s.left, session.granted, session.ended});
+}
+
 }  // namespace
 
 std::int64_t told_at(const Digest& d, Index joined) {
@@ -327,8 +457,18 @@ std::string whose(const Digest& d, Index place) {
   return "lock '" + d.name(d.fact(place).name) + "': " + process_at(d, place);
 }
 
-std::vector<Stand> check_queue_line(const Digest& d, Finding& f, Id name) {
-  return Line(d, f, name).run();
+void check_queue_turns(const Digest& d, Finding& f, const std::vector<Waiters>& waiters) {
+  for (Id name = 0; name < d.places.size(); ++name) {
+    if (d.places[name].empty()) continue;
+    const auto stands = Line(d, f, name).run();
+    const auto all = holdings(d, name);
+    const auto way = longest_way(d, waiters[name]);
+    for (const Stand& s : stands) {
+      check_served_in_turn(d, f, s, waiters[name], all, way);
+      check_left(d, f, s);
+    }
+  }
+  check_queue_news(d, f);
 }
 
 }  // namespace leasehold::model

@@ -126,16 +126,16 @@ std::vector<Reader> readers(const Digest& d) {
 /// Whether a call listened then, and `before`.
 bool listens(const Reader& reader, std::int64_t at, bool before = false) {
   const auto& all = reader.listens.all();
-  const auto span = std::partition_point(all.begin(), all.end(),
-                                         [at](const Span& one) { return one.to <= at; });
+  const auto span = std::ranges::partition_point(all,
+                                                 [at](const Span& one) { return one.to <= at; });
   return span != all.end() && (before ? span->from < at : span->from <= at);
 }
 
 /// How many steps were sent by then.
 std::size_t steps_by(const Digest& d, const Reader& reader, std::int64_t at) {
   const auto later =
-      std::partition_point(reader.steps.begin(), reader.steps.end(),
-                           [&](const SendDigest& one) { return d.fact(one.send).at_ns <= at; });
+      std::ranges::partition_point(
+          reader.steps, [&](const SendDigest& one) { return d.fact(one.send).at_ns <= at; });
   return static_cast<std::size_t>(later - reader.steps.begin());
 }
 
@@ -230,17 +230,15 @@ void check_acted_on(const Digest& d, Finding& f, const Passed& p) {
   const auto until = std::min(d.time_of(s.ended), d.process_of[s.process]->alive_until);
   ++f.counts["queue_news"];
   check_bound(d, f, {p.from, latest, *happened, until, delays},
-              [&] {
-                return whose(d, p.put) + " was given the lock by its queue, and did not act on it "
-                       "for more than " + ms(latest - p.from) + " although it read its stream";
-              },
+              whose(d, p.put) + " was given the lock by its queue, and did not act on it for more "
+                  "than " + ms(latest - p.from) + " although it read its stream",
               {p.put, s.granted, s.ended});
 }
 
 /// Whether a command of this session that asks for the lock is under way then.
 bool asks(const Digest& d, const SessionDigest& s, std::int64_t at) {
   const auto& attempts = d.attempts[s.id];
-  return std::any_of(attempts.begin(), attempts.end(), [&](Index attempt) {
+  return std::ranges::any_of(attempts, [&](Index attempt) {
     const Index reply = d.reply_to(attempt);
     return d.fact(attempt).at_ns <= at && (reply == kNone || d.fact(reply).at_ns >= at);
   });
@@ -251,7 +249,7 @@ bool asks(const Digest& d, const SessionDigest& s, std::int64_t at) {
 std::int64_t seen_to(const Digest& d, Index put, std::int64_t at) {
   const auto& deletes = d.deletes[d.fact(put).owner];
   const bool is_seen_to =
-      std::any_of(deletes.begin(), deletes.end(), [&](const SendDigest& one) {
+      std::ranges::any_of(deletes, [&](const SendDigest& one) {
         return d.fact(one.send).at_ns <= at &&
                (one.reply == kNone || d.fact(one.reply).at_ns >= at ||
                 d.at(one.reply).order > d.at(put).order);
@@ -274,10 +272,8 @@ void check_given_back(const Digest& d, Finding& f, const Passed& p, std::int64_t
   check_bound(d, f,
               {news, latest, happened, sends_until(d, p.receiver.asked, due),
                d.delays(process, Needs::worker)},
-              [&] {
-                return whose(d, p.put) + " learned that the queue had given the lock to a call "
-                       "that had ended, and did not give it back";
-              },
+              whose(d, p.put) + " learned that the queue had given the lock to a call that had "
+                  "ended, and did not give it back",
               {p.receiver.ended, p.put});
 }
 
@@ -326,12 +322,12 @@ void check_left(const Digest& d, Finding& f, const Stand& stand) {
   check_bound(d, f,
               {ended, latest, left, sends_until(d, s.asked, ended),
                d.delays(s.process, Needs::worker)},
-              [&] { return whose(d, stand.joined) + " ended its call, and stayed in the queue"; },
+              whose(d, stand.joined) + " ended its call, and stayed in the queue",
               {stand.joined, s.ended});
 }
 
 void check_queue_news(const Digest& d, Finding& f) {
-  if (std::all_of(d.places.begin(), d.places.end(), [](const auto& p) { return p.empty(); })) {
+  if (std::ranges::all_of(d.places, [](const auto& p) { return p.empty(); })) {
     return;
   }
   const auto all = readers(d);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -16,37 +15,6 @@ namespace leasehold::model {
 
 enum class Verdict { holds, violated, unknown };
 
-enum class Check : std::uint8_t {
-  form,
-  G1,
-  G2,
-  G3,
-  G4,
-  G5,
-  G6,
-  G7,
-  G8,
-  G9,
-  release,
-  needless,
-  grounded,
-  alive,
-  calls,
-  unique_lock_id,
-  deadline,
-  presumed_dead,
-  ended_owner,
-  compare_and_set,
-  expires_at,
-  stored_token,
-  arrows,
-  refinement,
-  majority,
-  activity,
-  growth,
-  protocol
-};
-
 /// What it means that a check is violated.
 enum class CheckKind : std::uint8_t {
   record,   ///< the history is not whole, so that nothing can be said of the lock
@@ -57,82 +25,68 @@ enum class CheckKind : std::uint8_t {
   run       ///< the servers, the processes or the harness are not as the run needs them
 };
 
+/// All of them, and what it means that each holds. The production lock promises those of the kinds
+/// `promise`, `lock` and `rule`.
+#define LEASEHOLD_CHECKS(CHECK)                                                                   \
+  CHECK(form, "form", record, "the history is well-formed")                                       \
+  CHECK(G1, "G1", promise, "a lease is never given to another before it ran out or was "          \
+        "released")                                                                               \
+  CHECK(G2, "G2", promise, "held() is never true in two processes at once for one lock")          \
+  CHECK(G3, "G3", promise, "the fenced resource accepts writes in the order of the holders, "     \
+        "and never refuses the current holder")                                                   \
+  CHECK(G4, "G4", promise, "the tokens of one name strictly rise in commit order; each is the "   \
+        "time of its grant's own write")                                                          \
+  CHECK(G5, "G5", promise, "a holder whose lease ended unreleased is notified by its deadline")   \
+  CHECK(G6, "G6", promise, "release, extension, hand-over and clean-up never touch another's "    \
+        "lock")                                                                                   \
+  CHECK(G7, "G7", promise, "a waiter gets the lock or returns by its timeout; a dead holder's "   \
+        "lock goes to a waiter in bounded time")                                                  \
+  CHECK(G8, "G8", promise, "a dead holder's document disappears within expiry + 2 clock_margin "  \
+        "and a TTL pass")                                                                         \
+  CHECK(G9, "G9", promise, "an acquire without contention takes one command, a release one; "     \
+        "the driver sends no other")                                                              \
+  CHECK(release, "release", lock, "release() returns whether it freed the lock")                  \
+  CHECK(needless, "needless", lock, "a lock that the server keeps and extends in time is not "    \
+        "lost")                                                                                   \
+  CHECK(grounded, "grounded", lock, "what the lock does and reports follows from what it was "    \
+        "asked, sent and heard")                                                                  \
+  CHECK(alive, "alive", lock, "a process that uses the lock does not die of it, and ends when "   \
+        "asked")                                                                                  \
+  CHECK(calls, "calls", lock, "a call returns in time what became of the lock; remaining() and "  \
+        "ensure() promise no more than the lease")                                                \
+  CHECK(unique_lock_id, "unique-lock-id", rule, "a lockId names one execution of one command, "   \
+        "for ever")                                                                               \
+  CHECK(deadline, "deadline", rule, "a deadline is at most a lease, less the drift, after the "   \
+        "sending of an acknowledged write of its own")                                            \
+  CHECK(presumed_dead, "presumed-dead", rule, "a holder is presumed dead only a whole lease, "    \
+        "and the drift, after a reply first showed its lockId")                                   \
+  CHECK(ended_owner, "ended-owner", rule, "after its delete, pass-on or hand-over was sent an "   \
+        "owner asks for nothing and holds nothing")                                               \
+  CHECK(compare_and_set, "compare-and-set", rule, "a lock document is written over only if it "   \
+        "is missing, its own, the observed one, given by its holder, or expired")                 \
+  CHECK(expires_at, "expires-at", rule, "expiresAt is acquiredAt + expiry + clock_margin, and "   \
+        "no own write lowers it")                                                                 \
+  CHECK(stored_token, "stored-token", rule, "the stored fencing token rises with each grant, "    \
+        "and is below the grant's own")                                                           \
+  CHECK(arrows, "arrows", model, "every step is an arrow of the diagrams")                        \
+  CHECK(refinement, "refinement", model, "every step is one that the abstract lock can take")     \
+  CHECK(majority, "majority", run, "an oplog entry that a majority had is never lost")            \
+  CHECK(activity, "activity", run, "enough happened to test the lock")                            \
+  CHECK(growth, "growth", run, "processes that run from start to end do not grow")                \
+  CHECK(protocol, "protocol", run, "a worker answers by the protocol, does not hang and ends "    \
+        "only when asked to")
+
+#define ENUMERATOR_OF_CHECK(check, ...) check,
+enum class Check : std::uint8_t { LEASEHOLD_CHECKS(ENUMERATOR_OF_CHECK) };
+
 struct AboutCheck {
   Check check;
   const char* name;
   CheckKind kind;
   const char* statement;
 };
-
-/// In the order of the enumerators.
-inline constexpr std::array kAboutChecks{
-    AboutCheck{Check::form, "form", CheckKind::record, "the history is well-formed"},
-    AboutCheck{Check::G1, "G1", CheckKind::promise,
-               "a lease is never given to another before it ran out or was released"},
-    AboutCheck{Check::G2, "G2", CheckKind::promise,
-               "held() is never true in two processes at once for one lock"},
-    AboutCheck{Check::G3, "G3", CheckKind::promise,
-               "the fenced resource accepts writes in the order of the holders, and never refuses "
-               "the current holder"},
-    AboutCheck{Check::G4, "G4", CheckKind::promise,
-               "the tokens of one name strictly rise in commit order; each is the time of its "
-               "grant's own write"},
-    AboutCheck{Check::G5, "G5", CheckKind::promise,
-               "a holder whose lease ended unreleased is notified by its deadline"},
-    AboutCheck{Check::G6, "G6", CheckKind::promise,
-               "release, extension, hand-over and clean-up never touch another's lock"},
-    AboutCheck{Check::G7, "G7", CheckKind::promise,
-               "a waiter gets the lock or returns by its timeout; a dead holder's lock goes to a "
-               "waiter in bounded time"},
-    AboutCheck{Check::G8, "G8", CheckKind::promise,
-               "a dead holder's document disappears within expiry + 2 clock_margin and a TTL pass"},
-    AboutCheck{Check::G9, "G9", CheckKind::promise,
-               "an acquire without contention takes one command, a release one; the driver sends "
-               "no other"},
-    AboutCheck{Check::release, "release", CheckKind::lock,
-               "release() returns whether it freed the lock"},
-    AboutCheck{Check::needless, "needless", CheckKind::lock,
-               "a lock that the server keeps and extends in time is not lost"},
-    AboutCheck{Check::grounded, "grounded", CheckKind::lock,
-               "what the lock does and reports follows from what it was asked, sent and heard"},
-    AboutCheck{Check::alive, "alive", CheckKind::lock,
-               "a process that uses the lock does not die of it, and ends when asked"},
-    AboutCheck{Check::calls, "calls", CheckKind::lock,
-               "a call returns in time what became of the lock; remaining() and ensure() promise "
-               "no more than the lease"},
-    AboutCheck{Check::unique_lock_id, "unique-lock-id", CheckKind::rule,
-               "a lockId names one execution of one command, for ever"},
-    AboutCheck{Check::deadline, "deadline", CheckKind::rule,
-               "a deadline is at most a lease, less the drift, after the sending of an "
-               "acknowledged write of its own"},
-    AboutCheck{Check::presumed_dead, "presumed-dead", CheckKind::rule,
-               "a holder is presumed dead only a whole lease, and the drift, after a reply first "
-               "showed its lockId"},
-    AboutCheck{Check::ended_owner, "ended-owner", CheckKind::rule,
-               "after its delete, pass-on or hand-over was sent an owner asks for nothing and "
-               "holds nothing"},
-    AboutCheck{Check::compare_and_set, "compare-and-set", CheckKind::rule,
-               "a lock document is written over only if it is missing, its own, the observed one, "
-               "given by its holder, or expired"},
-    AboutCheck{Check::expires_at, "expires-at", CheckKind::rule,
-               "expiresAt is acquiredAt + expiry + clock_margin, and no own write lowers it"},
-    AboutCheck{Check::stored_token, "stored-token", CheckKind::rule,
-               "the stored fencing token rises with each grant, and is below the grant's own"},
-    AboutCheck{Check::arrows, "arrows", CheckKind::model, "every step is an arrow of the diagrams"},
-    AboutCheck{Check::refinement, "refinement", CheckKind::model,
-               "every step is one that the abstract lock can take"},
-    AboutCheck{Check::majority, "majority", CheckKind::run,
-               "an oplog entry that a majority had is never lost"},
-    AboutCheck{Check::activity, "activity", CheckKind::run, "enough happened to test the lock"},
-    AboutCheck{Check::growth, "growth", CheckKind::run,
-               "processes that run from start to end do not grow"},
-    AboutCheck{Check::protocol, "protocol", CheckKind::run,
-               "a worker answers by the protocol, does not hang and ends only when asked to"},
-};
-
-static_assert(std::ranges::all_of(kAboutChecks, [](const AboutCheck& row) {
-  return &row == &kAboutChecks[static_cast<std::size_t>(row.check)];
-}));
+#define ROW_OF_CHECK(check, name, kind, says) AboutCheck{Check::check, name, CheckKind::kind, says},
+inline constexpr std::array kAboutChecks{LEASEHOLD_CHECKS(ROW_OF_CHECK)};
 
 [[nodiscard]] constexpr const AboutCheck& about(Check check) {
   return kAboutChecks[static_cast<std::size_t>(check)];

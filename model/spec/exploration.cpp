@@ -240,7 +240,7 @@ Eventually explore(const Scope& scope, Promise promise, ExploreOptions options) 
     cycles[component[from]].taken |= kinds[n];
   }
   const auto fair =
-      std::find_if(cycles.begin(), cycles.end(), [](const Cycle& c) { return c.is_fair(); });
+      std::ranges::find_if(cycles, [](const Cycle& c) { return c.is_fair(); });
   if (fair != cycles.end()) {
     found.verdict = Verdict::violated;
     found.cycle_states = fair->states;

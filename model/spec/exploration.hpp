@@ -86,7 +86,7 @@ class Explorer {
   [[nodiscard]] std::vector<State> path_to(std::size_t last) const {
     std::vector<State> path{state(last)};
     for (; last != 0; path.push_back(state(last))) last = found_[last]->second.parent;
-    std::reverse(path.begin(), path.end());
+    std::ranges::reverse(path);
     return path;
   }
 

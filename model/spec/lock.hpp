@@ -264,44 +264,52 @@ struct LockAction {
 };
 
 /// What a step does in the words of the published diagrams: each label is one or more of their
-/// arrows.
-enum class Label : std::uint8_t {
-  asks,
-  asks_again,
-  refused,
-  won,
-  won_too_late,
-  acquire_unknown,
-  nothing_to_hand_over,
-  give_up_waiting,
-  give_up_attempting,
-  extension_sent,
-  extended,
-  extension_unknown,
-  extension_failed,
-  lease_ran_out,
-  release,
-  release_while_extending,
-  release_lost,
-  hand_over,
-  found_held,
-  raced,
-  written,
-  inserted,
-  inserted_again,
-  taken_over,
-  own_retry,
-  own_retry_while_extending,
-  handed_over,
-  extension_in_time,
-  extension_late,
-  document_ran_out,
-  document_ran_out_extending,
-  deleted,
-  deleted_while_extending,
-  deleted_expired,
-  cleaned_by_ttl
-};
+/// arrows, each by its state, which is one word, and its own label: of a handle's life, of the
+/// flowchart, and of the document.
+#define LEASEHOLD_LABELS(LABEL)                                                                   \
+  LABEL(asks, "[*] Create Lock; Waiting Call AcquireAsync()", "A then; B then", "")               \
+  LABEL(asks_again, "Waiting Call AcquireAsync()", "Q then; B then", "")                          \
+  LABEL(refused, "Acquiring Lock Held by Others", "G then; P then", "")                           \
+  LABEL(won, "Acquiring Successfully Acquired Lock", "M Yes; N then; R then", "")                 \
+  LABEL(won_too_late, "Acquiring Won Too Late", "M Yes; N Won Too Late; P then", "")              \
+  LABEL(acquire_unknown, "Acquiring Outcome Unknown", "B No Reply; P then", "")                   \
+  LABEL(nothing_to_hand_over, "Acquiring Nothing To Hand Over", "B Nothing To Hand Over", "")     \
+  LABEL(give_up_waiting, "Waiting Give Up", "P Give Up", "")                                      \
+  LABEL(give_up_attempting, "Acquiring Give Up", "B Give Up", "")                                 \
+  LABEL(extension_sent, "Acquired Background Extension Task", "", "Active Background Task")       \
+  LABEL(extended, "Extending Extension Successful", "", "")                                       \
+  LABEL(extension_unknown, "Extending Outcome Unknown", "", "")                                   \
+  LABEL(extension_failed, "Extending Extension Failed; Lost HandleLostToken Signaled", "", "")    \
+  LABEL(lease_ran_out, "Acquired Lease Ran Out; Lost HandleLostToken Signaled", "", "")           \
+  LABEL(release, "Acquired Dispose Handle", "", "")                                               \
+  LABEL(release_while_extending, "Extending Dispose Handle", "", "")                              \
+  LABEL(release_lost, "Lost Dispose Handle", "", "")                                              \
+  LABEL(hand_over, "Acquired Dispose Handle; Releasing Lock Handed Over; Released Lock Released", \
+        "", "")                                                                                   \
+  LABEL(found_held, "", "C Yes; D No", "")                                                        \
+  LABEL(raced, "", "M No; O then", "")                                                            \
+  LABEL(written, "", "H then; I then; J then; K then; L then", "")                                \
+  LABEL(inserted, "", "C No; E then", "NonExistent Acquire Attempt")                              \
+  LABEL(inserted_again, "", "C No; E then", "Deleted Acquire Attempt")                            \
+  LABEL(taken_over, "", "C Yes; D Yes; F then", "Expired Other Process Acquires")                 \
+  LABEL(own_retry, "", "C Yes; D Ours", "Active Own Retry")                                       \
+  LABEL(own_retry_while_extending, "", "C Yes; D Ours", "Extending Own Retry")                    \
+  LABEL(handed_over, "", "C Yes; D Handed Over; F then", "Active Handed Over")                    \
+  LABEL(extension_in_time, "", "", "Extending Success")                                           \
+  LABEL(extension_late, "", "", "Expired Late Renewal")                                           \
+  LABEL(document_ran_out, "", "", "Active Lease Ran Out")                                         \
+  LABEL(document_ran_out_extending, "", "", "Extending Failure")                                  \
+  LABEL(deleted, "Releasing Lock Document Deleted; Released Lock Released",                       \
+        "", "Active Release")                                                                     \
+  LABEL(deleted_while_extending, "Releasing Lock Document Deleted; Released Lock Released",       \
+        "", "Extending Release")                                                                  \
+  LABEL(deleted_expired, "Releasing Lock Document Deleted; Released Lock Released",               \
+        "", "Expired Release")                                                                    \
+  LABEL(cleaned_by_ttl, "Waiting TTL Cleanup; Expired Stale Lock Cleaned Up",                     \
+        "", "Expired TTL Cleanup")
+
+#define ENUMERATOR_OF_LABEL(label, ...) label,
+enum class Label : std::uint8_t { LEASEHOLD_LABELS(ENUMERATOR_OF_LABEL) };
 using Labels = EnumSet<Label>;
 /// The arrows of the diagrams that have these labels, by their names.
 [[nodiscard]] std::set<std::string> arrows_of(const Labels& labels);

@@ -70,60 +70,6 @@ std::string of_an_execution(const Scope& scope, const World& from, LockAction ac
   return waited + " is executed" + outcome + queue;
 }
 
-/// The arrows that a step with this label takes, each by its state, which is one word, and its own
-/// label: of a handle's life, of the flowchart, and of the document.
-struct About {
-  Label label;
-  std::vector<std::string_view> handle = {}, flow = {}, document = {};
-};
-
-const std::vector<About>& all_labels() {
-  using enum Label;
-  constexpr std::string_view kAnswered = "Releasing Lock Document Deleted";
-  constexpr std::string_view kReleased = "Released Lock Released";
-  static const std::vector<About> all{
-      {asks, {"[*] Create Lock", "Waiting Call AcquireAsync()"}, {"A then", "B then"}},
-      {asks_again, {"Waiting Call AcquireAsync()"}, {"Q then", "B then"}},
-      {refused, {"Acquiring Lock Held by Others"}, {"G then", "P then"}},
-      {won, {"Acquiring Successfully Acquired Lock"}, {"M Yes", "N then", "R then"}},
-      {won_too_late, {"Acquiring Won Too Late"}, {"M Yes", "N Won Too Late", "P then"}},
-      {acquire_unknown, {"Acquiring Outcome Unknown"}, {"B No Reply", "P then"}},
-      {nothing_to_hand_over, {"Acquiring Nothing To Hand Over"}, {"B Nothing To Hand Over"}},
-      {give_up_waiting, {"Waiting Give Up"}, {"P Give Up"}},
-      {give_up_attempting, {"Acquiring Give Up"}, {"B Give Up"}},
-      {extension_sent, {"Acquired Background Extension Task"}, {}, {"Active Background Task"}},
-      {extended, {"Extending Extension Successful"}},
-      {extension_unknown, {"Extending Outcome Unknown"}},
-      {extension_failed, {"Extending Extension Failed", "Lost HandleLostToken Signaled"}},
-      {lease_ran_out, {"Acquired Lease Ran Out", "Lost HandleLostToken Signaled"}},
-      {release, {"Acquired Dispose Handle"}},
-      {release_while_extending, {"Extending Dispose Handle"}},
-      {release_lost, {"Lost Dispose Handle"}},
-      {hand_over,
-       {"Acquired Dispose Handle", "Releasing Lock Handed Over", "Released Lock Released"}},
-      {found_held, {}, {"C Yes", "D No"}},
-      {raced, {}, {"M No", "O then"}},
-      {written, {}, {"H then", "I then", "J then", "K then", "L then"}},
-      {inserted, {}, {"C No", "E then"}, {"NonExistent Acquire Attempt"}},
-      {inserted_again, {}, {"C No", "E then"}, {"Deleted Acquire Attempt"}},
-      {taken_over, {}, {"C Yes", "D Yes", "F then"}, {"Expired Other Process Acquires"}},
-      {own_retry, {}, {"C Yes", "D Ours"}, {"Active Own Retry"}},
-      {own_retry_while_extending, {}, {"C Yes", "D Ours"}, {"Extending Own Retry"}},
-      {handed_over, {}, {"C Yes", "D Handed Over", "F then"}, {"Active Handed Over"}},
-      {extension_in_time, {}, {}, {"Extending Success"}},
-      {extension_late, {}, {}, {"Expired Late Renewal"}},
-      {document_ran_out, {}, {}, {"Active Lease Ran Out"}},
-      {document_ran_out_extending, {}, {}, {"Extending Failure"}},
-      {deleted, {kAnswered, kReleased}, {}, {"Active Release"}},
-      {deleted_while_extending, {kAnswered, kReleased}, {}, {"Extending Release"}},
-      {deleted_expired, {kAnswered, kReleased}, {}, {"Expired Release"}},
-      {cleaned_by_ttl,
-       {"Waiting TTL Cleanup", "Expired Stale Lock Cleaned Up"},
-       {},
-       {"Expired TTL Cleanup"}}};
-  return all;
-}
-
 }  // namespace
 
 std::string tell(const Scope& scope, const World& from, LockAction action, const World& to) {
@@ -165,19 +111,22 @@ std::string tell(const Scope& scope, const World& from, LockAction action, const
 
 std::set<std::string> arrows_of(const Labels& labels) {
   std::set<std::string> names;
-  const auto take = [&](const TransitionTable& table, const std::vector<std::string_view>& taken) {
-    for (const auto arrow : taken) {
+  const auto take = [&](const TransitionTable& table, std::string_view taken) {
+    for (std::size_t from = 0; from < taken.size();) {
+      const auto arrow = taken.substr(from, taken.find("; ", from) - from);
       const auto space = arrow.find(' ');
       const auto place = table.find(arrow.substr(0, space), arrow.substr(space + 1));
       names.insert(std::string(table.name()) + ": " + table.arrows()[place.value()].name());
+      from += arrow.size() + 2;
     }
   };
-  for (const About& about : all_labels()) {
-    if (!labels.contains(about.label)) continue;
-    take(lifecycle(), about.handle);
-    take(flowchart(), about.flow);
-    take(document_states(), about.document);
+#define TAKE_LABEL(label, handle, flow, document) \
+  if (labels.contains(Label::label)) {            \
+    take(lifecycle(), handle);                    \
+    take(flowchart(), flow);                      \
+    take(document_states(), document);            \
   }
+  LEASEHOLD_LABELS(TAKE_LABEL)
   return names;
 }
 

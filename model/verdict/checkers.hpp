@@ -2,7 +2,9 @@
 
 #include <array>
 #include <map>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/history/digest.hpp"
@@ -42,12 +44,19 @@ struct Finding {
   std::map<std::string, std::int64_t> counts;  ///< what else is worth reporting
 
   /// Makes unknown what holds. What is violated stays so, and what is unknown keeps its reason.
-  void leave_open(Open by, std::string reason);
+  void leave_open(Open by, std::string reason) {
+    if (verdict != Verdict::holds) return;
+    verdict = Verdict::unknown;
+    open = by;
+    why = std::move(reason);
+  }
   [[nodiscard]] bool is_open(Open by) const { return verdict == Verdict::unknown && open == by; }
   /// Whether it is unknown because nothing in the history exercised it.
   [[nodiscard]] bool never_tested() const { return is_open(Open::never_tested); }
   /// How many of its checks were excused.
-  [[nodiscard]] std::int64_t all_excused() const;
+  [[nodiscard]] std::int64_t all_excused() const {
+    return std::accumulate(excused.begin(), excused.end(), std::int64_t{0});
+  }
   /// Whether it is unknown only because the machine or a member stalled.
   [[nodiscard]] bool only_stalled() const { return is_open(Open::stalled); }
 };
@@ -111,12 +120,11 @@ struct Acceptance {
 /// The least number of checks per guarantee that makes "holds" mean something.
 using Floors = std::map<Check, std::int64_t>;
 
-/// All findings, the form first. A finding that was never exercised or is below its floor becomes
-/// unknown; so does every "holds" of a history that is not well-formed.
-[[nodiscard]] std::vector<Finding> judge(const History& history, const Floors& floors);
-[[nodiscard]] std::vector<Finding> judge(const Digest& digest, const Floors& floors);
+/// All findings, the form first. A finding that was never exercised becomes unknown; so does every
+/// "holds" of a history that is not well-formed.
+[[nodiscard]] std::vector<Finding> judge(const Digest& d);
 /// The same; the steps and arrows of the run are wanted as well.
-[[nodiscard]] std::vector<Finding> judge(const Digest& d, const Floors& floors, Acceptance& beside);
+[[nodiscard]] std::vector<Finding> judge(const Digest& d, Acceptance& beside);
 
 /// The verdict of all findings: violated before unknown before holds.
 [[nodiscard]] Verdict overall(const std::vector<Finding>& findings);

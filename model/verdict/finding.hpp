@@ -1,6 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
 
 #include "model/spec/rules.hpp"
 #include "model/verdict/checkers.hpp"
@@ -54,10 +57,9 @@ struct TimeBound {
 
 /// Checks a bound. Time stands still in the delays from `due` on, once in each moment and no longer
 /// than they last: if that can explain that it is late, the check counts as excused, not as
-/// checked. What was not needed any more by `latest` counts as neither. `why` makes the sentence.
-template <typename Why>
-void check_bound(const Digest& d, Finding& f, const TimeBound& bound, const Why& why,
-                 std::vector<Index> events) {
+/// checked. What was not needed any more by `latest` counts as neither.
+inline void check_bound(const Digest& d, Finding& f, const TimeBound& bound, std::string why,
+                        std::vector<Index> events) {
   if (bound.happened <= bound.latest) {
     ++f.checked;
     return;
@@ -67,12 +69,12 @@ void check_bound(const Digest& d, Finding& f, const TimeBound& bound, const Why&
   const auto latest = bound.delays.put_off(bound.due, bound.latest);
   if (seen > latest) {
     ++f.checked;
-    return violate(f, why(), std::move(events));
+    return violate(f, std::move(why), std::move(events));
   }
   const Excuse excused = bound.delays.first_in({bound.due, latest})->why;
   excuse(f, excused);
   if (f.verdict != Verdict::holds || excused != Excuse::stall) return;
-  f.leave_open(Open::stalled, "the machine stalled " + ms(latest - bound.latest) + ": " + why());
+  f.leave_open(Open::stalled, "the machine stalled " + ms(latest - bound.latest) + ": " + why);
 }
 
 inline std::int64_t shortest_lease(const Fact& ask) {
@@ -127,7 +129,7 @@ inline bool passed_on(const Digest& d, const Tenure& t) {
   const SendDigest& next = d.writer(t.next_put);
   if (sent.empty() || next.send == kNone) return false;
   const bool itself = next.reply != kNone && d.at(next.reply).matched > 0;
-  return !itself && std::any_of(sent.begin(), sent.end(), [&](const SendDigest& s) {
+  return !itself && std::ranges::any_of(sent, [&](const SendDigest& s) {
     return d.fact(s.send).verb == Verb::pass_on && d.unanswered(s) &&
            d.fact(s.send).at_ns <= d.fact(t.next_put).at_ns;
   });
@@ -177,7 +179,7 @@ inline bool may_have_deleted(const Digest& d, const Tenure& t) {
   if (d.promises != nullptr) return !t.decided || t.given_up;
   if (!t.next_gone) return false;
   const auto& sent = d.deletes[t.owner];
-  return std::any_of(sent.begin(), sent.end(), [&](const SendDigest& one) {
+  return std::ranges::any_of(sent, [&](const SendDigest& one) {
     if (d.fact(one.send).at_ns > d.fact(t.next).at_ns) return false;
     if (d.unanswered(one)) return true;
     const Fact& reply = d.fact(one.reply);
@@ -191,5 +193,95 @@ inline bool may_have_deleted(const Digest& d, const Tenure& t) {
 inline bool left_behind(const Digest& d, const Tenure& t) {
   return !may_have_deleted(d, t) && !handed_over(d, t);
 }
+
+// Which command wrote what, and who has left, as far as the acceptor has come.
+
+/// How many versions of a document were written; a deletion counts as one. Version v of a line is
+/// its element v - 1.
+using Version = std::uint32_t;
+using Versions = std::span<const Change>;
+
+/// The owner in the document; kNoText: there is none.
+[[nodiscard]] inline Id holder_at(Versions line, Version v) {
+  return v == 0 || line[v - 1].gone ? kNoText : line[v - 1].owner;
+}
+
+/// The first sending before `now` by which an owner ended; kNone: it had not.
+[[nodiscard]] inline Index farewell(const Digest& d, Id owner, Index now) {
+  Index first = kNone;
+  for (const SendDigest& one : d.farewells(owner)) first = std::min(first, one.send);
+  return first < now ? first : kNone;
+}
+
+/// The first sending before `now` that writes this lockId; kNone: there was none.
+[[nodiscard]] inline Index first_sending(const Digest& d, Id lock_id, Index now) {
+  return d.first_writers[lock_id] < now ? d.first_writers[lock_id] : kNone;
+}
+
+/// The version of this lock with this lockId, the first if there are several; 0: none.
+[[nodiscard]] inline Version written_by(const Digest& d, Id name, Id lock_id) {
+  return d.written[lock_id].name == name ? d.written[lock_id].version : 0;
+}
+
+/// Whether a reply by now says that this command found its document. Of an extension one of the
+/// statements matched; a read may have shown the owner.
+[[nodiscard]] inline bool acknowledged(const Digest& d, Index send, Index now) {
+  const Index reply = d.reply_to(send);
+  return reply < now && d.done(reply) && d.at(reply).matched > 0;
+}
+
+/// The owner that this session was granted the lock for; kNoText: none.
+[[nodiscard]] inline Id owner_of(const Digest& d, const Fact& e) {
+  const Index granted = d.session_of(e).granted;
+  return granted == kNone ? kNoText : d.fact(granted).owner;
+}
+
+// The waiting calls of a lock, how long they wait, and what delays them: the input of the checks of
+// G7.
+
+/// By how much two clocks within the drift count a lease apart: (1+d)/(1-d), rounded up.
+[[nodiscard]] inline std::int64_t drift_of(const Fact& ask) {
+  return ask->max_drift_ppm * ask->expiry_ms * 2 + ask->expiry_ms * kMs / 1'000;
+}
+
+/// How long this time on the asking process's clock takes at most, and it may be late.
+[[nodiscard]] inline std::int64_t at_most(const Digest& d, const Fact& ask, std::int64_t own_ms) {
+  return by_our_clock(d, ask, own_ms * kMs) + d.allowed.lateness_ns;
+}
+
+/// One acquire call that waits.
+struct Waiter {
+  const SessionDigest* session;
+  Span waited;
+  std::int64_t lives_until;  ///< so far it is known to wait
+  std::int64_t attempts_ns;  ///< how long it may leave a free lock
+};
+
+/// The calls for one name, in the order of process and session.
+struct Waiters {
+  std::vector<Waiter> calls;
+  /// The calls that wait for so long that they must have tried: most end sooner.
+  std::vector<const Waiter*> patient;
+  std::vector<const Waiter*> by_begin;  ///< the same, by the begin of their waiting
+  std::vector<std::int64_t> reach;  ///< until when that call, or one before it, waits
+  /// By process: when no attempt of it could be made and answered. That is the time that stands
+  /// still for its commands, and of each attempt in vain that this explains the time until it ended
+  /// and its process's longest pause. It counts for all calls of the process, because only the head
+  /// of its queue makes attempts.
+  std::map<Id, MergedSpans> delays;
+  /// Those of anybody, and these.
+  [[nodiscard]] MergedSpans delays_with(const MergedSpans& own) const {
+    auto all = anybodys.all();
+    all.insert(all.end(), own.all().begin(), own.all().end());
+    return MergedSpans(std::move(all));
+  }
+  MergedSpans anybodys;  ///< of all its processes together, but for what stops a process itself
+};
+
+/// By id of the name.
+[[nodiscard]] std::vector<Waiters> waiters_by_name(const Digest& d);
+
+/// When a put executed at the earliest: not before it was sent.
+[[nodiscard]] std::int64_t executed_from(const Digest& d, Index put);
 
 }  // namespace leasehold::model

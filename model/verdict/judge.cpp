@@ -1,42 +1,22 @@
 #include <algorithm>
+#include <array>
 #include <iterator>
-#include <numeric>
-#include <utility>
 
 #include "model/verdict/checkers.hpp"
 
 namespace leasehold::model {
 
 const char* to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::holds: return "holds";
-    case Verdict::violated: return "violated";
-    case Verdict::unknown: return "unknown";
-  }
-  return "?";
+  constexpr std::array kNames{"holds", "violated", "unknown"};
+  return kNames[static_cast<std::size_t>(verdict)];
 }
 
-void Finding::leave_open(Open by, std::string reason) {
-  if (verdict != Verdict::holds) return;
-  verdict = Verdict::unknown;
-  open = by;
-  why = std::move(reason);
-}
-
-std::int64_t Finding::all_excused() const {
-  return std::accumulate(excused.begin(), excused.end(), std::int64_t{0});
-}
-
-std::vector<Finding> judge(const History& history, const Floors& floors) {
-  return judge(digest(history), floors);
-}
-
-std::vector<Finding> judge(const Digest& d, const Floors& floors) {
+std::vector<Finding> judge(const Digest& d) {
   Acceptance beside;
-  return judge(d, floors, beside);
+  return judge(d, beside);
 }
 
-std::vector<Finding> judge(const Digest& d, const Floors& floors, Acceptance& beside) {
+std::vector<Finding> judge(const Digest& d, Acceptance& beside) {
   beside = accept(d);
   std::vector<Finding> findings{std::move(beside.form),
                                 check_leases(d),
@@ -56,22 +36,15 @@ std::vector<Finding> judge(const Digest& d, const Floors& floors, Acceptance& be
   std::ranges::copy(beside.rules, std::back_inserter(findings));
   const bool whole = findings.front().verdict == Verdict::holds;
   for (Finding& f : findings) {
-    const auto floor = floors.find(f.check);
-    if (floor != floors.end()) f.floor = floor->second;
     if (!whole) f.leave_open(Open::other, "the history is not well-formed");
     if (f.checked == 0) f.leave_open(Open::never_tested, kNeverTested);
-    if (f.checked < f.floor) {
-      f.leave_open(Open::too_seldom, "checked " + std::to_string(f.checked) +
-                                         " times, fewer than " + std::to_string(f.floor));
-    }
   }
   return findings;
 }
 
 Verdict overall(const std::vector<Finding>& findings) {
   const auto any = [&](Verdict v) {
-    return std::any_of(findings.begin(), findings.end(),
-                       [v](const Finding& f) { return f.verdict == v; });
+    return std::ranges::any_of(findings, [v](const Finding& f) { return f.verdict == v; });
   };
   return any(Verdict::violated)  ? Verdict::violated
          : any(Verdict::unknown) ? Verdict::unknown
@@ -80,11 +53,11 @@ Verdict overall(const std::vector<Finding>& findings) {
 
 Verdict overall_tested(const std::vector<Finding>& findings) {
   std::vector<Finding> tested;
-  std::copy_if(findings.begin(), findings.end(), std::back_inserter(tested),
-               [](const Finding& f) { return !f.never_tested(); });
+  std::ranges::copy_if(
+      findings, std::back_inserter(tested), [](const Finding& f) { return !f.never_tested(); });
   // Neither a record that is whole nor a process that lives is evidence for a promise that nothing
   // exercised.
-  const bool of_a_promise = std::any_of(tested.begin(), tested.end(), [](const Finding& f) {
+  const bool of_a_promise = std::ranges::any_of(tested, [](const Finding& f) {
     const auto kind = kind_of(f.check);
     return f.check != Check::alive && (kind == CheckKind::promise || kind == CheckKind::lock);
   });

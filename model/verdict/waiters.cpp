@@ -1,4 +1,4 @@
-#include "model/verdict/waiters.hpp"
+#include "model/verdict/finding.hpp"
 
 #include <algorithm>
 

@@ -25,7 +25,7 @@ std::string joined(const std::vector<std::string>& words, const std::string& quo
 void require_known(const Json& object, const std::string& where,
                    const std::vector<std::string>& known) {
   for (const auto& [key, value] : object.items()) {
-    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    if (std::ranges::find(known, key) != known.end()) continue;
     throw std::runtime_error(where + ": '" + key + "' is unknown; there may be " +
                              joined(known, ""));
   }
@@ -58,8 +58,8 @@ template <typename Word>
 Word word(const Json& object, const char* field, const std::vector<std::string>& words,
           Word usual) {
   if (!object.contains(field)) return usual;
-  const auto found = std::find_if(words.begin(), words.end(),
-                                  [&](const auto& one) { return object[field] == Json(one); });
+  const auto found = std::ranges::find_if(
+      words, [&](const auto& one) { return object[field] == Json(one); });
   if (found == words.end()) refuse(field, object[field], "one of " + joined(words, "'"));
   return static_cast<Word>(found - words.begin());
 }

@@ -166,7 +166,7 @@ Judgement judge(const model::History& history, const std::optional<model::Promis
   if (promises) return {model::judge_worker(history, *promises), {}};
   const auto digest = model::digest(history);
   model::Acceptance accepted;
-  Judgement judgement{model::judge(digest, {}, accepted), std::move(accepted.taken)};
+  Judgement judgement{model::judge(digest, accepted), std::move(accepted.taken)};
   const bool whole = judgement.findings.front().verdict == Verdict::holds;
   std::ranges::move(accepted.steps, std::back_inserter(judgement.findings));
   for (Finding& f : judgement.findings) {

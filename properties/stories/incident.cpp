@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "model/history/from_outside.hpp"
-#include "model/workers/worker_digest.hpp"
 #include "model/workers/worker_judge.hpp"
 #include "sim/live/oplog/oplog.hpp"
 

@@ -13,9 +13,7 @@ const char* to_string(FaultPlan::Command command) {
 }
 
 std::optional<FaultPlan::Kind> fault_named(const std::string& name) {
-  const auto found =
-      std::find_if(kAboutFaults.begin(), kAboutFaults.end(),
-                   [&](const AboutFault& a) { return std::string_view(name) == a.name; });
+  const auto found = std::ranges::find(kAboutFaults, std::string_view(name), &AboutFault::name);
   if (found == kAboutFaults.end()) return std::nullopt;
   return found->kind;
 }

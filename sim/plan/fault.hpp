@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -142,15 +143,9 @@ inline constexpr int kFaultKinds = static_cast<int>(kAboutFaults.size());
   return kAboutFaults[static_cast<std::size_t>(kind)];
 }
 
-static_assert(
-    [] {
-      for (int k = 0; k < kFaultKinds; ++k) {
-        if (about(static_cast<FaultPlan::Kind>(k)).kind != static_cast<FaultPlan::Kind>(k))
-          return false;
-      }
-      return true;
-    }(),
-    "one row for each kind, in their order");
+static_assert(std::ranges::all_of(kAboutFaults, [](const AboutFault& row) {
+  return &row == &about(row.kind);
+}), "one row for each kind, in their order");
 
 [[nodiscard]] constexpr const char* to_string(FaultPlan::Kind kind) { return about(kind).name; }
 /// As histories call it; "none".

@@ -30,8 +30,7 @@ const std::vector<LockUnderTest>& locks() {
 
 const LockUnderTest& lock_under_test(std::string_view name) {
   const auto& all = locks();
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const auto& lock) { return lock.name == name; });
+  const auto found = std::ranges::find(all, name, &LockUnderTest::name);
   if (found != all.end()) return *found;
   std::string allowed;
   for (const auto& lock : all) allowed += (allowed.empty() ? "" : ", ") + lock.name;
@@ -45,9 +44,8 @@ std::string_view promise_of(std::string_view lock, model::Check guarantee) {
   const auto* recipe = published::recipe_named(lock);
   if (recipe == nullptr) return {};
   const auto& promises = recipe->promises;
-  const auto found = std::find_if(promises.begin(), promises.end(), [&](const auto& p) {
-    return p.guarantee == to_string(guarantee);
-  });
+  const auto found = std::ranges::find_if(
+      promises, [&](const auto& p) { return p.guarantee == to_string(guarantee); });
   return found == promises.end() ? std::string_view() : found->sentence;
 }
 

@@ -250,8 +250,7 @@ const char* to_string(StepPlan::Action action) {
 const char* to_string(Waiting waiting) { return kWaitingNames[static_cast<std::size_t>(waiting)]; }
 
 bool is_scripted(const Plan& plan) {
-  return std::all_of(plan.processes.begin(), plan.processes.end(),
-                     [](const ProcessPlan& p) { return p.scripted; });
+  return std::ranges::all_of(plan.processes, [](const ProcessPlan& p) { return p.scripted; });
 }
 
 std::string to_scn(const Plan& plan) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "sim/virtual/machine.hpp"
 #include "sim/virtual/world.hpp"
 
 namespace leasehold::sim::simulated {

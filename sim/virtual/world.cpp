@@ -6,6 +6,7 @@
 #include "sim/faults/fault_injector.hpp"
 #include "sim/record/lock_truth.hpp"
 #include "sim/virtual/cluster.hpp"
+#include "sim/virtual/process.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -149,8 +150,7 @@ class World final : public ProcessControl {
   /// REQUIRES: it was started, and may be dead. A few dozen, and faults are rare: no index is worth
   /// its upkeep.
   Process& named(const std::string& name) {
-    return **std::find_if(processes_.begin(), processes_.end(),
-                          [&](const auto& p) { return p->name() == name; });
+    return **std::ranges::find_if(processes_, [&](const auto& p) { return p->name() == name; });
   }
   void note_stop(Kind kind, const std::string& process, bool suspends) {
     Event e = event(kind, process);
@@ -215,9 +215,8 @@ class World final : public ProcessControl {
     }
     const bool begun = servers_.move(span, [this, note, holders](bool moved) {
       note(false);
-      const bool held = std::any_of(holders.begin(), holders.end(), [](const Process* p) {
-        return p->holds() && !p->crashed();
-      });
+      const bool held = std::ranges::any_of(
+          holders, [](const Process* p) { return p->holds() && !p->crashed(); });
       if (moved) ++out_.took_effect["moves"];
       if (moved && held) ++out_.took_effect["moves-while-held"];
     });
@@ -312,8 +311,8 @@ class World final : public ProcessControl {
   void watch() {
     // The doomed one may have survived, if it was not granted its lock in time; it has nothing to
     // do.
-    const bool all = std::all_of(processes_.begin(), processes_.end(),
-                                 [](const auto& p) { return p->done() || p->is_doomed(); });
+    const bool all = std::ranges::all_of(processes_,
+                                         [](const auto& p) { return p->done() || p->is_doomed(); });
     if (!all && queue_.now() - healed_at_ < longest()) {
       // Looking changes nothing, so how often decides only when the run ends.
       queue_.after(20 * kMs, [this] { watch(); });
@@ -365,8 +364,8 @@ class World final : public ProcessControl {
 
 bool has_moves(const Plan& plan) {
   return plan.shards &&
-         std::any_of(plan.faults.begin(), plan.faults.end(),
-                     [](const FaultPlan& fault) { return !hits_process(fault.kind); });
+         std::ranges::any_of(plan.faults,
+                             [](const FaultPlan& fault) { return !hits_process(fault.kind); });
 }
 
 RunResult run(const Plan& plan) {

@@ -5,7 +5,6 @@
 
 #include "model/history/history.hpp"
 #include "sim/plan/plan.hpp"
-#include "sim/virtual/process.hpp"
 #include "sim/world.hpp"
 
 /// The virtual world: a pure function from a plan to a history. No real time, no thread, no I/O.

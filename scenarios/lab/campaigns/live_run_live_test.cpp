@@ -69,7 +69,7 @@ TEST(LiveDocuments, DistributedLockWalksItsDiagramsAndItsTokensStartAgain) {
   auto plan = drawn_plan(11, 6, 5'000, kProcessesOnly);
   plan.lock = "distributed-lock";
   const auto history = run_plan(plan);
-  const auto findings = model::judge(history, {});
+  const auto findings = model::judge(model::digest(history));
   EXPECT_EQ(findings.at(0).verdict, Verdict::holds) << explain(findings);
   EXPECT_EQ(findings.at(4).verdict, Verdict::violated) << "G4";
   const auto arrows = model::accept(model::digest(history)).steps.front();
@@ -239,7 +239,7 @@ TEST(LiveTokens, RiseOverAThousandHandOversAndTenStepUpsEachItsWritesTime) {
   std::int64_t tokens = 0, takeovers = 0;
   // A slow machine needs more than one run for as many.
   for (int runs = 0; runs < 5 && tokens < 1'000; ++runs, ++plan.seed) {
-    const auto findings = model::judge(run_plan(plan), {});
+    const auto findings = model::judge(model::digest(run_plan(plan)));
     // The plan is for the tokens: short of them, what it did not put to the test is not its fault.
     ASSERT_EQ(model::overall_tested(findings), Verdict::holds) << explain(findings);
     ASSERT_EQ(findings.at(4).check, model::Check::G4);
@@ -281,11 +281,11 @@ void plant_overlap(History& history) {
 }
 
 TEST(LiveCheckers, APlantedOverlapOf20MsIsFound) {
-  ASSERT_EQ(model::overall_tested(model::judge(recorded(), {})), Verdict::holds)
-      << explain(model::judge(recorded(), {}));
+  ASSERT_EQ(model::overall_tested(model::judge(model::digest(recorded()))), Verdict::holds)
+      << explain(model::judge(model::digest(recorded())));
   History history = recorded();
   plant_overlap(history);
-  const auto findings = model::judge(history, {});
+  const auto findings = model::judge(model::digest(history));
   EXPECT_EQ(findings.at(2).check, model::Check::G2);
   EXPECT_EQ(findings.at(2).verdict, Verdict::violated) << explain(findings);
   EXPECT_NE(findings.at(2).why.find("at once for"), std::string::npos) << findings.at(2).why;
@@ -299,7 +299,7 @@ struct Noticed {
 
   void count(const History& spoiled, Kind kind) {
     ++tried;
-    if (model::overall_tested(model::judge(spoiled, {})) != Verdict::holds) {
+    if (model::overall_tested(model::judge(model::digest(spoiled))) != Verdict::holds) {
       ++noticed;
     } else {
       ++equivalent[model::to_string(kind)];

@@ -32,37 +32,10 @@ Object changed_fields(const Object& before, const Object& after) {
 /// a replacement, and so it is if fields are in another order.
 bool is_logged_as_changes(const Object& before, const Object& changed, const Object& after) {
   constexpr std::size_t kAround = 15;  // what the oplog entry has besides
-  const auto same_order =
-      before.fields.size() == after.fields.size() &&
-      std::equal(before.fields.begin(), before.fields.end(), after.fields.begin(),
-                 [](const auto& a, const auto& b) { return a.first == b.first; });
+  const bool same_order = std::ranges::equal(
+      before.fields, after.fields, [](const auto& a, const auto& b) { return a.first == b.first; });
   // As the oplog has it: {u: {...}}, the fields that are new or have another value.
   return same_order && bytes_in(make({{"u"_key, changed}})) + kAround < bytes_in(after);
-}
-
-/// Only documents are gone into. In a list a path has another meaning, and events have none.
-const Value* at_path(const Object& object, std::string_view path) {
-  const auto dot = path.find('.');
-  const Value* found = object.find(path.substr(0, dot));
-  if (found == nullptr || dot == std::string_view::npos) return found;
-  const auto* inner = found->as<Object>();
-  return inner == nullptr ? nullptr : at_path(*inner, path.substr(dot + 1));
-}
-
-/// What the two streams of the lock ask for, and no more: text, a pattern of it, whether it is
-/// there.
-bool field_matches(const Value* found, const Value& wanted) {
-  if (const auto* pattern = wanted.as<Regex>()) {
-    const auto* text = found == nullptr ? nullptr : found->as<std::string>();
-    return text != nullptr && matches_pattern(*text, pattern->pattern);
-  }
-  if (const auto* operators = wanted.as<Object>()) {
-    const Value* exists = operators->find("$exists"_key);
-    if (exists == nullptr || operators->fields.size() != 1) throw Unsupported("$match by operator");
-    return exists->truth() == (found != nullptr);
-  }
-  if (!wanted.is<std::string>()) throw Unsupported("$match by another type");
-  return found != nullptr && *found == wanted;
 }
 
 /// What is not there is left out, with the documents around it if they are not there either.
@@ -77,19 +50,6 @@ void copy_path(const Object& from, std::string_view path, Object& to) {
   Object copied;
   copy_path(*inner, path.substr(dot + 1), copied);
   to.set(key, std::move(copied));
-}
-
-/// As `$match` decides: fields by paths with dots, compared with text, a pattern or `$exists`, and
-/// `$or` of such. All fields have to match; of an $or one branch.
-bool event_matches(const Object& match, const Object& event) {
-  return std::all_of(match.fields.begin(), match.fields.end(), [&](const auto& field) {
-    const auto& [path, wanted] = field;
-    if (path != "$or"_key) return field_matches(at_path(event, path.text()), wanted);
-    const auto& branches = wanted.template as<Array>()->items;
-    return std::any_of(branches.begin(), branches.end(), [&](const Value& branch) {
-      return event_matches(*branch.as<Object>(), event);
-    });
-  });
 }
 
 /// Only these paths of the event: `$project` with ones alone.
@@ -214,7 +174,7 @@ void ChangeStreams::tell(const Object& event) {
   for (auto& [id, cursor] : cursors_) {
     if (lag_ms_ == 0) {
       tell(cursor, event);
-    } else if (event_matches(cursor.match, event)) {
+    } else if (matches(cursor.match, event)) {
       queue_->after(lag_ms_ * kMs, [this, id, event] {
         const auto open = cursors_.find(id);
         if (open == cursors_.end()) return;
@@ -226,7 +186,7 @@ void ChangeStreams::tell(const Object& event) {
 }
 
 void ChangeStreams::tell(Cursor& cursor, const Object& event) {
-  if (!event_matches(cursor.match, event)) return;
+  if (!matches(cursor.match, event)) return;
   cursor.news.items.emplace_back(projected(cursor.projection, event));
 }
 

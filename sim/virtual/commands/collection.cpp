@@ -17,7 +17,7 @@ class Fields {
  public:
   Fields(const Object& object, std::initializer_list<Key> known) : object_(object) {
     for (const auto& [key, value] : object.fields) {
-      if (std::find(known.begin(), known.end(), key) == known.end()) {
+      if (std::ranges::find(known, key) == known.end()) {
         throw Unsupported("field " + key.text());
       }
     }
@@ -43,37 +43,74 @@ class Fields {
   const Object& object_;
 };
 
-/// As a query compares, which is not as an expression does: another type than the operand's never
-/// matches $lt (the manual's type bracketing), where an expression orders all types. By their names
-/// int and long are two types here; the only operands are dates.
-bool matches(const Object& query, const Object& document) {
-  for (const auto& [key, wanted] : query.fields) {
-    // Only fields of the document itself: no lock's query goes into one.
-    const Value* found = document.find(key);
-    if (const auto* regex = wanted.as<Regex>()) {
-      const auto* text = found == nullptr ? nullptr : found->as<std::string>();
-      if (text == nullptr || !matches_pattern(*text, regex->pattern)) return false;
-    // One branch is enough; the fields beside it have to match, too.
-    } else if (key == "$or"_key) {
-      const auto& branches = wanted.as<Array>()->items;
-      const bool any = std::any_of(branches.begin(), branches.end(), [&](const Value& branch) {
-        return matches(*branch.as<Object>(), document);
-      });
-      if (!any) return false;
-    } else if (const auto* operators = wanted.as<Object>()) {
-      const Fields than(*operators, {"$lt"_key});
-      // Values of another type are not below.
-      const Value& limit = than.need("$lt"_key);
-      const bool below = found != nullptr && found->type_name() == limit.type_name() &&
-                         compare(*found, limit) < 0;
-      if (!below) return false;
-    } else if (wanted.is<Null>() && found == nullptr) {
-      continue;  // missing is null to a query
-    } else if (found == nullptr || compare(*found, wanted) != 0) {
-      return false;
+/// Whether a text begins with what these parts of a pattern say, one after the other.
+bool begins_with(std::string_view text, std::initializer_list<std::string_view> parts,
+                 const std::string& pattern) {
+  bool equal = true;
+  for (const auto part : parts) {
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      // A backslash takes the next sign literally; else one with a meaning of its own is refused.
+      const bool escaped = part[i] == '\\' && i + 1 < part.size();
+      if (escaped) ++i;
+      if (!escaped && std::string_view(".*+?()[]{}|$").find(part[i]) != std::string_view::npos) {
+        throw Unsupported("regex " + pattern);
+      }
+      equal = equal && text.starts_with(part[i]);
+      if (equal) text.remove_prefix(1);
     }
   }
-  return true;
+  return equal;
+}
+
+/// ^literal\. or ^(one|other)\. and no other pattern: the beginning of a string. With [^~]*$ at its
+/// end also that no such mark follows. Deletes and extensions name their owner like this. Any other
+/// pattern would need an engine, and its differences from the server's would be untested.
+bool matches_pattern(const std::string& text, const std::string& pattern) {
+  std::string_view rest = pattern;
+  if (!rest.starts_with('^')) throw Unsupported("regex " + pattern);
+  rest.remove_prefix(1);
+  constexpr std::string_view kNoMarkFollows = "[^~]*$";
+  if (rest.ends_with(kNoMarkFollows)) {
+    if (text.find('~') != std::string::npos) return false;
+    rest.remove_suffix(kNoMarkFollows.size());
+  }
+  // One alternative at the beginning: the giver's owner, or the receiver's.
+  const auto bar = rest.find('|'), end = rest.find(')');
+  if (!rest.starts_with('(') || bar > end || end == std::string_view::npos) {
+    return begins_with(text, {rest}, pattern);
+  }
+  const auto tail = rest.substr(end + 1);
+  return begins_with(text, {rest.substr(1, bar - 1), tail}, pattern) ||
+         begins_with(text, {rest.substr(bar + 1, end - bar - 1), tail}, pattern);
+}
+
+/// Only documents are gone into. In a list a path has another meaning, and events have none.
+const Value* at_path(const Object& object, std::string_view path) {
+  const auto dot = path.find('.');
+  const Value* found = object.find(path.substr(0, dot));
+  if (found == nullptr || dot == std::string_view::npos) return found;
+  const auto* inner = found->as<Object>();
+  return inner == nullptr ? nullptr : at_path(*inner, path.substr(dot + 1));
+}
+
+/// By a pattern, an operator, or as equal.
+bool matches_value(const Value* found, const Value& wanted) {
+  if (const auto* regex = wanted.as<Regex>()) {
+    const auto* text = found == nullptr ? nullptr : found->as<std::string>();
+    return text != nullptr && matches_pattern(*text, regex->pattern);
+  }
+  if (const auto* operators = wanted.as<Object>()) {
+    const Fields known(*operators, {"$lt"_key, "$exists"_key});
+    if (operators->fields.size() != 1) throw Unsupported("a query by several operators");
+    const Value* exists = operators->find("$exists"_key);
+    if (exists != nullptr) return exists->truth() == (found != nullptr);
+    // Values of another type are not below.
+    const Value& limit = known.need("$lt"_key);
+    return found != nullptr && found->type_name() == limit.type_name() &&
+           compare(*found, limit) < 0;
+  }
+  if (found == nullptr) return wanted.is<Null>();  // missing is null to a query
+  return compare(*found, wanted) == 0;
 }
 
 /// The update pipeline: one stage, $replaceWith or $set. The codes are mongod's. A $set without its
@@ -275,7 +312,7 @@ Executed find(const Object& command, const Collection& collection) {
   std::vector<std::string> ids;
   for (const Value& id : in.need_as<Array>("$in"_key).items) ids.push_back(*id.as<std::string>());
   // As a scan of the index of `_id` finds them: in its order, and each once.
-  std::sort(ids.begin(), ids.end());
+  std::ranges::sort(ids);
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   Array batch;
   for (const auto& id : ids) {
@@ -316,74 +353,64 @@ Executed create_indexes(const Object& command) {
   return out;
 }
 
-/// Whether a text begins with what these parts of a pattern say, one after the other.
-bool begins_with(std::string_view text, std::initializer_list<std::string_view> parts,
-                 const std::string& pattern) {
-  bool equal = true;
-  for (const auto part : parts) {
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      // A backslash takes the next sign literally; else one with a meaning of its own is refused.
-      const bool escaped = part[i] == '\\' && i + 1 < part.size();
-      if (escaped) ++i;
-      if (!escaped && std::string_view(".*+?()[]{}|$").find(part[i]) != std::string_view::npos) {
-        throw Unsupported("regex " + pattern);
-      }
-      equal = equal && text.starts_with(part[i]);
-      if (equal) text.remove_prefix(1);
-    }
-  }
-  return equal;
-}
-
 /// The index has an entry for each element of an array; of other types than dates none counts.
 bool has_date_up_to(const Value& value, std::int64_t limit_ms) {
   if (const auto* date = value.as<Date>()) return date->ms <= limit_ms;
   const auto* array = value.as<Array>();
   return array != nullptr &&
-         std::any_of(array->items.begin(), array->items.end(), [&](const Value& item) {
+         std::ranges::any_of(array->items, [&](const Value& item) {
            return item.is<Date>() && item.as<Date>()->ms <= limit_ms;
          });
 }
 
-}  // namespace
+constexpr int kWriteConflict = 112, kNoSuchTransaction = 251;
+// The default of transactionLifetimeLimitSeconds.
+constexpr std::int64_t kLifetime_ms = 60'000;
 
-/// ^literal\. or ^(one|other)\. and no other pattern: the beginning of a string. With [^~]*$ at its
-/// end also that no such mark follows. Deletes and extensions name their owner like this. Any other
-/// pattern would need an engine, and its differences from the server's would be untested.
-bool matches_pattern(const std::string& text, const std::string& pattern) {
-  std::string_view rest = pattern;
-  if (!rest.starts_with('^')) throw Unsupported("regex " + pattern);
-  rest.remove_prefix(1);
-  constexpr std::string_view kNoMarkFollows = "[^~]*$";
-  if (rest.ends_with(kNoMarkFollows)) {
-    if (text.find('~') != std::string::npos) return false;
-    rest.remove_suffix(kNoMarkFollows.size());
-  }
-  // One alternative at the beginning: the giver's owner, or the receiver's.
-  const auto bar = rest.find('|'), end = rest.find(')');
-  if (!rest.starts_with('(') || bar > end || end == std::string_view::npos) {
-    return begins_with(text, {rest}, pattern);
-  }
-  const auto tail = rest.substr(end + 1);
-  return begins_with(text, {rest.substr(1, bar - 1), tail}, pattern) ||
-         begins_with(text, {rest.substr(bar + 1, end - bar - 1), tail}, pattern);
+/// The session alone: the one client that has transactions begins a session for each of them, so
+/// their numbers within it tell nothing.
+std::string session_of(const Object& command) {
+  const Value* lsid = command.find("lsid"_key);
+  const auto* session = lsid == nullptr ? nullptr : lsid->as<Object>();
+  const Value* id = session == nullptr ? nullptr : session->find("id"_key);
+  if (id == nullptr || !id->is<Binary>()) throw Unsupported("a transaction without lsid");
+  return id->as<Binary>()->bytes;
 }
 
-Document Collection::find(const std::string& id) const {
-  const auto found = documents_.find(id);
-  return found == documents_.end() ? nullptr : found->second;
+Executed done() { return {.reply = make({{"ok"_key, 1.0}})}; }
+
+/// ok: 1 even if nothing was inserted: the statement failed, not the command.
+Executed inserted(std::int32_t n) { return {.reply = make({{"ok"_key, 1.0}, {"n"_key, n}})}; }
+
+/// As mongod says it here: ok: 1, and a write error.
+Executed duplicate_key() {
+  Array errors;
+  add_write_error(errors, 0, kDuplicateKey, "duplicate key: resourceId");
+  Object error = *errors.items[0].as<Object>();
+  error.set("keyPattern"_key, make({{"resourceId"_key, 1}}));
+  errors.items[0] = error;
+  Executed out = inserted(0);
+  out.reply.set("writeErrors"_key, errors);
+  return out;
+}
+
+}  // namespace
+
+bool matches(const Object& query, const Object& document) {
+  return std::ranges::all_of(query.fields, [&](const auto& field) {
+    const auto& [path, wanted] = field;
+    // One branch is enough; the fields beside it have to match, too.
+    if (path == "$or"_key) {
+      return std::ranges::any_of(wanted.template as<Array>()->items, [&](const Value& branch) {
+        return matches(*branch.as<Object>(), document);
+      });
+    }
+    const Value* found = document.find(path);
+    return matches_value(found != nullptr ? found : at_path(document, path.text()), wanted);
+  });
 }
 
 Change note_in_oplog() { return {"", nullptr}; }
-
-/// The note of a new term has no id and no document, and so takes nothing out.
-void Collection::apply(const Change& change) {
-  if (change.after) {
-    documents_[change.id] = change.after;
-  } else {
-    documents_.erase(change.id);
-  }
-}
 
 void add_write_error(Array& errors, std::size_t index, int code, const std::string& message) {
   errors.items.emplace_back(make({{"index"_key, static_cast<std::int32_t>(index)},
@@ -434,41 +461,6 @@ std::vector<std::string> expired(const Collection& collection, const TtlIndex& i
   }
   return ids;
 }
-
-namespace {
-
-constexpr int kWriteConflict = 112, kNoSuchTransaction = 251;
-// The default of transactionLifetimeLimitSeconds.
-constexpr std::int64_t kLifetime_ms = 60'000;
-
-/// The session alone: the one client that has transactions begins a session for each of them, so
-/// their numbers within it tell nothing.
-std::string session_of(const Object& command) {
-  const Value* lsid = command.find("lsid"_key);
-  const auto* session = lsid == nullptr ? nullptr : lsid->as<Object>();
-  const Value* id = session == nullptr ? nullptr : session->find("id"_key);
-  if (id == nullptr || !id->is<Binary>()) throw Unsupported("a transaction without lsid");
-  return id->as<Binary>()->bytes;
-}
-
-Executed done() { return {.reply = make({{"ok"_key, 1.0}})}; }
-
-/// ok: 1 even if nothing was inserted: the statement failed, not the command.
-Executed inserted(std::int32_t n) { return {.reply = make({{"ok"_key, 1.0}, {"n"_key, n}})}; }
-
-/// As mongod says it here: ok: 1, and a write error.
-Executed duplicate_key() {
-  Array errors;
-  add_write_error(errors, 0, kDuplicateKey, "duplicate key: resourceId");
-  Object error = *errors.items[0].as<Object>();
-  error.set("keyPattern"_key, make({{"resourceId"_key, 1}}));
-  errors.items[0] = error;
-  Executed out = inserted(0);
-  out.reply.set("writeErrors"_key, errors);
-  return out;
-}
-
-}  // namespace
 
 bool in_transaction(const Object& command) { return command.find("autocommit"_key) != nullptr; }
 

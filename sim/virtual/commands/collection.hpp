@@ -34,16 +34,29 @@ struct Change {
 /// in the same order on every machine.
 class Collection {
  public:
-  [[nodiscard]] Document find(const std::string& id) const;
-  void apply(const Change& change);
+  [[nodiscard]] Document find(const std::string& id) const {
+    const auto found = documents_.find(id);
+    return found == documents_.end() ? nullptr : found->second;
+  }
+  /// The note of a new term has no id and no document, and so takes nothing out.
+  void apply(const Change& change) {
+    if (change.after) {
+      documents_[change.id] = change.after;
+    } else {
+      documents_.erase(change.id);
+    }
+  }
   [[nodiscard]] const std::map<std::string, Document>& documents() const { return documents_; }
 
  private:
   std::map<std::string, Document> documents_;
 };
 
-/// Whether a text matches one of the regular expressions that the lock sends.
-[[nodiscard]] bool matches_pattern(const std::string& text, const std::string& pattern);
+/// As a query compares, and the `$match` of a change stream, with dots in paths. That is not as an
+/// expression does: another type than the operand's never matches $lt (the manual's type
+/// bracketing), where an expression orders all types. By their names int and long are two types
+/// here; the only operands are dates.
+[[nodiscard]] bool matches(const Object& query, const Object& document);
 
 /// An entry of the oplog that changes no document.
 /// Its id is empty, which no lock's is.

@@ -125,7 +125,7 @@ Value index_of_bytes(Arguments v) {
 
 /// Null or missing anywhere makes null: what most operators of mongod do, and no error.
 bool any_is_nothing(Arguments values) {
-  return std::any_of(values.begin(), values.end(), [](const Value* v) { return is_nothing(*v); });
+  return std::ranges::any_of(values, [](const Value* v) { return is_nothing(*v); });
 }
 
 /// A second or third byte of a UTF-8 character: text is not cut there.

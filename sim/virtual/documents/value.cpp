@@ -1,6 +1,5 @@
 #include "sim/virtual/documents/value.hpp"
 
-#include <cstring>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
@@ -41,20 +40,11 @@ int compare_fields(const std::pair<Key, Value>& a, const std::pair<Key, Value>& 
   return compare(a.second, b.second);
 }
 
-std::string_view text_of(const PartOfBytes& bytes) {
-  // Its length stands first.
-  std::uint32_t length = 0;
-  std::memcpy(&length, bytes.get(), sizeof length);
-  return {reinterpret_cast<const char*>(bytes.get()), length};
-}
-
-PartOfBytes copy_of(std::string_view bytes) {
-  const auto copy = std::make_shared<const std::string>(bytes);
-  return {copy, reinterpret_cast<const std::uint8_t*>(copy->data())};
-}
+template <typename T>
+Shared<T> read_once(std::string_view bytes);
 
 /// The part of the bytes in which a nested document or array is.
-PartOfBytes part_at(const bson_iter_t& at, const PartOfBytes& all) {
+std::string_view part_at(const bson_iter_t& at) {
   std::uint32_t length = 0;
   const std::uint8_t* bytes = nullptr;
   if (bson_iter_type(&at) == BSON_TYPE_ARRAY) {
@@ -62,10 +52,10 @@ PartOfBytes part_at(const bson_iter_t& at, const PartOfBytes& all) {
   } else {
     bson_iter_document(&at, &length, &bytes);
   }
-  return {all, bytes};
+  return {reinterpret_cast<const char*>(bytes), length};
 }
 
-Value read(const bson_iter_t& at, const PartOfBytes& all) {
+Value read(const bson_iter_t& at) {
   switch (bson_iter_type(&at)) {
     case BSON_TYPE_NULL: return Null{};
     case BSON_TYPE_BOOL: return bson_iter_bool(&at);
@@ -102,51 +92,47 @@ Value read(const bson_iter_t& at, const PartOfBytes& all) {
       const char* text = bson_iter_utf8(&at, &length);
       return std::string(text, length);
     }
-    case BSON_TYPE_DOCUMENT: return Shared<Object>(part_at(at, all));
-    case BSON_TYPE_ARRAY: return Shared<Array>(part_at(at, all));
+    case BSON_TYPE_DOCUMENT: return read_once<Object>(part_at(at));
+    case BSON_TYPE_ARRAY: return read_once<Array>(part_at(at));
     // No lock here writes object ids, decimals, code and so on.
     default: throw Unsupported("BSON type " + std::to_string(bson_iter_type(&at)));
   }
 }
 
-void add(Object& to, const bson_iter_t& at, const PartOfBytes& all) {
-  to.fields.emplace_back(bson_iter_key(&at), read(at, all));
+void add(Object& to, const bson_iter_t& at) {
+  to.fields.emplace_back(bson_iter_key(&at), read(at));
 }
 
-void add(Array& to, const bson_iter_t& at, const PartOfBytes& all) {
-  to.items.push_back(read(at, all));
-}
+void add(Array& to, const bson_iter_t& at) { to.items.push_back(read(at)); }
 
 template <typename T>
-std::shared_ptr<const T> read_anew(const PartOfBytes& bytes) {
-  const auto text = text_of(bytes);
+T read_anew(std::string_view bytes) {
   bson_iter_t at;
-  if (!bson_iter_init_from_data(&at, bytes.get(), text.size())) throw Unsupported("broken BSON");
-  auto value = std::make_shared<T>();
-  while (bson_iter_next(&at)) add(*value, at, bytes);
+  const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  if (!bson_iter_init_from_data(&at, data, bytes.size())) throw Unsupported("broken BSON");
+  T value;
+  while (bson_iter_next(&at)) add(value, at);
   return value;
 }
 
-/// Remembers what it read last of each place in a table, with all that was looked at in it: the
-/// parts of a pipeline that are the same in each command are read once. Large ones never are.
+/// Remembers what it read last of each place in a table: every command carries a pipeline, and the
+/// parts of it that are the same in each command are read once. Large ones never are.
 template <typename T>
-std::shared_ptr<const T> read_once(const PartOfBytes& bytes) {
+Shared<T> read_once(std::string_view bytes) {
   struct Known {
-    PartOfBytes bytes;
-    std::shared_ptr<const T> value;
+    std::string bytes;
+    Shared<T> value;
   };
   constexpr std::size_t kLarge = 800, kPlaces = 1'024;
-  const auto text = text_of(bytes);
-  if (text.size() > kLarge) return read_anew<T>(bytes);
+  if (bytes.size() > kLarge) return {std::make_shared<const T>(read_anew<T>(bytes))};
   // A hash only says where to look; the bytes are compared whole. So what a command means never
   // depends on what was read before it. Runs go on in several threads, each with its own table.
   thread_local std::vector<Known> table(kPlaces);
-  Known& known = table[std::hash<std::string_view>()(text) % kPlaces];
-  if (!known.bytes || text_of(known.bytes) != text) {
-    // Reads a copy, or the whole command would be kept.
-    auto copy = copy_of(text);
-    known.value = read_anew<T>(copy);
-    known.bytes = std::move(copy);
+  Known& known = table[std::hash<std::string_view>()(bytes) % kPlaces];
+  if (known.bytes != bytes) {
+    // In this order, for what is nested in it may take its place.
+    Shared<T> value{std::make_shared<const T>(read_anew<T>(bytes))};
+    known = {std::string(bytes), std::move(value)};
   }
   return known.value;
 }
@@ -179,8 +165,7 @@ const Value* Object::find(const Key& key) const {
 void Object::set(const Key& key, Value value) {
   constexpr std::size_t kUsual = 5;
   if (fields.empty()) fields.reserve(kUsual);
-  const auto found = std::find_if(fields.begin(), fields.end(),
-                                  [&](const auto& field) { return field.first == key; });
+  const auto found = std::ranges::find(fields, key, &std::pair<Key, Value>::first);
   if (found != fields.end()) {
     found->second = std::move(value);
   } else {
@@ -230,9 +215,9 @@ int compare(const Value& a, const Value& b) {
         } else if constexpr (!std::is_same_v<A, B>) {
           return 0;
         } else if constexpr (std::is_same_v<A, Shared<Object>>) {
-          return compare_all(x.get()->fields, y.get()->fields, compare_fields);
+          return compare_all(x.value->fields, y.value->fields, compare_fields);
         } else if constexpr (std::is_same_v<A, Shared<Array>>) {
-          return compare_all(x.get()->items, y.get()->items, compare);
+          return compare_all(x.value->items, y.value->items, compare);
         } else {
           return order(x, y);
         }
@@ -240,17 +225,8 @@ int compare(const Value& a, const Value& b) {
       a.any_, b.any_);
 }
 
-void read(const PartOfBytes& bytes, std::shared_ptr<const Object>& to) {
-  to = read_once<Object>(bytes);
-}
-
-void read(const PartOfBytes& bytes, std::shared_ptr<const Array>& to) {
-  to = read_once<Array>(bytes);
-}
-
 Object to_object(const bson_t& bytes) {
-  return *read_anew<Object>(
-      copy_of({reinterpret_cast<const char*>(bson_get_data(&bytes)), bytes.len}));
+  return read_anew<Object>({reinterpret_cast<const char*>(bson_get_data(&bytes)), bytes.len});
 }
 
 /// Each type as itself, so that reading the bytes gives the value back.

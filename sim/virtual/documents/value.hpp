@@ -119,37 +119,13 @@ struct Array {
 /// A stored document is never changed, only replaced, because members, oplogs and replies share it.
 using Document = std::shared_ptr<const Object>;  ///< null: there is none
 
-/// The bytes of a document or an array, in those of the command that it came with.
-using PartOfBytes = std::shared_ptr<const std::uint8_t>;
-// Both throw Unsupported for a type that no lock here writes.
-void read(const PartOfBytes& bytes, std::shared_ptr<const Object>& to);
-void read(const PartOfBytes& bytes, std::shared_ptr<const Array>& to);
-
-/// A document or an array is shared and never changed, so that a copy of a value costs little. What
-/// came as bytes is read when it is first looked at: every command carries a pipeline, and most of
-/// that is never evaluated.
-///
-/// INVARIANT: it has the value, or the bytes.
+/// A document or an array is shared and never changed, so that a copy of a value costs little.
 template <typename T>
-class Shared {
- public:
-  explicit Shared(std::shared_ptr<const T> value) : value_(std::move(value)) {}
-  explicit Shared(PartOfBytes bytes) : bytes_(std::move(bytes)) {}
-
-  [[nodiscard]] const std::shared_ptr<const T>& get() const {
-    if (bytes_) {
-      read(bytes_, value_);
-      bytes_ = nullptr;
-    }
-    return value_;
-  }
+struct Shared {
+  std::shared_ptr<const T> value;  ///< never null
   bool operator==(const Shared& other) const {
-    return get() == other.get() || *get() == *other.get();
+    return value == other.value || *value == *other.value;
   }
-
- private:
-  mutable std::shared_ptr<const T> value_;
-  mutable PartOfBytes bytes_;
 };
 
 class Value {
@@ -168,16 +144,16 @@ class Value {
   Value(T value) : any_(stored(std::move(value))) {}  // NOLINT: a value of each kind is a Value
 
   /// Shares it. REQUIRES: it is there.
-  Value(Document document) : any_(Shared<Object>(std::move(document))) {}  // NOLINT
+  Value(Document document) : any_(Shared<Object>{std::move(document)}) {}  // NOLINT
 
   /// REQUIRES: it is one.
-  [[nodiscard]] Document document() const { return std::get<Shared<Object>>(any_).get(); }
+  [[nodiscard]] Document document() const { return std::get<Shared<Object>>(any_).value; }
 
   template <typename T>
   [[nodiscard]] const T* as() const {
     const auto* found = std::get_if<Stored<T>>(&any_);
     if constexpr (kShared<T>) {
-      return found == nullptr ? nullptr : found->get().get();
+      return found == nullptr ? nullptr : found->value.get();
     } else {
       return found;
     }
@@ -206,7 +182,7 @@ class Value {
   template <typename T>
   static Stored<T> stored(T value) {
     if constexpr (kShared<T>) {
-      return Stored<T>(std::make_shared<const T>(std::move(value)));
+      return {std::make_shared<const T>(std::move(value))};
     } else {
       return value;
     }
@@ -225,7 +201,7 @@ inline Object make(std::initializer_list<std::pair<Key, Value>> fields) { return
 /// first.
 [[nodiscard]] int compare(const Value& a, const Value& b);
 
-/// What is nested in it is read when it is looked at.
+/// Throws Unsupported for a type that no lock here writes.
 [[nodiscard]] Object to_object(const bson_t& bytes);
 /// A missing value appends nothing.
 void append(bson_t& to, std::string_view key, const Value& value);

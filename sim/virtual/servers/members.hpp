@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/virtual/commands/change_streams.hpp"
@@ -156,7 +157,15 @@ class Members {
   /// A time of a wall clock that never comes.
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-  Members(EventQueue& queue, const ServerSettings& settings);
+  Members(EventQueue& queue_, const ServerSettings& settings_)
+      : queue(queue_), settings(settings_) {
+    for (auto& row : links_) row.fill(true);
+    for (int i = 0; i < kMembers; ++i) {
+      all_[i].streams.number_as(i, kMembers);
+      all_[i].streams.lag(queue, settings.stream_lag_ms);
+    }
+    all_[0].is_primary = true;
+  }
   Members(const Members&) = delete;
   Members& operator=(const Members&) = delete;
 
@@ -178,18 +187,58 @@ class Members {
 
   /// Now, or when it goes on; never after a death. `life` is the member's when the call was asked
   /// for, so that a successor does not do what a dead process was to do.
-  void when_running(int member, std::uint64_t life, std::function<void()> run);
+  /// SIGSTOP keeps a process's timers as they are: they are overdue when it goes on.
+  void when_running(int member, std::uint64_t life, std::function<void()> run) {
+    Member& m = at(member);
+    if (m.life != life) return;
+    if (m.running) return run();
+    // When it goes on, these run in the order in which they came due.
+    m.held_back.push_back({std::move(run)});
+  }
+
   /// When the member's wall clock shows this. As a timed wait of mongod: it looks again once the
   /// time left has passed, so a clock that goes back makes it longer, and a clock that goes forward
   /// does not make it shorter.
-  void at_wall(int member, std::int64_t wall_ns, std::function<void()> run);
+  void at_wall(int member, std::int64_t wall, std::function<void()> run) {
+    if (wall == kNever) return;
+    const auto left = wall - wall_ns(member);
+    if (left <= 0) return run();
+    // Nothing is withdrawn or moved when the clock is set: the event comes when the time that was
+    // left then is over, and looks again. So a step ahead makes a wait no shorter, a step back
+    // longer (measured: wtimeout, maxTimeMS and the TTL monitor's sleep alike).
+    const auto life = at(member).life;
+    queue.after(left, [this, member, life, wall, run = std::move(run)] {
+      when_running(member, life, [this, member, wall, run] { at_wall(member, wall, run); });
+    });
+  }
 
   /// The primary becomes a secondary. Its log does not change: if another goes on without its end,
   /// replication rolls that back.
-  void leave_office(int member);
+  /// Clients keep their connections, and are notified by the answers that they wait for.
+  void leave_office(int member) {
+    Member& m = at(member);
+    m.is_primary = false;
+    // They are in no log, so no successor has them.
+    m.transactions = {};
+    m.heard_primary = wall_ns(member);
+    // ok: 1, and 11602: interrupted by the change of state. The successor may have the write, or
+    // not.
+    const auto waiters = std::exchange(m.waiters, {});
+    for (const Waiter& w : waiters) {
+      w.reply(ServerAnswer::reply,
+              write_concern_error(w.answer, kInterruptedByStateChange, "stepped down"));
+    }
+  }
 
   /// By what this member knows. One that was cut off goes on as before a move.
-  [[nodiscard]] Serves serves(int member) const;
+  [[nodiscard]] Serves serves(int member) const {
+    const bool knows = at(member).term >= residence.since_term;
+    switch (residence.is) {
+      case Residence::Is::here: return knows ? Serves::now : Serves::never;
+      case Residence::Is::leaving: return knows ? Serves::later : Serves::now;
+      default: return knows ? Serves::never : Serves::now;
+    }
+  }
 
   EventQueue& queue;
   const ServerSettings settings;
