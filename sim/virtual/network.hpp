@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "runtime/threads/carrier.hpp"
+#include "runtime/threads/workers.hpp"
 #include "sim/candidate.hpp"
 #include "sim/faults/cluster_control.hpp"
 #include "sim/record/recorder.hpp"
