@@ -24,10 +24,6 @@ struct Access {
   static Lock lock(std::shared_ptr<runtime::Driver> driver, std::string name, LockOptions options) {
     return Lock(std::move(driver), std::move(name), std::move(options));
   }
-  /// The same lock, by other options.
-  static Lock lock(const Lock& lock, LockOptions options) {
-    return Lock(lock.engine_, lock.name(), std::move(options));
-  }
   static LockHandle handle(runtime::Handle handle) {
     try {
       return LockHandle(std::make_shared<runtime::Handle>(handle));

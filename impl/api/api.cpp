@@ -198,12 +198,6 @@ std::string ProviderOptions::default_holder() {
 
 namespace {
 
-Error failure_to_read(const std::string& name, const core::Reply& reply) {
-  const bool permanent = reply.outcome == core::Outcome::configuration;
-  return {permanent ? ErrorKind::configuration : ErrorKind::unavailable, reply.code,
-          "lock '" + name + "' could not be read: " + reply.message};
-}
-
 SeenHolder seen_holder(const core::LockDocument& document) {
   using std::chrono::milliseconds;
   const auto date = [](core::ServerInstant at) {
@@ -228,8 +222,12 @@ Result<std::optional<core::LockDocument>> held_document(runtime::Driver& driver,
                                                         std::chrono::milliseconds timeout) {
   if (auto error = check_name(name)) return std::move(*error);
   if (driver.forked()) return runtime::Driver::forked_error(name);
-  const auto reply = driver.errands().inspect(name, std::min(timeout, kLongestDuration));
-  if (reply.outcome != core::Outcome::done) return failure_to_read(name, reply);
+  const auto reply =
+      driver.errands().ask(core::InspectCommand{name}, std::min(timeout, kLongestDuration));
+  if (reply.outcome != core::Outcome::done) {
+    return Error{reply.error_kind(), reply.code,
+                 "lock '" + name + "' could not be read: " + reply.message};
+  }
   if (reply.documents.empty()) return std::optional<core::LockDocument>();
   const auto& document = reply.documents.front();
   if (document.is_free()) return std::optional<core::LockDocument>();

@@ -12,7 +12,7 @@
 extern "C" const char one_version_of_leasehold;
 const char one_version_of_leasehold = 0;
 
-namespace leasehold::inline v0_1 {
+namespace leasehold::runtime {
 namespace {
 
 std::optional<Error> check(const ProviderOptions& options) {
@@ -33,9 +33,6 @@ std::optional<Error> check(const ProviderOptions& options) {
 }
 
 }  // namespace
-}  // namespace leasehold
-
-namespace leasehold::runtime {
 
 Result<LockProvider> connect_with(std::unique_ptr<core::Provider> provider, Servers servers,
                                   ProviderOptions options) {

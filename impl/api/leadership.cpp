@@ -58,8 +58,6 @@ struct Leadership::State {
     const std::thread::id thread = std::this_thread::get_id();
   };
 
-  bool begin_run();
-  void end_run();
   Term lead(LockHandle handle, const std::stop_token& stop);
   void call_work(Term& term, const Underway& underway, const std::stop_token& stop);
   void stand_back(const Term& term, const std::stop_token& stop);
@@ -69,23 +67,13 @@ struct Leadership::State {
   LeadershipOptions options;
   const std::shared_ptr<runtime::Driver> driver = detail::Access::driver(lock);
 
+  std::atomic<bool> running = false;
   std::mutex mutex;  // protects the rest
   std::condition_variable changed;
-  bool running = false;
   const Underway* now = nullptr;
   std::uint64_t terms_over = 0;
   int failures_in_a_row = 0;  ///< of the thread of `run` alone
 };
-
-bool Leadership::State::begin_run() {
-  const std::lock_guard guard(mutex);
-  return !std::exchange(running, true);
-}
-
-void Leadership::State::end_run() {
-  const std::lock_guard guard(mutex);
-  running = false;
-}
 
 void Leadership::State::call_work(Term& term, const Underway& underway,
                                   const std::stop_token& stop) {
@@ -146,10 +134,11 @@ Leadership::~Leadership() = default;
 
 Error Leadership::run(const std::stop_token& stop) {
   if (auto error = check(state_->options)) return std::move(*error);
-  if (!state_->begin_run()) {
+  if (state_->running.exchange(true)) {
     return detail::bad_option("lock '" + state_->lock.name() + "': run is called while it runs");
   }
-  const std::unique_ptr<State, void (*)(State*)> ends(state_.get(), [](State* s) { s->end_run(); });
+  const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> ends(
+      &state_->running, [](std::atomic<bool>* running) { *running = false; });
   while (true) {
     auto handle = state_->lock.acquire(stop);
     if (!handle) return handle.error();

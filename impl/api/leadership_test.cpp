@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "runtime/testing/fake_server.hpp"
-#include "runtime/threads/thread_executor.hpp"
 
 /// Elected, notified, resigned, elected again: on a server of one lock.
 namespace leasehold::runtime::leadership_test {

@@ -47,19 +47,12 @@ std::optional<Error> Lockable::State::enter(milliseconds time) {
     entered = true;
   }
   const auto rest = std::chrono::ceil<milliseconds>(end - driver->now());
-  try {
-    auto got =
-        lock.try_acquire(time == milliseconds(0) ? time : std::max(rest, milliseconds(1)));
-    if (got) {
-      handle = std::move(*got);
-      return std::nullopt;
-    }
-    leave();
-    return got.error();
-  } catch (...) {  // no memory
-    leave();
-    throw;
-  }
+  std::unique_ptr<State, void (*)(State*)> entering(this, [](State* state) { state->leave(); });
+  auto got = lock.try_acquire(time == milliseconds(0) ? time : std::max(rest, milliseconds(1)));
+  if (!got) return got.error();
+  handle = std::move(*got);
+  (void)entering.release();
+  return std::nullopt;
 }
 
 void Lockable::State::leave() {

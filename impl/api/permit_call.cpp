@@ -16,17 +16,18 @@ using std::chrono::milliseconds;
 /// The second look is an early one, because it shows whether the home is the slot of a long job.
 constexpr milliseconds kSoonestLook(500), kLater(1'000), kSecondLater(100);
 
-/// For each slot its document; null: there is none.
-std::vector<const core::LockDocument*> documents_of(const std::vector<std::string>& slots,
-                                                    const core::Reply& reply) {
-  std::unordered_map<std::string_view, const core::LockDocument*> by_name;
-  for (const auto& document : reply.documents) by_name[document.name] = &document;
-  std::vector<const core::LockDocument*> documents;
-  for (const auto& slot : slots) {
-    const auto found = by_name.find(slot);
-    documents.push_back(found == by_name.end() ? nullptr : found->second);
+using Slots = std::vector<PermitCall::SlotSeen>;
+
+/// What a read of all shows of each.
+Slots slots_in(const std::vector<std::string>& names, const core::Reply& reply) {
+  std::unordered_map<std::string_view, PermitCall::SlotSeen> by_name;
+  for (const auto& one : reply.documents) {
+    by_name[one.name] = {one.acquired_at.since_1970_ms, one.expires_at.since_1970_ms,
+                         core::owners_in(one.queue).size()};
   }
-  return documents;
+  Slots slots;
+  for (const auto& name : names) slots.push_back(by_name[name]);
+  return slots;
 }
 
 /// In whole seconds, as the oplog counts; 0 if the reply does not say.
@@ -40,33 +41,20 @@ std::int64_t ms_of(FencingToken operation_time) {
 /// taken.
 Error why_not(const core::Reply& reply) {
   if (reply.outcome == core::Outcome::done) return {ErrorKind::refused, 0, "all are taken"};
-  const bool permanent = reply.outcome == core::Outcome::configuration;
-  return {permanent ? ErrorKind::configuration : ErrorKind::unavailable, reply.code,
-          "which are taken is not known: " + reply.message};
+  return {reply.error_kind(), reply.code, "which are taken is not known: " + reply.message};
 }
 
 /// Which slots a read of all shows to be free, or past their end: where an attempt is worth it.
-std::vector<int> free_slots(const std::vector<std::string>& slots, const core::Reply& reply) {
+std::vector<int> free_slots(const std::vector<std::string>& names, const core::Reply& reply) {
   std::vector<int> free;
   if (reply.outcome != core::Outcome::done) return free;
   const auto now_ms = ms_of(reply.operation_time);
-  const auto documents = documents_of(slots, reply);
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const auto* document = documents[i];
-    const bool taken = document != nullptr && document->expires_at.since_1970_ms > now_ms;
-    if (!taken) free.push_back(static_cast<int>(i));
+  int number = 0;
+  for (const auto& slot : slots_in(names, reply)) {
+    if (slot.expires_ms <= now_ms) free.push_back(number);
+    ++number;
   }
   return free;
-}
-
-/// For each slot how many wait in its queue.
-std::vector<std::size_t> queue_lengths(const std::vector<std::string>& slots,
-                                       const core::Reply& reply) {
-  std::vector<std::size_t> lengths;
-  for (const auto* document : documents_of(slots, reply)) {
-    lengths.push_back(document == nullptr ? 0 : core::owners_in(document->queue).size());
-  }
-  return lengths;
 }
 
 }  // namespace
@@ -162,24 +150,23 @@ void PermitCall::looked(const core::Reply& reply) {
 std::vector<int> PermitCall::slots_that_pass(const core::Reply& reply) {
   std::vector<int> passing;
   if (reply.outcome != core::Outcome::done) return passing;
-  std::vector<std::int64_t> acquired;
-  for (const auto* document : documents_of(order_.slots, reply)) {
-    acquired.push_back(document == nullptr ? 0 : document->acquired_at.since_1970_ms);
+  auto now = slots_in(order_.slots, reply);
+  for (std::size_t i = 0; i < seen_.size(); ++i) {
+    if (now[i].acquired_ms != seen_[i].acquired_ms) passing.push_back(static_cast<int>(i));
   }
-  for (std::size_t i = 0; i < acquired_.size(); ++i) {
-    if (acquired[i] != acquired_[i]) passing.push_back(static_cast<int>(i));
-  }
-  acquired_ = std::move(acquired);
+  seen_ = std::move(now);
   return passing;
 }
 
 /// Where the fewest wait, of these slots; if there are none, nowhere.
 void PermitCall::stand_at(Place& place, const std::vector<int>& slots, const core::Reply& reply) {
-  const auto lengths = queue_lengths(order_.slots, reply);
+  const auto waiting_at = [seen = slots_in(order_.slots, reply)](int slot) {
+    return seen[static_cast<std::size_t>(slot)].waiting;
+  };
   std::vector<int> shortest;
   for (const int slot : slots) {
-    const auto length = lengths[static_cast<std::size_t>(slot)];
-    const auto best = shortest.empty() ? length : lengths[static_cast<std::size_t>(shortest[0])];
+    const auto length = waiting_at(slot);
+    const auto best = shortest.empty() ? length : waiting_at(shortest[0]);
     if (length < best) shortest.clear();
     if (length <= best) shortest.push_back(slot);
   }

@@ -37,6 +37,11 @@ class PermitCall : public std::enable_shared_from_this<PermitCall> {
     int slot = 0;
     Handle handle;
   };
+  /// One slot, at a look; all zero: it has no document.
+  struct SlotSeen {
+    std::int64_t acquired_ms = 0, expires_ms = 0;  ///< since 1970
+    std::size_t waiting = 0;                       ///< in its queue
+  };
   /// Called once, as a step: be quick, and own no user's function that is destroyed there.
   using Done = std::function<void(Result<Got>)>;
 
@@ -75,7 +80,7 @@ class PermitCall : public std::enable_shared_from_this<PermitCall> {
   Done done_;
   core::SessionId attempt_ = 0;        ///< 0: none is under way
   std::array<Place, 2> places_;        ///< the first is its home
-  std::vector<std::int64_t> acquired_;  ///< by slot: since when it was held, at the last look
+  std::vector<SlotSeen> seen_;          ///< at the last look
   bool looked_ = false, looks_again_ = false, over_ = false;
   std::string why_not_;  ///< what the last attempt or look said
   std::optional<Error> failure_;  ///< the answer, unless the attempt under way succeeds

@@ -2,6 +2,7 @@
 
 #include <leasehold/leasehold.h>
 
+#include <cstring>
 #include <exception>
 #include <leasehold/result.hpp>
 #include <utility>
@@ -13,13 +14,40 @@ struct Failure {
   Error error;
 };
 
+constexpr int number(ErrorKind kind) { return static_cast<int>(kind) + 1; }
+static_assert(number(ErrorKind::invalid_option) == LEASEHOLD_INVALID_OPTION);
+static_assert(number(ErrorKind::refused) == LEASEHOLD_REFUSED);
+static_assert(number(ErrorKind::timed_out) == LEASEHOLD_TIMED_OUT);
+static_assert(number(ErrorKind::cancelled) == LEASEHOLD_CANCELLED);
+static_assert(number(ErrorKind::unavailable) == LEASEHOLD_UNAVAILABLE);
+static_assert(number(ErrorKind::unknown_outcome) == LEASEHOLD_UNKNOWN_OUTCOME);
+static_assert(number(ErrorKind::configuration) == LEASEHOLD_CONFIGURATION);
+static_assert(number(ErrorKind::shut_down) == LEASEHOLD_SHUT_DOWN);
+
+static_assert(sizeof(leasehold_error) == 1024, "callers have it on their stacks");
+
 /// How many bytes of `text` fit into `most` without cutting a character.
-std::size_t fitting(const std::string& text, std::size_t most);
+inline std::size_t fitting(const std::string& text, std::size_t most) {
+  if (text.size() <= most) return text.size();
+  const auto continues = [&text](std::size_t at) { return (text[at] & '\xC0') == '\x80'; };
+  while (most > 0 && continues(most)) --most;
+  return most;
+}
 
 /// Fills in `to`, unless it is null, and returns the kind.
-int report(const Error& error, leasehold_error* to);
+inline int report(const Error& error, leasehold_error* to) {
+  if (to != nullptr) {
+    *to = {};
+    to->kind = number(error.kind);
+    to->code = error.code;
+    std::memcpy(to->message, error.message.data(), fitting(error.message, sizeof to->message - 1));
+  }
+  return number(error.kind);
+}
 
-[[noreturn]] void refuse(const std::string& sentence);
+[[noreturn]] inline void refuse(const std::string& sentence) {
+  throw Failure{{ErrorKind::invalid_option, 0, sentence}};
+}
 
 template <typename T>
 T value_of(Result<T> result) {

@@ -18,13 +18,16 @@ std::optional<Error> broken(const std::string& what, const std::string& value,
   return Error{ErrorKind::invalid_option, 0, what + " is " + value + ": " + rule};
 }
 
-/// The rule that every text breaks which is sent as one; empty: none.
-std::string broken_text_rule(const std::string& text) {
-  if (text.find('\0') != std::string::npos) return "it must not contain NUL";
-  return core::valid_utf8_prefix(text).size() == text.size() ? "" : "it must be valid UTF-8";
-}
-
 std::string bytes(const std::string& text) { return std::to_string(text.size()) + " bytes long"; }
+
+/// The rules of every text that is sent as one.
+std::optional<Error> check_text(const std::string& what, const std::string& text) {
+  if (text.find('\0') != std::string::npos) {
+    return broken(what, bytes(text), "it must not contain NUL");
+  }
+  if (core::valid_utf8_prefix(text).size() == text.size()) return std::nullopt;
+  return broken(what, bytes(text), "it must be valid UTF-8");
+}
 
 }  // namespace
 
@@ -86,8 +89,7 @@ std::optional<Error> check_name(const std::string& name) {
   if (name.empty() || name.size() > core::kMaxNameBytes) {
     return broken("lock name", bytes(name), "it must have 1 to 1024 bytes");
   }
-  const auto rule = broken_text_rule(name);
-  return rule.empty() ? std::nullopt : broken("lock name", bytes(name), rule);
+  return check_text("lock name", name);
 }
 
 /// Its length is bounded, because it is in every lockId that is written.
@@ -95,8 +97,7 @@ std::optional<Error> check_holder(const std::string& holder) {
   if (holder.size() > core::kMaxHolderBytes) {
     return broken("holder", bytes(holder), "it must have at most 256 bytes");
   }
-  const auto rule = broken_text_rule(holder);
-  return rule.empty() ? std::nullopt : broken("holder", bytes(holder), rule);
+  return check_text("holder", holder);
 }
 
 std::optional<Error> check_database(const std::string& database) {

@@ -192,6 +192,11 @@ struct Reply {
   /// that another was elected. It answers at once that nothing matched, because there is nothing to
   /// replicate; but it cannot deny what was written since.
   [[nodiscard]] bool is_before(FencingToken write) const { return operation_time < write; }
+  /// What a call that does not try again says of it, unless it is done.
+  [[nodiscard]] ErrorKind error_kind(ErrorKind if_unknown = ErrorKind::unavailable) const {
+    if (outcome == Outcome::configuration) return ErrorKind::configuration;
+    return outcome == Outcome::unknown ? if_unknown : ErrorKind::unavailable;
+  }
 
   Outcome outcome = Outcome::unknown;
   int code = 0;                     ///< the server's error code, or 0

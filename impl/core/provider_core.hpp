@@ -17,22 +17,7 @@ namespace leasehold::core {
 /// thread, no clock, no I/O.
 ///
 /// A session is one acquire call and the lock that it won. It contends, holds, and departs, each in
-/// a part of its own:
-///
-///          Contenders                              HeldLocks                  Departures
-///
-///     AcquireAsked                 +--refused, failed--+
-///          |                       v                   |
-///          +---head of its queue-> Waiting --due--> Attempting --won--> held --deadline, or the
-///          |                       ^  |                 |               ^ |     document is not
-///          +---others before it-> Queued               |                | |     ours--> lost
-///                                  |  +--release of a handle of ours    | |               |
-///                                  |  v  (hand-over)    |               | |               |
-///                                  Receiving -----------+--given--------+ |               |
-///                                  |                    |                 |               |
-///                 gives up, is cancelled, cannot succeed                  +--ReleaseAsked-+
-///                                  |                                              |
-///                                  +--> Ended, and what it may have won --> Departure <--
+/// a part of its own; DESIGN.md, "The life of an acquire call", has the pictures.
 ///
 /// Contenders decides which call is next and what it does about an answer; HeldLocks, what is
 /// extended when; Departures, how an owner leaves the database; IndexCreation, the TTL index. They

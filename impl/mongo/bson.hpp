@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <leasehold/fencing_token.hpp>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -109,6 +111,56 @@ class ReplyBson {
 
  private:
   bson_t bytes_;
+};
+
+/// A field of a document, or of one inside it ("lastErrorObject.n").
+class Field {
+ public:
+  Field(const bson_t& document, const char* path) {
+    bson_iter_t start;
+    found_ = bson_iter_init(&start, &document) && bson_iter_find_descendant(&start, path, &at_);
+  }
+  explicit operator bool() const { return found_; }
+  [[nodiscard]] bson_type_t type() const { return found_ ? bson_iter_type(&at_) : BSON_TYPE_EOD; }
+  [[nodiscard]] std::int64_t number() const { return found_ ? bson_iter_as_int64(&at_) : 0; }
+  [[nodiscard]] bool truth() const { return found_ && bson_iter_as_bool(&at_); }
+  [[nodiscard]] std::string text() const {
+    std::uint32_t length = 0;
+    if (type() != BSON_TYPE_UTF8) return {};
+    const char* bytes = bson_iter_utf8(&at_, &length);
+    return {bytes, length};
+  }
+  [[nodiscard]] std::int64_t date() const { return bson_iter_date_time(&at_); }
+  [[nodiscard]] FencingToken timestamp() const {
+    std::uint32_t seconds = 0, increment = 0;
+    if (type() == BSON_TYPE_TIMESTAMP) bson_iter_timestamp(&at_, &seconds, &increment);
+    return FencingToken::from_timestamp(seconds, increment);
+  }
+  /// Calls `use` with each document of an array.
+  template <typename Use>
+  void each_document(Use use) const {
+    bson_iter_t child;
+    if (type() != BSON_TYPE_ARRAY || !bson_iter_recurse(&at_, &child)) return;
+    while (bson_iter_next(&child)) read_document(&child, use);
+  }
+  template <typename Use>
+  void as_document(Use use) const {
+    if (found_) read_document(&at_, use);
+  }
+
+ private:
+  template <typename Use>
+  static void read_document(const bson_iter_t* at, Use use) {
+    if (!BSON_ITER_HOLDS_DOCUMENT(at)) return;
+    const std::uint8_t* bytes = nullptr;
+    std::uint32_t length = 0;
+    bson_t document;
+    bson_iter_document(at, &length, &bytes);
+    if (bson_init_static(&document, bytes, length)) use(document);
+  }
+
+  bson_iter_t at_{};
+  bool found_ = false;
 };
 
 }  // namespace leasehold::mongo

@@ -74,11 +74,10 @@ const BsonTexts& commands() {
 }
 
 /// What a query by owner asks of `lockId`. `rest`: a pattern for what follows the owner.
-std::string pattern_of(core::Owner owner, std::string_view rest = "") {
-  return ('^' + to_hex(owner) + "\\.").append(rest);
-}
-std::string pattern_of(core::Owner one, core::Owner other, std::string_view rest = "") {
-  return ("^(" + to_hex(one) + '|' + to_hex(other) + ")\\.").append(rest);
+std::string pattern_of(core::Owner one, const std::optional<core::Owner>& other = std::nullopt,
+                       std::string_view rest = "") {
+  const auto owner = other ? '(' + to_hex(one) + '|' + to_hex(*other) + ')' : to_hex(one);
+  return ('^' + owner + "\\.").append(rest);
 }
 
 /// Fills a text with what all of them have and with these.
@@ -122,8 +121,7 @@ struct Builder {
   }
   Bson operator()(const core::DeleteCommand& command) const {
     const char* const rest = command.unless_queued ? "[^~]*$" : "";
-    const auto owner = command.or_owner ? pattern_of(command.owner, *command.or_owner, rest)
-                                        : pattern_of(command.owner, rest);
+    const auto owner = pattern_of(command.owner, command.or_owner, rest);
     return filled("@delete", {{"@name", command.name}, {"@owner", Regex{owner.c_str()}}});
   }
   Bson operator()(const core::HandOverCommand& command) const {

@@ -114,19 +114,13 @@ Result<bool> refusal(mongoc_client_t* client, const FencedTarget& target, const 
     return Error{ErrorKind::unavailable, static_cast<int>(error.code),
                  std::string("nothing was written, and why could not be read: ") + error.message};
   }
-  bson_iter_t at, found;
-  const bool strange = bson_iter_init(&at, reply.get()) &&
-                       bson_iter_find_descendant(&at, "cursor.firstBatch.0", &found);
-  if (!strange) return false;
+  if (!mongo::Field(*reply.get(), "cursor.firstBatch.0")) return false;
   return Error{ErrorKind::configuration, 0,
                "the document's fencingToken is no number: no token can be compared with it"};
 }
 
 Error failure(const core::Reply& reply) {
-  const auto kind = reply.outcome == core::Outcome::configuration  ? ErrorKind::configuration
-                    : reply.outcome == core::Outcome::not_executed ? ErrorKind::unavailable
-                                                                   : ErrorKind::unknown_outcome;
-  return {kind, reply.code, reply.message};
+  return {reply.error_kind(ErrorKind::unknown_outcome), reply.code, reply.message};
 }
 
 /// A document with this key is there already: under which index, as far as it is another's.

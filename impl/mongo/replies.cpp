@@ -1,6 +1,10 @@
 #include "mongo/replies.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "core/document/lock_queue.hpp"
+#include "mongo/bson.hpp"
 
 namespace leasehold::mongo {
 namespace {
@@ -8,54 +12,43 @@ namespace {
 using core::Outcome;
 using core::Reply;
 
-/// A field of a document, or of one inside it ("lastErrorObject.n").
-class Field {
- public:
-  Field(const bson_t& document, const char* path) {
-    bson_iter_t start;
-    found_ = bson_iter_init(&start, &document) && bson_iter_find_descendant(&start, path, &at_);
-  }
-  explicit operator bool() const { return found_; }
-  [[nodiscard]] bson_type_t type() const { return found_ ? bson_iter_type(&at_) : BSON_TYPE_EOD; }
-  [[nodiscard]] std::int64_t number() const { return found_ ? bson_iter_as_int64(&at_) : 0; }
-  [[nodiscard]] bool truth() const { return found_ && bson_iter_as_bool(&at_); }
-  [[nodiscard]] std::string text() const {
-    std::uint32_t length = 0;
-    if (type() != BSON_TYPE_UTF8) return {};
-    const char* bytes = bson_iter_utf8(&at_, &length);
-    return {bytes, length};
-  }
-  [[nodiscard]] std::int64_t date() const { return bson_iter_date_time(&at_); }
-  [[nodiscard]] FencingToken timestamp() const {
-    std::uint32_t seconds = 0, increment = 0;
-    if (type() == BSON_TYPE_TIMESTAMP) bson_iter_timestamp(&at_, &seconds, &increment);
-    return FencingToken::from_timestamp(seconds, increment);
-  }
-  /// Calls `use` with each document of an array.
-  template <typename Use>
-  void each_document(Use use) const {
-    bson_iter_t child;
-    if (type() != BSON_TYPE_ARRAY || !bson_iter_recurse(&at_, &child)) return;
-    while (bson_iter_next(&child)) read_document(&child, use);
-  }
-  template <typename Use>
-  void as_document(Use use) const {
-    if (found_) read_document(&at_, use);
-  }
+struct Row {
+  int code;
+  Outcome outcome;
+};
 
- private:
-  template <typename Use>
-  static void read_document(const bson_iter_t* at, Use use) {
-    if (!BSON_ITER_HOLDS_DOCUMENT(at)) return;
-    const std::uint8_t* bytes = nullptr;
-    std::uint32_t length = 0;
-    bson_t document;
-    bson_iter_document(at, &length, &bytes);
-    if (bson_init_static(&document, bytes, length)) use(document);
-  }
-
-  bson_iter_t at_{};
-  bool found_ = false;
+/// Codes of `ok: 0`. The same numbers inside a writeConcernError always mean unknown.
+constexpr std::array kErrors{
+    Row{2, Outcome::configuration},      // BadValue
+    Row{9, Outcome::configuration},      // FailedToParse
+    Row{13, Outcome::configuration},     // Unauthorized
+    Row{14, Outcome::configuration},     // TypeMismatch
+    Row{16, Outcome::configuration},     // InvalidLength
+    Row{18, Outcome::configuration},     // AuthenticationFailed
+    Row{24, Outcome::not_executed},      // LockTimeout
+    Row{59, Outcome::configuration},     // CommandNotFound
+    Row{61, Outcome::configuration},     // ShardKeyNotFound: sharded, and not by _id
+    Row{67, Outcome::configuration},     // CannotCreateIndex
+    Row{72, Outcome::configuration},     // InvalidOptions
+    Row{73, Outcome::configuration},     // InvalidNamespace
+    Row{112, Outcome::not_executed},     // WriteConflict
+    Row{115, Outcome::configuration},    // CommandNotSupported
+    Row{121, Outcome::configuration},    // DocumentValidationFailure
+    Row{166, Outcome::configuration},    // CommandNotSupportedOnView
+    Row{167, Outcome::configuration},    // OptionNotSupportedOnView
+    Row{168, Outcome::configuration},    // InvalidPipelineOperator
+    Row{197, Outcome::configuration},    // InvalidIndexSpecificationOption
+    Row{224, Outcome::configuration},    // QueryFeatureNotAllowed: of the compatibility version
+    Row{238, Outcome::configuration},    // NotImplemented: of look-alikes
+    Row{263, Outcome::configuration},    // OperationNotSupportedInTransaction
+    Row{322, Outcome::configuration},    // APIVersionError: a pool that pins a stable API
+    Row{323, Outcome::configuration},    // APIStrictError
+    Row{10107, Outcome::not_executed},   // NotWritablePrimary
+    Row{10334, Outcome::configuration},  // BSONObjectTooLarge
+    Row{13435, Outcome::not_executed},   // NotPrimaryNoSecondaryOk
+    Row{13436, Outcome::not_executed},   // NotPrimaryOrSecondary
+    Row{16554, Outcome::configuration},  // $add of something that is no number or date
+    Row{51144, Outcome::configuration},  // $$CLUSTER_TIME is not available: a standalone
 };
 
 const char* type_name(bson_type_t type) {
@@ -209,13 +202,30 @@ void read_plain(Reply& out, const core::RawCommand& command, const bson_t& reply
   if (shows && command.role == core::RawCommand::Role::acquire) read_attempt(out, command, reply);
 }
 
-/// Whether the lock may be the asker's by its reply.
-bool grants(const core::Command& command) {
-  return std::holds_alternative<core::AcquireCommand>(command.body) ||
-         std::holds_alternative<core::HandOverCommand>(command.body);
+template <typename... Bodies>
+bool is(const core::Command& command) {
+  return (std::holds_alternative<Bodies>(command.body) || ...);
 }
 
 }  // namespace
+
+Outcome outcome_of_error(int code) {
+  const auto row =
+      std::find_if(kErrors.begin(), kErrors.end(), [code](const Row& r) { return r.code == code; });
+  return row == kErrors.end() ? Outcome::unknown : row->outcome;
+}
+
+std::string without_command(std::string message) {
+  return message.substr(0, message.find(" to execute command {"));
+}
+
+bool spoils_whole_batch(int code) {
+  constexpr std::array kCodes{6,    7,     50,    89,    91,    189,   262,
+                              9001, 10107, 11600, 11601, 11602, 13435, 13436};
+  return std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end();
+}
+
+bool is_permanent_write_concern_error(int code) { return code == 100 || code == 79; }
 
 core::LockDocument read_lock_document(const bson_t& document) {
   core::LockDocument out = read_document(document);
@@ -241,28 +251,25 @@ Reply read_reply(const core::Command& command, const bson_t& reply) {
   out.retried = static_cast<bool>(Field(reply, "retriedStmtId"));
   out.matched = Field(reply, "n").number();
   out.operation_time = Field(reply, "operationTime").timestamp();
-  if (std::holds_alternative<core::AcquireCommand>(command.body) ||
-      std::holds_alternative<core::HandOverCommand>(command.body) ||
-      std::holds_alternative<core::PassOnCommand>(command.body)) {
+  const bool grants = is<core::AcquireCommand, core::HandOverCommand>(command);
+  if (grants || is<core::PassOnCommand>(command)) {
     Field(reply, "value").as_document([&](const bson_t& value) {
       out.documents.push_back(read_document(value));
     });
-  } else if (std::holds_alternative<core::ReadHoldersCommand>(command.body) ||
-             std::holds_alternative<core::InspectCommand>(command.body)) {
+  } else if (is<core::ReadHoldersCommand, core::InspectCommand>(command)) {
     Field(reply, "cursor.firstBatch").each_document([&](const bson_t& found) {
       out.documents.push_back(read_lock_document(found));
     });
-  } else if (std::holds_alternative<core::StreamCommand>(command.body)) {
+  } else if (is<core::StreamCommand>(command)) {
     read_stream(out, reply);
   } else if (const auto* plain = std::get_if<core::RawCommand>(&command.body)) {
     read_plain(out, *plain, reply);
-  } else if (std::holds_alternative<core::DeleteCommand>(command.body) && !out.failed.empty()) {
+  } else if (is<core::DeleteCommand>(command) && !out.failed.empty()) {
     out.outcome = outcome_of_error(out.code);  // its only statement
   }
   // A set with log-in sends no times until it has made its first keys, seconds after its first
   // election. A grant needs one, so this answers no more than a lost reply does.
-  if (grants(command) && out.outcome == Outcome::done && !out.documents.empty() &&
-      !out.operation_time) {
+  if (grants && out.outcome == Outcome::done && !out.documents.empty() && !out.operation_time) {
     out.outcome = Outcome::unknown;
     out.message = "the reply has no operationTime, from which the fencing token is made";
   }

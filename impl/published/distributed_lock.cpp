@@ -44,9 +44,6 @@ const Recipe& distributed_lock() {
   static const Recipe recipe{
       .name = "distributed-lock",
       .collection = "distributed.locks",
-      .fresh_owner_each_try = true,
-      .tries = 0,
-      .awaits_indexes = false,
       .extends = true,
       .has_tokens = true,
       .promises = {{"G1", "a lock held by another process is left unchanged"},
@@ -58,9 +55,6 @@ const Recipe& distributed_lock() {
                    {"G7", "a crashed process's lock is available after its expiry"},
                    {"G8", "stale lock documents are cleaned up by the database"},
                    {"G9", "an acquisition is one operation"}},
-      .usual_expiry = {},
-      .usual_pause = {},
-      .in_transaction = false,
       .won = core::RawCommand::Won::by_owner_in_value,
       .indexes = {"@index"},
       .texts = {kDistributedLock, mongo::BsonTexts::Numbers::as_written}};

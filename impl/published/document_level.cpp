@@ -29,21 +29,12 @@ const Recipe& document_level() {
   static const Recipe recipe{
       .name = "document-level",
       .collection = "dummies",
-      .fresh_owner_each_try = true,
-      .tries = 0,
-      .awaits_indexes = false,
-      .extends = false,
-      .has_tokens = false,
       .promises = {{"G1", "only a lock that is null or has expired is taken"},
                    {"G2", "a document that is locked is not given to a second caller"},
                    {"G6", "a release filters by id and lock id"},
                    {"G7", "a lock that has expired can be taken"},
                    {"G9", "one atomic operation locks, one releases"}},
-      .usual_expiry = {},
       .usual_pause = std::chrono::milliseconds(100),
-      .in_transaction = false,
-      .won = core::RawCommand::Won::by_success,
-      .indexes = {},
       .texts = {kDocumentLevel, mongo::BsonTexts::Numbers::as_written}};
   return recipe;
 }

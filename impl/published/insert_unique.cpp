@@ -39,20 +39,15 @@ const Recipe& insert_unique() {
   static const Recipe recipe{
       .name = "insert-unique",
       .collection = "locks",
-      .fresh_owner_each_try = true,
       .tries = 10,
       .awaits_indexes = true,
-      .extends = false,
-      .has_tokens = false,
       .promises = {{"G1", "the unique index keeps the lock unique"},
                    {"G2", "only one service instance works at a time"},
                    {"G6", "deleting the document releases the lock that was taken"},
                    {"G7", "a crashed client's lock is cleaned up, no deadlock"},
                    {"G8", "the system cleans up expired locks"}},
-      .usual_expiry = {},
       .usual_pause = std::chrono::milliseconds(100),
       .in_transaction = true,
-      .won = core::RawCommand::Won::by_success,
       .indexes = {"@index of ages", "@index of resources"},
       .texts = {kInsertUnique, mongo::BsonTexts::Numbers::as_written}};
   return recipe;

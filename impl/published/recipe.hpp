@@ -33,17 +33,16 @@ struct Promise {
 struct Recipe {
   std::string_view name;
   std::string_view collection;  ///< its default
-  bool fresh_owner_each_try;    ///< else one for the call
-  int tries;                    ///< attempts of one call, 0: until its time-out
-  bool awaits_indexes;          ///< it makes them before anything else
-  bool extends;
-  bool has_tokens;
+  int tries = 0;                ///< attempts of one call, 0: until its time-out
+  bool awaits_indexes = false;  ///< it makes them before anything else
+  bool extends = false;
+  bool has_tokens = false;
   std::vector<Promise> promises;
   // As published; a lease or a pause that it does not name is the production lock's.
   std::optional<std::chrono::milliseconds> usual_expiry, usual_pause;
 
-  bool in_transaction;  ///< "@prepare" runs before "@acquire", which commits
-  core::RawCommand::Won won;
+  bool in_transaction = false;  ///< "@prepare" runs before "@acquire", which commits
+  core::RawCommand::Won won = core::RawCommand::Won::by_success;
   std::vector<std::string_view> indexes;  ///< which of the texts make them
   mongo::BsonTexts texts;                 ///< "@acquire", "@release", and "@extend" if it extends
 };

@@ -23,7 +23,7 @@ constexpr std::chrono::hours kForEver{24 * 3650};
 
 void RecipeProvider::next(const core::Event& event, const core::Clocks& now, core::Entropy& entropy,
                           core::Effects& out) {
-  std::visit([&](const auto& e) { on(e, Step{now, entropy, out}); }, event);
+  std::visit([&](const auto& e) { on(e, Step{{now.local, entropy, out}, now.wall}); }, event);
 }
 
 void RecipeProvider::on(const core::AcquireAsked& event, Step step) {
@@ -32,11 +32,11 @@ void RecipeProvider::on(const core::AcquireAsked& event, Step step) {
     return;
   }
   Session& s = sessions_[event.session];
-  s.call = {event.name, {step.entropy.draw(), step.entropy.draw()}, event.options};
+  s.call = {event.name, core::fresh_owner(step), event.options};
   s.give_up_at = event.give_up_at;
   s.single_attempt = event.single_attempt;
   if (event.give_up_at) {
-    step.out.push_back(core::SetTimer{{Timer::Kind::give_up, event.session}, *event.give_up_at});
+    set_timer(Timer::Kind::give_up, event.session, *event.give_up_at, step);
   }
   ensure_indexes(s.call, step);
   if (indexes_under_way_ > 0 && recipe_->awaits_indexes) return;
@@ -55,9 +55,7 @@ void RecipeProvider::ensure_indexes(const Call& call, Step step) {
 void RecipeProvider::attempt(SessionId id, Step step) {
   Session& s = sessions_.at(id);
   s.phase = Session::Phase::attempting;
-  if (s.attempts++ > 0 && recipe_->fresh_owner_each_try) {
-    s.call.owner = {step.entropy.draw(), step.entropy.draw()};
-  }
+  if (s.attempts++ > 0) s.call.owner = core::fresh_owner(step);
   const bool prepares = recipe_->in_transaction;
   send(id, prepares ? Role::prepare : Role::acquire, prepares ? "@prepare" : "@acquire", s.call,
        step);
@@ -68,7 +66,7 @@ void RecipeProvider::on(const core::ReplyArrived& event, Step step) {
   if (found == pending_.end()) return;
   const PendingCommand pending = found->second;
   pending_.erase(found);
-  step.out.push_back(core::ClearTimer{{Timer::Kind::command_timeout, event.command}});
+  clear_timer(Timer::Kind::command_timeout, event.command, step);
   if (pending.role == Role::index) return answer_index(step);
   const auto session = sessions_.find(pending.session);
   if (session == sessions_.end() || session->second.command != event.command) return;
@@ -104,19 +102,17 @@ void RecipeProvider::answer_acquire(SessionId id, const PendingCommand& pending,
                    reply.documents[0].lock_id.starts_with(to_hex(s.call.owner) + '.');
   if (!won) return refused(id, reply, step);
   s.phase = Session::Phase::held;
-  s.answered_at = step.now.local;
+  s.answered_at = step.now;
   s.deadline = held_until(s, pending.sent);
   s.token = FencingToken(recipe_->has_tokens ? reply.documents[0].fencing_token : 0);
   step.out.push_back(core::Granted{id, s.call.name, s.token, s.call.owner, pending.lock_id,
                                    pending.id, core::Granted::By::attempt, pending.sent,
                                    s.deadline});
   clear_timers(id, {Timer::Kind::give_up}, step);
-  if (hardening_.own_expiry) {
-    step.out.push_back(core::SetTimer{{Timer::Kind::lease_end, id}, s.deadline});
-  }
+  if (hardening_.own_expiry) set_timer(Timer::Kind::lease_end, id, s.deadline, step);
   if (!recipe_->extends) return;
-  s.extend_at = step.now.local + s.call.options.effective_cadence();
-  step.out.push_back(core::SetTimer{{Timer::Kind::extension_round, id}, s.extend_at});
+  s.extend_at = step.now + s.call.options.effective_cadence();
+  set_timer(Timer::Kind::extension_round, id, s.extend_at, step);
 }
 
 /// Held by another: the lock waits. Anything else it throws.
@@ -125,9 +121,7 @@ void RecipeProvider::refused(SessionId id, const Reply& reply, Step step) {
   const bool held = reply.outcome == Outcome::duplicate_key || reply.outcome == Outcome::done ||
                     (reply.code == kWriteConflict && hardening_.conflict_waits);
   if (!held) {
-    const auto kind = reply.outcome == Outcome::configuration ? ErrorKind::configuration
-                      : reply.outcome == Outcome::unknown     ? ErrorKind::unknown_outcome
-                                                              : ErrorKind::unavailable;
+    const auto kind = reply.error_kind(ErrorKind::unknown_outcome);
     return end(id, kind, reply.message, reply.code, step);
   }
   const bool enough = recipe_->tries > 0 && s.attempts >= recipe_->tries;
@@ -135,9 +129,8 @@ void RecipeProvider::refused(SessionId id, const Reply& reply, Step step) {
     return end(id, ErrorKind::refused, "held by another", reply.code, step);
   }
   s.phase = Session::Phase::waiting;
-  s.attempt_at =
-      step.now.local + s.call.options.waiting->pause({s.attempts, true}, step.entropy.draw());
-  step.out.push_back(core::SetTimer{{Timer::Kind::attempt, id}, s.attempt_at});
+  s.attempt_at = step.now + s.call.options.waiting->pause({s.attempts, true}, step.entropy.draw());
+  set_timer(Timer::Kind::attempt, id, s.attempt_at, step);
 }
 
 void RecipeProvider::extend(SessionId id, Step step) {
@@ -150,7 +143,7 @@ void RecipeProvider::answer_extension(SessionId id, const PendingCommand& pendin
                                       const Reply& reply, Step step) {
   Session& s = sessions_.at(id);
   if (s.phase != Session::Phase::held) return;
-  const auto now = step.now.local;
+  const auto now = step.now;
   if (reply.outcome == Outcome::done && reply.matched == 0) {
     return lose(id, LostReason::not_owner, step);
   }
@@ -163,7 +156,7 @@ void RecipeProvider::answer_extension(SessionId id, const PendingCommand& pendin
     return lose(id, LostReason::deadline, step);
   }
   s.extend_at = now + s.call.options.effective_cadence();
-  step.out.push_back(core::SetTimer{{Timer::Kind::extension_round, id}, s.extend_at});
+  set_timer(Timer::Kind::extension_round, id, s.extend_at, step);
 }
 
 LocalInstant RecipeProvider::held_until(const Session& s, LocalInstant sent) const {
@@ -246,21 +239,20 @@ void RecipeProvider::on(const core::TimerFired& event, Step step) {
   const bool held = s.phase == Session::Phase::held;
   switch (event.timer.kind) {
     case Timer::Kind::attempt:
-      if (s.phase == Session::Phase::waiting && step.now.local >= s.attempt_at) attempt(id, step);
+      if (s.phase == Session::Phase::waiting && step.now >= s.attempt_at) attempt(id, step);
       return;
     case Timer::Kind::give_up:
-      if (s.give_up_at && step.now.local >= *s.give_up_at) {
+      if (s.give_up_at && step.now >= *s.give_up_at) {
         end(id, ErrorKind::timed_out, "timed out", 0, step);
       }
       return;
     case Timer::Kind::extension_round:
-      if (held && step.now.local >= s.extend_at) extend(id, step);
+      if (held && step.now >= s.extend_at) extend(id, step);
       return;
     case Timer::Kind::lease_end:
       if (!held) return;
-      if (step.now.local >= s.deadline) return lose(id, LostReason::deadline, step);
-      step.out.push_back(core::SetTimer{event.timer, s.deadline});
-      return;
+      if (step.now >= s.deadline) return lose(id, LostReason::deadline, step);
+      return set_timer(event.timer.kind, id, s.deadline, step);
     default: return;
   }
 }
@@ -269,7 +261,7 @@ void RecipeProvider::send(SessionId id, Role role, std::string_view text, const 
                           Step step) {
   const auto command = ++last_command_;
   core::RawCommand plain{.role = role, .session = id};
-  plain.bson = command_of(*recipe_, text, call, step.now.wall, hardening_);
+  plain.bson = command_of(*recipe_, text, call, step.wall, hardening_);
   std::chrono::milliseconds timeout{10'000};
   const auto found = sessions_.find(id);
   if (found != sessions_.end()) {
@@ -285,15 +277,14 @@ void RecipeProvider::send(SessionId id, Role role, std::string_view text, const 
     plain.won = recipe_->won;
     plain.on_admin = recipe_->in_transaction;
   }
-  pending_.emplace(command, PendingCommand{command, role, id, step.now.local, plain.lock_id});
+  pending_.emplace(command, PendingCommand{command, role, id, step.now, plain.lock_id});
   step.out.push_back(core::Send{{command, timeout, std::move(plain)}});
-  step.out.push_back(
-      core::SetTimer{{Timer::Kind::command_timeout, command}, step.now.local + timeout});
+  set_timer(Timer::Kind::command_timeout, command, step.now + timeout, step);
 }
 
 void RecipeProvider::clear_timers(SessionId id, std::initializer_list<Timer::Kind> kinds,
                                   Step step) {
-  for (const auto kind : kinds) step.out.push_back(core::ClearTimer{{kind, id}});
+  for (const auto kind : kinds) clear_timer(kind, id, step);
 }
 
 const std::vector<std::string>& names() {

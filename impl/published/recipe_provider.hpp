@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/provider.hpp"
+#include "core/step.hpp"
 #include "published/recipe.hpp"
 
 namespace leasehold::published {
@@ -41,10 +42,8 @@ class RecipeProvider final : public core::Provider {
     core::LocalInstant sent;
     std::string lock_id;  ///< names this command among all
   };
-  struct Step {
-    core::Clocks now;
-    core::Entropy& entropy;
-    core::Effects& out;
+  struct Step : core::Step {
+    core::WallInstant wall;
   };
 
   void on(const core::AcquireAsked& event, Step step);

@@ -29,11 +29,7 @@ const Recipe& set_on_insert() {
   static const Recipe recipe{
       .name = "set-on-insert",
       .collection = "locks",
-      .fresh_owner_each_try = true,
-      .tries = 0,
       .awaits_indexes = true,
-      .extends = false,
-      .has_tokens = false,
       .promises = {{"G1", "an existing lock record is returned and not touched"},
                    {"G2", "no two tasks get past step 1 for one resource"},
                    {"G6", "disposing of the lock deletes the lock document"},
@@ -42,7 +38,6 @@ const Recipe& set_on_insert() {
                    {"G9", "one FindOneAndUpdate acquires"}},
       .usual_expiry = std::chrono::minutes(1),
       .usual_pause = std::chrono::milliseconds(100),
-      .in_transaction = false,
       .won = core::RawCommand::Won::by_null_before,
       .indexes = {"@index"},
       .texts = {kSetOnInsert, mongo::BsonTexts::Numbers::as_written}};

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "runtime/threads/os_entropy.hpp"
-#include "runtime/threads/thread_executor.hpp"
 
 namespace leasehold::runtime {
 namespace {
@@ -27,7 +27,7 @@ DriverParts production_parts(std::shared_ptr<core::Transport> transport,
 
 std::shared_ptr<Driver> Driver::make(DriverParts parts) {
   // A function of the user may still run when the driver is gone.
-  const auto kept = std::make_shared<EffectRunner::OnWarning>(std::move(parts.on_warning));
+  const auto kept = std::make_shared<decltype(parts.on_warning)>(std::move(parts.on_warning));
   parts.on_warning = [kept](const std::string& message) noexcept {
     try {
       (*kept)(message);
@@ -49,7 +49,6 @@ Driver::Driver(DriverParts parts)
                    warn(std::string("a function of the application threw: ") + what);
                  }),
       own_steps_(parts.executor),
-      losses_(parts.executor),
       timers_(parts.executor, parts.clock,
               [this](core::Timer timer) { due(timer); }),
       workers_(parts.executor, std::move(parts.carriers), parts.workers,
@@ -57,8 +56,10 @@ Driver::Driver(DriverParts parts)
                  replied(command, std::move(reply));
                }),
       errands_(parts.inspects, clock_, executor_, workers_, timers_, own_steps_),
-      runner_({workers_, timers_, callbacks_, losses_}, std::move(parts.on_warning),
-              std::move(parts.on_event)) {}
+      on_warning_(std::move(parts.on_warning)),
+      on_event_(parts.on_event
+                    ? std::make_shared<decltype(parts.on_event)>(std::move(parts.on_event))
+                    : nullptr) {}
 
 /// Each part stops before what it uses: from here on nothing steps. So timers and workers, which
 /// step and are used by steps, end in any order.
@@ -69,7 +70,6 @@ Driver::~Driver() {
   }
   timers_.stop();
   workers_.stop();
-  losses_.stop();
   own_steps_.stop();
   callbacks_.stop();
 }
@@ -113,7 +113,7 @@ core::SessionId Driver::acquire(const std::string& name, const LockOptions& opti
   {
     const std::lock_guard lock(mutex_);
     asked.session = ++last_session_;
-    runner_.expect(asked.session, options, std::move(answered));
+    waiting_.insert_or_assign(asked.session, Call{options, std::move(answered)});
     longest_timeout_ = std::max(longest_timeout_, options.effective_operation_timeout());
   }
   step(asked);
@@ -182,8 +182,8 @@ void Driver::close() {
                   [this] { return core_->departures_left() == 0; });
   const auto left = core_->departures_left();
   if (left == 0) return;
-  runner_.warn("the provider was destroyed with " + std::to_string(left) +
-               " clean-ups unfinished; those locks free themselves like a crashed holder's");
+  warn("the provider was destroyed with " + std::to_string(left) +
+       " clean-ups unfinished; those locks free themselves like a crashed holder's");
 }
 
 void Driver::step(const core::Event& event) noexcept {
@@ -194,8 +194,50 @@ void Driver::step(const core::Event& event) noexcept {
   const auto at = now();
   core_->next(event, {at, clock_->wall()}, *entropy_, effects_);
   if (observer_) observer_->step(event, effects_, at);
-  runner_.run(event, effects_, at);
+  // First, because carrying out an effect moves its command out of it.
+  if (on_event_) {
+    for (auto& lock_event : translator_.translate(event, effects_, at)) {
+      call_back([to = on_event_, lock_event = std::move(lock_event)] { (*to)(lock_event); });
+    }
+  }
+  for (auto& effect : effects_) {
+    std::visit([this](auto& e) { apply(e); }, effect);
+  }
   stepped_.notify_all();
+}
+
+/// A function may go on when this is gone, so it owns what it uses.
+void Driver::warn(const std::string& message) {
+  call_back([to = on_warning_, message] { to(message); });
+}
+
+void Driver::answer(core::SessionId session, Result<std::shared_ptr<HandleState>> result) {
+  waiting_.extract(session).mapped().answered(std::move(result));
+}
+
+void Driver::apply(const core::Granted& effect) {
+  auto handle = std::make_shared<HandleState>(effect, waiting_.at(effect.session).options);
+  handles_[effect.session] = handle;
+  answer(effect.session, std::move(handle));
+}
+
+void Driver::apply(const core::Extended& effect) {
+  handles_.at(effect.session)->extend(effect.deadline);
+}
+
+/// The handle is not held from here on; its signal may come later. The user's stop callbacks run
+/// inside that, so a loss waits neither for other callbacks nor for another loss.
+void Driver::apply(const core::Lost& effect) {
+  const auto& handle = handles_.at(effect.session);
+  handle->end();
+  callbacks_.call_apart([handle] { handle->signal_lost(); });
+}
+
+void Driver::apply(const core::Released& effect) {
+  const auto handle = handles_.extract(effect.session).mapped();
+  for (auto& then : handle->answer_release(effect.result)) {
+    call_back([then = std::move(then), result = effect.result] { then(result); });
+  }
 }
 
 }  // namespace leasehold::runtime

@@ -2,23 +2,23 @@
 
 #include <condition_variable>
 #include <functional>
+#include <leasehold/lock_event.hpp>
 #include <leasehold/lock_options.hpp>
 #include <leasehold/result.hpp>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 
 #include "core/provider.hpp"
-#include "runtime/effect_runner.hpp"
 #include "runtime/errands.hpp"
 #include "runtime/handle_state.hpp"
+#include "runtime/lock_event_translator.hpp"
 #include "runtime/threads/callbacks.hpp"
-#include "runtime/threads/carrier.hpp"
 #include "runtime/threads/clock.hpp"
 #include "runtime/threads/executor.hpp"
 #include "runtime/threads/fork.hpp"
-#include "runtime/threads/loss_signals.hpp"
 #include "runtime/threads/timers.hpp"
 #include "runtime/threads/workers.hpp"
 
@@ -65,25 +65,11 @@ struct DriverParts {
 
 /// Runs a provider: moves its commands to workers, its timers to the clock, its results to handles
 /// and users. It decides nothing. The same code runs on threads (ThreadExecutor) and, with one
-/// thread and virtual time, in the simulation. EffectRunner carries out what a step wants done;
-/// Errands, with a lock of its own, does what the core is not notified of.
+/// thread and virtual time, in the simulation. Errands, with a lock of its own, does what the core
+/// is not notified of. DESIGN.md, "Threads and ownership", has the pictures.
 ///
-/// Threads:
-///
-///     any thread of the user ── acquire, cancel, release, held ──┐
-///     workers (at most 4 x limit) ── reply ──────────────────────┤ step(): the core, under one
-///     the timers' thread ── timer due ───────────────────────────┘ lock never held across I/O
-///                                                                  │
-///              commands -> Workers   timers -> Timers   results, events -> Callbacks (one thread)
-///              own steps -> Callbacks (another thread)   losses -> LossSignals (a thread each)
-///
-/// Ownership:
-///
-///     LockProvider, Lock, LockHandle, an asynchronous call that waits ──> Driver ──> its parts
-///     Driver ──> HandleState <── LockHandle            (a HandleState owns nothing)
-///
-/// So the last owner of a driver is never a worker or the timers' thread: those own only what they
-/// share with the driver's parts. It may be a user's function, called by Callbacks or LossSignals;
+/// The last owner of a driver is never a worker or the timers' thread: those own only what they
+/// share with the driver's parts. It may be a user's function, called by Callbacks;
 /// `destroy` then has a thread of its own do it, because the driver waits for such functions.
 /// So it does where a thread must not wait.
 /// Users' functions are called and destroyed outside every lock, there and nowhere else.
@@ -92,7 +78,8 @@ struct DriverParts {
 /// Thread safety: all calls from any thread.
 class Driver : public detail::Engine, public std::enable_shared_from_this<Driver> {
  public:
-  using Answered = EffectRunner::Answered;
+  /// Called once, under the driver's lock: be quick, and own no user's function.
+  using Answered = std::function<void(Result<std::shared_ptr<HandleState>>)>;
 
   /// Throws std::system_error where there are no threads for it.
   [[nodiscard]] static std::shared_ptr<Driver> make(DriverParts parts);
@@ -156,6 +143,19 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
 
   /// An exception here would leave a torn core behind: it ends the process.
   void step(const core::Event& event) noexcept;
+  void apply(core::Send& effect) { workers_.submit(std::move(effect.command)); }
+  void apply(const core::Abandon& effect) { workers_.abandon(effect.command); }
+  void apply(const core::SetTimer& effect) { timers_.set(effect.timer, effect.at); }
+  void apply(const core::ClearTimer& effect) { timers_.clear(effect.timer); }
+  void apply(const core::Granted& effect);
+  void apply(const core::Extended& effect);
+  void apply(const core::Lost& effect);
+  void apply(const core::Ended& effect) { answer(effect.session, effect.error); }
+  void apply(const core::Released& effect);
+  void apply(const core::Warned& effect) { warn(effect.message); }
+  void apply(const core::Congested&) {}  // for observers
+  void answer(core::SessionId session, Result<std::shared_ptr<HandleState>> result);
+  void warn(const std::string& message);
   void replied(core::CommandId command, core::Reply reply);
   void due(core::Timer timer);
 
@@ -175,11 +175,21 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
 
   Callbacks callbacks_;  ///< of users
   Callbacks own_steps_;  ///< of calls for permits
-  LossSignals losses_;
   Timers timers_;
   Workers workers_;
   Errands errands_;
-  EffectRunner runner_;  // under mutex_, too
+
+  const std::function<void(const std::string&)> on_warning_;
+  const std::shared_ptr<const std::function<void(const LockEvent&)>> on_event_;  ///< may be null
+  // Under mutex_, too. INVARIANT: a session has a call that waits, then a handle, then neither: the
+  // core says each once.
+  struct Call {
+    LockOptions options;
+    Answered answered;
+  };
+  LockEventTranslator translator_;
+  std::map<core::SessionId, Call> waiting_;
+  std::map<core::SessionId, std::shared_ptr<HandleState>> handles_;
 };
 
 }  // namespace leasehold::runtime

@@ -36,11 +36,7 @@ class Errands {
 
   [[nodiscard]] bool reads() const { return available_; }
 
-  /// Reads the holder of a lock. Waits for the reply as long as it may take.
-  core::Reply inspect(const std::string& name, std::chrono::milliseconds timeout) {
-    return ask(core::InspectCommand{name}, timeout);
-  }
-  /// The same for any command.
+  /// Waits for the reply as long as it may take.
   core::Reply ask(decltype(core::Command::body) body, std::chrono::milliseconds timeout);
 
   /// Reads the holders of these locks, and until when.

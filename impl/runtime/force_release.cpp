@@ -11,8 +11,7 @@ std::string frees_itself(const core::ForcedRelease& force) {
 }
 
 Error failed(const core::Reply& reply, const std::string& what) {
-  const bool permanent = reply.outcome == core::Outcome::configuration;
-  return {permanent ? ErrorKind::configuration : ErrorKind::unavailable, reply.code,
+  return {reply.error_kind(), reply.code,
           what + (reply.message.empty() ? "" : ": " + reply.message)};
 }
 

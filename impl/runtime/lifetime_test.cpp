@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "runtime/testing/fake_server.hpp"
-#include "runtime/threads/thread_executor.hpp"
 
 /// Who ends last, and where: the last owner of a driver may be a handle, a user's function, or what
 /// that function owned.

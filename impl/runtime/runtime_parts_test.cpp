@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "core/testing/core_world.hpp"
-#include "runtime/effect_runner.hpp"
 #include "runtime/errands.hpp"
 #include "runtime/force_release.hpp"
 #include "runtime/lock_event_translator.hpp"
@@ -14,18 +13,14 @@
 namespace leasehold::runtime {
 namespace {
 
-TEST(EffectRunner, ATimerIsSetAndClearedAsSaid) {
+TEST(Timers, AreSetAndClearedAsSaid) {
   RuntimeParts parts;
-  EffectRunner runner{{parts.workers, parts.timers, parts.callbacks, parts.losses},
-                      [](const std::string&) {}, nullptr};
   const auto due = std::make_shared<std::promise<core::Timer>>();
   parts.on_due = [due](core::Timer timer) { due->set_value(timer); };
   const auto now = parts.clock->now();
-  core::Effects effects;
-  effects.push_back(core::SetTimer{{core::Timer::Kind::give_up, 1}, now + milliseconds(20)});
-  effects.push_back(core::SetTimer{{core::Timer::Kind::give_up, 2}, now + milliseconds(30)});
-  effects.push_back(core::ClearTimer{{core::Timer::Kind::give_up, 1}});
-  runner.run(core::CloseAsked{}, effects, now);
+  parts.timers.set({core::Timer::Kind::give_up, 1}, now + milliseconds(20));
+  parts.timers.set({core::Timer::Kind::give_up, 2}, now + milliseconds(30));
+  parts.timers.clear({core::Timer::Kind::give_up, 1});
   EXPECT_EQ(due->get_future().get().id, 2u);
   parts.stop();
 }
@@ -39,6 +34,9 @@ struct ErrandsWorld : RuntimeParts {
   }
   ~ErrandsWorld() { stop(); }
 
+  Reply inspect(milliseconds timeout) {
+    return errands.ask(core::InspectCommand{"lock"}, timeout);
+  }
   Reply look(milliseconds timeout) {
     const auto answered = std::make_shared<std::promise<Reply>>();
     errands.look_at({"lock"}, timeout, [answered](Reply r) { answered->set_value(std::move(r)); });
@@ -67,19 +65,19 @@ TEST(Reads, AnInspectionEndsWithItsTimeAndItsWorkerIsBack) {
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   w.server->mode = FakeServer::Mode::hang;
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(w.errands.inspect("lock", milliseconds(30)).message, "no reply within 30 ms");
+    EXPECT_EQ(w.inspect(milliseconds(30)).message, "no reply within 30 ms");
     while (w.server->hanging > 0 && std::chrono::steady_clock::now() < limit) {
       std::this_thread::yield();
     }
     EXPECT_EQ(w.server->hanging, 0) << "its connection was not cut";
   }
   w.server->mode = FakeServer::Mode::serve;
-  EXPECT_EQ(w.errands.inspect("lock", milliseconds(10'000)).documents.size(), 1u);
+  EXPECT_EQ(w.inspect(milliseconds(10'000)).documents.size(), 1u);
 }
 
 TEST(Reads, PublishedLocksAreNotRead) {
   ErrandsWorld w(false);
-  EXPECT_EQ(w.errands.inspect("lock", milliseconds(10'000)).outcome, Outcome::configuration);
+  EXPECT_EQ(w.inspect(milliseconds(10'000)).outcome, Outcome::configuration);
   EXPECT_EQ(w.server->connections, 0);
 }
 

@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 from launch import ROOT, Launched, Misbehaves, Worker  # noqa: E402
 
 sys.path.append(f"{ROOT}/scripts")
-from service_locks import SERVICES  # noqa: E402
+from verdicts import SERVICES  # noqa: E402
 
 FOLDER = f"{ROOT}/scenarios/stores"
 STORES = ["redis", "redis5", "redis-sentinel", "etcd", "zookeeper", "postgres", "postgres-sync"]

@@ -9,7 +9,7 @@
 
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
-#include "runtime/threads/carrier.hpp"
+#include "runtime/threads/workers.hpp"
 #include "sim/candidate.hpp"
 #include "sim/faults/cluster_control.hpp"
 #include "sim/record/recorder.hpp"

@@ -26,9 +26,7 @@ Failure refused(const std::string& command, const Json& reply) {
 
 core::LockDocument read(const bson_t& bytes) {
   auto document = mongo::read_lock_document(bytes);
-  bson_iter_t at;
-  const bool named = bson_iter_init_find(&at, &bytes, "_id") && BSON_ITER_HOLDS_UTF8(&at);
-  if (named) return document;
+  if (mongo::Field(bytes, "_id").type() == BSON_TYPE_UTF8) return document;
   // It stands for no lock, but people must find it.
   document.name = mongo::to_json(bytes)["_id"].dump();
   document.corruption = "_id is no string";
@@ -86,16 +84,10 @@ Json Admin::run(const std::string& database, const Json& command,
   return answered([&] { return client_.run(database, command, read); });
 }
 
-Json Admin::must(const std::string& database, const Json& command) {
-  Json reply = run(database, command);
-  if (mongo::integer(reply["ok"]) == 1) return reply;
-  throw refused(command.begin().key(), reply);
-}
-
-Json Admin::must_bytes(const mongo::Bson& command) {
+Json Admin::must(const std::string& database, const mongo::Bson& command) {
   Json reply;
   answered([&] {
-    client_.run_bytes(database_, *command.get(),
+    client_.run_bytes(database, *command.get(),
                       [&reply](const bson_t& answer) { reply = mongo::to_json(answer); });
   });
   if (mongo::integer(reply["ok"]) == 1) return reply;
@@ -149,13 +141,9 @@ std::unique_ptr<const SeenLock> Admin::held_lock(const std::string& name) {
 }
 
 Json Admin::oplog_of(const std::string& name) const {
-  const Json write{{"ns", database_ + "." + collection_},
+  const Json write{{"ns", space()},
                    {"$or", Json::array({{{"o2._id", name}}, {{"o._id", name}}})}};
   return {{"$or", Json::array({write, {{"op", "c"}, {"o.applyOps", {{"$elemMatch", write}}}}})}};
-}
-
-std::vector<Json> Admin::writes_in(const Json& entry, const std::string& name) const {
-  return writes_of(entry, database_ + "." + collection_, name);
 }
 
 Result<std::vector<Json>> Admin::last_writes(const std::string& name, int count) {
@@ -171,7 +159,7 @@ Result<std::vector<Json>> Admin::last_writes(const std::string& name, int count)
   }
   std::vector<Json> writes;
   for (const Json& entry : reply["cursor"]["firstBatch"]) {
-    for (const Json& one : writes_in(entry, name)) {
+    for (const Json& one : writes_of(entry, space(), name)) {
       const auto op = one.value("op", "");
       Json write{{"at", date(date_ms(one.value("wall", Json())))},
                  {"what", op == "i"   ? "insert"

@@ -56,15 +56,12 @@ class Admin {
 
   /// The condition on oplog entries that they are of this lock's document.
   [[nodiscard]] Json oplog_of(const std::string& name) const;
-  /// The writes of that document in such an entry, which may be of several documents.
-  [[nodiscard]] std::vector<Json> writes_in(const Json& entry, const std::string& name) const;
 
   /// The reply, also of a command that failed; `read` is shown its bytes as well.
   Json run(const std::string& database, const Json& command,
            const mongo::JsonClient::Read& read = {});
   /// Fails unless the reply says ok.
-  Json must(const std::string& database, const Json& command);
-  Json must_bytes(const mongo::Bson& command);
+  Json must(const std::string& database, const mongo::Bson& command);
   /// A command of the lock itself. Fails unless the server executed it.
   core::Reply must_command(const core::Command& command);
   /// Calls `use` with the bytes of each document that a `find` finds.
@@ -73,6 +70,7 @@ class Admin {
   mongo::JsonClient& client() { return client_; }
   [[nodiscard]] const std::string& database() const { return database_; }
   [[nodiscard]] const std::string& collection() const { return collection_; }
+  [[nodiscard]] std::string space() const { return database_ + '.' + collection_; }
 
  private:
   [[nodiscard]] Json find(const Json& filter) const;

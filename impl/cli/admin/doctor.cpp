@@ -102,7 +102,7 @@ Servers examine_server(Visit& at) {
 /// Says whether the collection is sharded, if a cluster has it.
 void examine_sharding(Visit& at) {
   std::optional<core::Reply> refusal;
-  at.find("config", "collections", at.admin.database() + '.' + at.admin.collection(),
+  at.find("config", "collections", at.admin.space(),
           [&](const bson_t& found) { refusal = mongo::refusal_of_sharding(found); });
   if (!refusal) return at.fine("the collection is not sharded, or by _id");
   if (refusal->code == 0) return at.problem(refusal->message);
@@ -231,8 +231,7 @@ void examine_options(Visit& at) {
     problem("'" + at.admin.collection() + "' is a " + type);
   } else if (options.contains("capped") && options["capped"] != false) {
     problem("'" + at.admin.collection() +
-            "' is capped: the server deletes the locks that are held "
-            "to make room");
+            "' is capped: the server deletes the locks that are held to make room");
   } else if (options.contains("collation")) {
     problem("'" + at.admin.collection() + "' has a collation: names that differ may be one lock");
   } else if (options.contains("validator")) {
@@ -260,7 +259,8 @@ std::set<std::string> actions_on(const Json& privileges, const std::string& data
 }
 
 void examine_permissions(Visit& at) {
-  const Json status = at.admin.must("admin", {{"connectionStatus", 1}, {"showPrivileges", true}});
+  const Json status = at.admin.must(
+      "admin", mongo::from_json({{"connectionStatus", 1}, {"showPrivileges", true}}));
   const Json& auth = status["authInfo"];
   if (auth["authenticatedUsers"].empty()) return at.note("no log-in");
   const auto actions =
@@ -272,7 +272,7 @@ void examine_permissions(Visit& at) {
     }
     return list;
   };
-  const auto place = at.admin.database() + "." + at.admin.collection();
+  const auto place = at.admin.space();
   if (const auto needed = missing({"find", "insert", "update", "remove"}); !needed.empty()) {
     at.problem("missing on " + place + ": " + needed, "no lock can be taken without them");
   } else {

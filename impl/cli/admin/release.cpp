@@ -76,7 +76,7 @@ constexpr mongo::BsonTexts::Text kRemovals[] = {
       "delete": "@collection", "deletes": [{"q": "@which", "limit": 1}],
       "writeConcern": {"w": "majority", "wtimeout": "@timeout"}})"}};
 
-int remove_now(Admin& admin, const SeenLock& lock) {
+void remove_now(Admin& admin, const SeenLock& lock) {
   const mongo::BsonTexts texts(kRemovals, mongo::BsonTexts::Numbers::as_written);
   const auto holder = mongo::holders_lock_id();
   const auto which =
@@ -84,18 +84,16 @@ int remove_now(Admin& admin, const SeenLock& lock) {
                                                               {"@lockId", lock.document.lock_id},
                                                               {"@date", "date"},
                                                               {"@holder", &holder}});
-  const Json reply =
-      admin.must_bytes(texts.filled("@remove", {{"@collection", admin.collection()},
-                                                {"@which", &which},
-                                                {"@timeout", mongo::Int32{kTimeout.count()}}}));
+  const Json reply = admin.must(
+      admin.database(), texts.filled("@remove", {{"@collection", admin.collection()},
+                                                 {"@which", &which},
+                                                 {"@timeout", mongo::Int32{kTimeout.count()}}}));
   if (mongo::integer(reply["n"]) != 1) {
     throw Failure(kFound, described(lock) + " was extended meanwhile; nothing was done");
   }
   if (reply.contains("writeConcernError")) {
     throw Failure(kUnavailable, "no majority confirmed the deletion of " + described(lock));
   }
-  print(printable(described(lock)) + " is free\n");
-  return kDone;
 }
 
 void show_holder(const SeenLock& lock) {
@@ -123,8 +121,7 @@ int release(const std::vector<std::string>& words) {
   Admin admin(server_of(values));
   const auto lock = admin.held_lock(name);
   show_holder(*lock);
-  if (values.contains("now")) return remove_now(admin, *lock);
-  force(admin, prepared(*lock));
+  values.contains("now") ? remove_now(admin, *lock) : force(admin, prepared(*lock));
   print(printable(described(*lock)) + " is free\n");
   return kDone;
 }

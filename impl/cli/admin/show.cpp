@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <thread>
+#include <utility>
 
 #include "cli/admin/admin.hpp"
 
@@ -47,32 +48,18 @@ class Table {
   bool head_printed_ = false;
 };
 
-/// An array, one element after the other.
-class JsonList {
- public:
-  void add(const Json& element) {
-    print(empty_ ? "[\n" : ",\n");
-    print(text_of(element));
-    empty_ = false;
-  }
-  void end() { print(empty_ ? "[]\n" : "\n]\n"); }
-
- private:
-  bool empty_ = true;
-};
-
+/// As JSON an array, one element after the other.
 void list(Admin& admin, bool json, bool dated) {
   Table table;
-  JsonList elements;
   bool any = false;
   admin.each_lock([&](const SeenLock& lock) {
-    if (json) return elements.add(to_json(lock));
-    if (dated && !any) print('\n' + date(lock.now_ms()) + '\n');
-    any = true;
+    const bool first = !std::exchange(any, true);
+    if (json) return print((first ? "[\n" : ",\n") + text_of(to_json(lock)));
+    if (dated && first) print('\n' + date(lock.now_ms()) + '\n');
     table.add(lock);
   });
   if (json) {
-    elements.end();
+    print(any ? "\n]\n" : "[]\n");
   } else if (dated && !any) {
     print("\nno locks\n");
   } else {
@@ -127,14 +114,6 @@ void print_writes(const Result<std::vector<Json>>& writes) {
   }
 }
 
-int list_again(Admin& admin, std::chrono::milliseconds every, int times, bool json) {
-  for (int i = 0; times == 0 || i < times; ++i) {
-    if (i > 0) std::this_thread::sleep_for(every);
-    list(admin, json, true);
-  }
-  return kDone;
-}
-
 }  // namespace
 
 int ls(const std::vector<std::string>& words) {
@@ -146,9 +125,12 @@ int ls(const std::vector<std::string>& words) {
   const auto values = parse("leasehold ls [OPTIONS]\n\nLists the locks.", options, words);
   const auto every = duration_of("every", values["every"].as<std::string>());
   Admin admin(server_of(values));
-  const bool json = values.contains("json");
-  if (values.contains("watch")) return list_again(admin, every, values["times"].as<int>(), json);
-  list(admin, json, false);
+  const bool watches = values.contains("watch");
+  const int times = watches ? values["times"].as<int>() : 1;
+  for (int i = 0; times == 0 || i < times; ++i) {
+    if (i > 0) std::this_thread::sleep_for(every);
+    list(admin, values.contains("json"), watches);
+  }
   return kDone;
 }
 

@@ -18,7 +18,7 @@ constexpr const char* kTraceUsage =
 /// Reads the lock's writes and the elections, oldest first. How many writes. Fails if the role may
 /// not read them.
 int read_oplog(Admin& admin, const std::string& name, milliseconds since, LockLife& life) {
-  const Json server = admin.must("admin", {{"hello", 1}});
+  const Json server = admin.must("admin", mongo::from_json({{"hello", 1}}));
   if (server.value("msg", "") == "isdbgrid") {
     throw Failure(kUnavailable,
                   "the oplog is not seen through a mongos: give the URI of the shard that has the "
@@ -36,7 +36,7 @@ int read_oplog(Admin& admin, const std::string& name, milliseconds since, LockLi
               {"projection", {{"ts", 1}, {"op", 1}, {"o", 1}, {"wall", 1}}},
               {"maxTimeMS", 60'000}},
              [&](const bson_t& bytes) {
-               for (const Json& write : admin.writes_in(mongo::to_json(bytes), name)) {
+               for (const Json& write : writes_of(mongo::to_json(bytes), admin.space(), name)) {
                  life.read(write);
                  writes += write.value("op", "") != "n" ? 1 : 0;
                }

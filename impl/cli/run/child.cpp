@@ -1,11 +1,14 @@
 #include "cli/run/child.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,13 +64,8 @@ const char* description_of(int error) {
 #endif
 }
 
-/// In the new process: waits for the word to go, then becomes the command.
-[[noreturn]] void become(char** command, char** environment, int start, pid_t parent) {
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(kCannotExecute);
-  char word = 0;
-  if (::read(start, &word, 1) != 1) _exit(kCannotExecute);
+/// In the new process: becomes the command.
+[[noreturn]] void become(char** command, char** environment) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -82,6 +80,16 @@ const char* description_of(int error) {
   write_error(description_of(error));
   write_error("\n");
   _exit(error == ENOENT ? kNotFound : kCannotExecute);
+}
+
+/// The same once the word to go has come.
+[[noreturn]] void wait_and_become(char** command, char** environment, int start, pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(kCannotExecute);
+  char word = 0;
+  if (::read(start, &word, 1) != 1) _exit(kCannotExecute);
+  become(command, environment);
 }
 
 /// Programs of a pipeline share the terminal: a pager reads the keyboard, for instance.
@@ -103,20 +111,49 @@ void reap_orphans(pid_t but) {
   }
 }
 
+constexpr std::int64_t kDismissed = 0;
+constexpr std::int64_t kSecond_ns = 1'000'000'000;
+
+[[noreturn]] void guard(int orders, int timer, pid_t group) {
+  setsid();  // no signal of the terminal or of the group is meant for it
+  prctl(PR_SET_NAME, "leasehold-guard");
+  // Both are above 2, because `main` has opened what was closed.
+  dup2(orders, 0);
+  dup2(timer, 1);
+  timer = 1;
+  // Or a reader of our output would wait for it too. Not every C library has a function for this.
+  syscall(SYS_close_range, 2u, ~0u, 0u);
+  for (;;) {
+    pollfd ready[]{{0, POLLIN, 0}, {timer, POLLIN, 0}};
+    if (poll(ready, 2, -1) < 0) continue;
+    std::int64_t order = kDismissed;
+    const ssize_t n = (ready[0].revents != 0) ? ::read(0, &order, sizeof order) : 1;
+    if (n == sizeof order && order == kDismissed) _exit(0);
+    if (n == sizeof order) {
+      itimerspec at{};
+      at.it_value = {static_cast<time_t>(order / kSecond_ns),
+                     static_cast<long>(order % kSecond_ns)};
+      timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, nullptr);
+    } else if (n <= 0 || ready[1].revents != 0) {
+      kill(-group, SIGKILL);
+      _exit(0);
+    }
+  }
+}
+
 }  // namespace
 
 Child::Child(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
   int ends[2];
   require_made(pipe2(ends, O_CLOEXEC) == 0, "pipe to the command");
   std::vector<std::string> words = command, settings = with_ours(environment);
-  const auto arguments = pointers(words), variables = pointers(settings);
+  auto arguments = pointers(words), variables = pointers(settings);
   terminal_ = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
   const pid_t self = getpid();
   pid_ = fork();
   if (pid_ == 0) {
     close(ends[1]);
-    become(const_cast<char**>(arguments.data()), const_cast<char**>(variables.data()), ends[0],
-           self);
+    wait_and_become(arguments.data(), variables.data(), ends[0], self);
   }
   require_made(pid_ >= 0, "new process");
   close(ends[0]);
@@ -204,28 +241,46 @@ Child::End Child::reap() {
 
 bool Child::left_others() const { return kill(-pid_, 0) != 0 && errno == EPERM; }
 
+Guard::Guard(pid_t group) {
+  int ends[2];
+  require_made(pipe2(ends, O_CLOEXEC) == 0, "pipe to a guard process");
+  const int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+  require_made(timer >= 0, "timer for a guard process");
+  pid_ = fork();
+  if (pid_ == 0) {
+    close(ends[1]);
+    guard(ends[0], timer, group);
+  }
+  require_made(pid_ >= 0, "guard process");
+  close(ends[0]);
+  close(timer);
+  pipe_ = ends[1];
+}
+
+void Guard::tell(std::int64_t value) const {
+  // If it is gone, this process still ends the group itself.
+  (void)!write(pipe_, &value, sizeof value);
+}
+
+void Guard::set_deadline(core::LocalInstant at) { tell(at.time_since_epoch().count()); }
+
+void Guard::dismiss() {
+  if (pid_ <= 0) return;
+  tell(kDismissed);
+  close(pipe_);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
 void run_detached(const std::string& shell_command, const std::vector<std::string>& environment) {
   std::vector<std::string> words{"/bin/sh", "-c", shell_command};
   std::vector<std::string> settings = with_ours(environment);
-  const auto arguments = pointers(words), variables = pointers(settings);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, changed;
-  sigemptyset(&none);
-  sigemptyset(&changed);
-  for (const int one : {SIGPIPE, SIGXFSZ}) {
-    if (!was_ignored(one)) sigaddset(&changed, one);
-  }
+  auto arguments = pointers(words), variables = pointers(settings);
+  const pid_t pid = fork();
+  if (pid < 0) return say(std::string("--on-lost-run: ") + std::strerror(errno));
   // A group of its own: what ends the command's group, or ours, is not meant for it.
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &changed);
-  pid_t pid = 0;
-  const int error =
-      posix_spawn(&pid, words[0].c_str(), nullptr, &attributes, arguments.data(), variables.data());
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) say(std::string("--on-lost-run: ") + std::strerror(error));
+  setpgid(pid, pid);
+  if (pid == 0) become(arguments.data(), variables.data());
 }
 
 }  // namespace leasehold::cli

@@ -5,7 +5,6 @@
 
 #include "cli/output.hpp"
 #include "cli/run/child.hpp"
-#include "cli/run/guard.hpp"
 #include "cli/run/taken_locks.hpp"
 #include "runtime/threads/clock.hpp"
 

@@ -2,16 +2,13 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <initializer_list>
 #include <iterator>
 
-#include "cli/cli.hpp"
 #include "cli/inherited.hpp"
 
 namespace leasehold::cli {
@@ -41,8 +38,6 @@ Signals::Signals() {
   require_made(fd_ >= 0, "descriptor for signals");
 }
 
-Signals::~Signals() { close(fd_); }
-
 int Signals::next_for_command() const {
   signalfd_siginfo info{};
   while (read(fd_, &info, sizeof info) == sizeof info) {
@@ -67,22 +62,6 @@ void stop_by(int signal, bool whole_group) {
   // Pending until here, where it is blocked.
   pthread_sigmask(SIG_UNBLOCK, &only, &before);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-Bell::Bell() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  require_made(fd_ >= 0, "descriptor for wake-ups");
-}
-
-Bell::~Bell() { close(fd_); }
-
-void Bell::ring() const {
-  const std::uint64_t one = 1;
-  (void)!::write(fd_, &one, sizeof one);
-}
-
-void Bell::clear() const {
-  std::uint64_t count = 0;
-  (void)!::read(fd_, &count, sizeof count);
 }
 
 void wait_for(const Signals& signals, const Bell& bell, int limit_ms) {

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "cli/cli.hpp"
+
 namespace leasehold::cli {
 
 /// Signals that end a wait or are meant for a command, and the ends of processes, to be read one by
@@ -8,7 +13,7 @@ namespace leasehold::cli {
 class Signals {
  public:
   Signals();
-  ~Signals();
+  ~Signals() { close(fd_); }
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
@@ -29,14 +34,19 @@ void stop_by(int signal, bool whole_group);
 /// Wakes a poll from another thread.
 class Bell {
  public:
-  Bell();
-  ~Bell();
+  Bell() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    require_made(fd_ >= 0, "descriptor for wake-ups");
+  }
+  ~Bell() { close(fd_); }
   Bell(const Bell&) = delete;
   Bell& operator=(const Bell&) = delete;
 
   [[nodiscard]] int fd() const { return fd_; }
-  void ring() const;
-  void clear() const;
+  void ring() const { eventfd_write(fd_, 1); }
+  void clear() const {
+    eventfd_t count = 0;
+    eventfd_read(fd_, &count);
+  }
 
  private:
   int fd_;

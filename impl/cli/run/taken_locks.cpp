@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "cli/output.hpp"
-#include "cli/run/service_manager.hpp"
 #include "core/waiting/named.hpp"
 #include "mongo/client/json_client.hpp"
 

@@ -58,19 +58,18 @@ template <typename StartSpanOptions, typename Tracer>
   const auto lost = std::make_shared<std::multiset<std::pair<std::string, FencingToken>>>();
   return [tracer, lost](const LockEvent& event) {
     const auto of = std::pair(event.lock, event.token);
-    const auto* outcome = to_string(event.kind);
+    const auto end = [&](const char* name, const char* error) {
+      detail::span<StartSpanOptions>(tracer, name, event, to_string(event.kind), error);
+    };
     switch (event.kind) {
       case Kind::acquired:
       case Kind::handed_over:
       case Kind::passed_on:
-        return detail::span<StartSpanOptions>(tracer, "leasehold.acquire", event, outcome, nullptr);
-      case Kind::gave_up:
-        return detail::span<StartSpanOptions>(tracer, "leasehold.acquire", event, outcome,
-                                              event.detail.c_str());
+        return end("leasehold.acquire", nullptr);
+      case Kind::gave_up: return end("leasehold.acquire", event.detail.c_str());
       case Kind::lost:
         lost->insert(of);
-        return detail::span<StartSpanOptions>(tracer, "leasehold.hold", event, outcome,
-                                              event.detail.c_str());
+        return end("leasehold.hold", event.detail.c_str());
       case Kind::released: {
         const auto was_lost = lost->find(of);
         if (was_lost != lost->end()) {
@@ -78,8 +77,7 @@ template <typename StartSpanOptions, typename Tracer>
           return;
         }
         const bool well = event.detail == "released";
-        return detail::span<StartSpanOptions>(tracer, "leasehold.hold", event, outcome,
-                                              well ? nullptr : event.detail.c_str());
+        return end("leasehold.hold", well ? nullptr : event.detail.c_str());
       }
       default: return;
     }

@@ -25,12 +25,7 @@ using UriHandle = std::unique_ptr<mongoc_uri_t, Call<mongoc_uri_destroy>>;
 using PoolHandle = std::shared_ptr<mongoc_client_pool_t>;
 using DescriptionHandle =
     std::unique_ptr<mongoc_server_description_t, Call<mongoc_server_description_destroy>>;
-
-struct DestroySession {
-  void operator()(mongoc_client_session_t* session) const {
-    mongoc_client_session_destroy(session);
-  }
-};
-using SessionHandle = std::unique_ptr<mongoc_client_session_t, DestroySession>;
+using SessionHandle =
+    std::unique_ptr<mongoc_client_session_t, Call<mongoc_client_session_destroy>>;
 
 }  // namespace leasehold::mongo

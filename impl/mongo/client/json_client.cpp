@@ -73,29 +73,10 @@ using Text = std::unique_ptr<char, Free>;
 
 /// Shows `use` the documents of a batch, and returns the cursor's number; 0: that was the last one.
 std::int64_t show_batch(const bson_t& reply, const JsonClient::Read& use) {
-  std::int64_t cursor = 0;
-  bson_iter_t at, found;
-  if (bson_iter_init(&at, &reply) && bson_iter_find_descendant(&at, "cursor.id", &found)) {
-    cursor = bson_iter_as_int64(&found);
-  }
   for (const char* batch : {"cursor.firstBatch", "cursor.nextBatch"}) {
-    bson_iter_t one;
-    if (!bson_iter_init(&at, &reply) || !bson_iter_find_descendant(&at, batch, &found)) continue;
-    if (!bson_iter_recurse(&found, &one)) continue;
-    while (bson_iter_next(&one)) {
-      const std::uint8_t* bytes = nullptr;
-      std::uint32_t length = 0;
-      bson_t document;
-      bson_iter_document(&one, &length, &bytes);
-      if (bson_init_static(&document, bytes, length)) use(document);
-    }
+    Field(reply, batch).each_document(use);
   }
-  return cursor;
-}
-
-bool is_done(const bson_t& reply) {
-  bson_iter_t at;
-  return bson_iter_init_find(&at, &reply, "ok") && bson_iter_as_bool(&at);
+  return Field(reply, "cursor.id").number();
 }
 
 constexpr int kHostsPatience_ms = 500;
@@ -134,12 +115,6 @@ UriHandle uri_of(const mongoc_host_list_t& host, const mongoc_uri_t* of) {
   return uri;
 }
 
-std::string text_in(const bson_t& document, const char* field) {
-  bson_iter_t at;
-  const bool found = bson_iter_init_find(&at, &document, field) && BSON_ITER_HOLDS_UTF8(&at);
-  return found ? bson_iter_utf8(&at, nullptr) : "";
-}
-
 /// Empty: nothing is wrong with it, or it does not answer.
 std::string words_of(const mongoc_host_list_t& host, const mongoc_uri_t* of, bool silent_too) {
   const auto uri = uri_of(host, of);
@@ -157,13 +132,12 @@ std::string words_of(const mongoc_host_list_t& host, const mongoc_uri_t* of, boo
     return cause != why.npos ? std::string(why.substr(cause)) : "[" + std::string(why) + "]";
   }
   const std::string name = host.host_and_port;
-  const auto set = text_in(*reply.get(), "setName");
+  const auto set = Field(*reply.get(), "setName").text();
   const char* wanted = mongoc_uri_get_replica_set(of);
   if (is_mongos(*reply.get())) {
     return wanted == nullptr ? "" : name + " is a mongos: leave replicaSet out of the URI";
   }
-  bson_iter_t at;
-  if (bson_iter_init_find(&at, reply.get(), "isreplicaset")) {
+  if (Field(*reply.get(), "isreplicaset")) {
     return name + " was not initiated as a member of a set: rs.initiate() in mongosh does that";
   }
   if (set.empty()) {
@@ -172,7 +146,7 @@ std::string words_of(const mongoc_host_list_t& host, const mongoc_uri_t* of, boo
   if (wanted != nullptr && set != wanted) {
     return name + " is a member of '" + set + "', the URI says '" + wanted + "'";
   }
-  return text_in(*reply.get(), "primary").empty() ? name + " knows no primary" : "";
+  return Field(*reply.get(), "primary").text().empty() ? name + " knows no primary" : "";
 }
 
 }  // namespace
@@ -315,7 +289,8 @@ std::optional<Json> JsonClient::each(const std::string& database, const Json& fi
   std::optional<Json> failed;
   const auto read = [&](const bson_t& reply) {
     cursor = 0;
-    is_done(reply) ? void(cursor = show_batch(reply, use)) : void(failed = to_json(reply));
+    const bool done = Field(reply, "ok").truth();
+    done ? void(cursor = show_batch(reply, use)) : void(failed = to_json(reply));
   };
   Json first = find;
   first["batchSize"] = kBatch;

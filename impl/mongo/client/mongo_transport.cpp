@@ -215,11 +215,7 @@ class MongoConnection final : public core::Connection {
     list.doc("filter", [this](Bson& filter) { filter.text("name", shared_->collection); });
     ReplyBson answer;
     if (auto failed = ask(shared_->database, list, answer)) return failed;
-    bson_iter_t at, capped;
-    const bool found =
-        bson_iter_init(&at, answer.get()) &&
-        bson_iter_find_descendant(&at, "cursor.firstBatch.0.options.capped", &capped);
-    if (!found || !bson_iter_as_bool(&capped)) {
+    if (!Field(*answer.get(), "cursor.firstBatch.0.options.capped").truth()) {
       shared_->collection_is_right = true;
       return std::nullopt;
     }

@@ -1,8 +1,9 @@
 #include "mongo/client/uri.hpp"
 
+#include <string.h>
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 namespace leasehold::mongo {
 namespace {
@@ -27,23 +28,15 @@ bool has_odd_port(std::string_view hosts) {
   return false;
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 std::string secret_option_in(std::string_view options) {
   constexpr std::array kSecret{"tlsCertificateKeyFilePassword", "sslClientCertificateKeyPassword"};
   while (!options.empty()) {
-    const auto option = next_part(options, "&;");
-    const auto name = lower(option.substr(0, option.find('=')));
+    const std::string option(next_part(options, "&;")), name = option.substr(0, option.find('='));
     for (const char* secret : kSecret) {
-      if (name == lower(secret)) return secret;
+      if (strcasecmp(name.c_str(), secret) == 0) return secret;
     }
-    const bool of_login = name == "authmechanismproperties";
-    if (of_login && lower(option).find("aws_session_token") != std::string::npos) {
+    const bool of_login = strcasecmp(name.c_str(), "authMechanismProperties") == 0;
+    if (of_login && strcasestr(option.c_str(), "aws_session_token") != nullptr) {
       return "AWS_SESSION_TOKEN";
     }
   }

@@ -6,7 +6,6 @@
 
 #include "runtime/driver.hpp"
 #include "runtime/testing/fake_server.hpp"
-#include "runtime/threads/thread_executor.hpp"
 
 namespace leasehold::runtime {
 
@@ -22,7 +21,6 @@ struct RuntimeParts {
   void stop() {
     timers.stop();
     workers.stop();
-    losses.stop();
     callbacks.stop();
   }
 
@@ -32,7 +30,6 @@ struct RuntimeParts {
   std::shared_ptr<const Clock> clock = boottime_clock();
   std::shared_ptr<Executor> executor = thread_executor(clock);
   Callbacks callbacks{executor};
-  LossSignals losses{executor};
   Timers timers{executor, clock, [this](core::Timer timer) { on_due(timer); }};
   Workers workers{executor, carriers_of(server), 2,
                   [this](core::CommandId id, Reply reply) { on_reply(id, std::move(reply)); }};

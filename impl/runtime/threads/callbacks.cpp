@@ -49,8 +49,44 @@ void Callbacks::call(State& state, const Function& function) {
   }
 }
 
+void Callbacks::call_apart(Function function) {
+  const std::lock_guard lock(state_->mutex);
+  state_->apart.push_back(std::move(function));
+  if (see_to_apart(executor_, state_) || state_->threads > 0) return;  // one comes for it, if later
+  state_->queue.push_back(std::move(state_->apart.back()));
+  state_->apart.pop_back();
+  state_->activity->wake();
+}
+
+/// REQUIRES: the mutex is held.
+bool Callbacks::see_to_apart(const std::shared_ptr<Executor>& executor, const Shared& state) {
+  if (state->apart.empty() || state->coming > 0 || state->threads == kMostThreads) return true;
+  if (!executor->run_apart([executor, state] { call_all_apart(executor, state); })) return false;
+  ++state->coming;
+  ++state->threads;
+  return true;
+}
+
+void Callbacks::call_all_apart(const std::shared_ptr<Executor>& executor, const Shared& state) {
+  std::unique_lock lock(state->mutex);
+  --state->coming;
+  while (!state->apart.empty()) {
+    {
+      const auto function = std::move(state->apart.front());
+      state->apart.pop_front();
+      see_to_apart(executor, state);
+      lock.unlock();
+      call(*state, function);
+    }
+    lock.lock();
+  }
+  --state->threads;
+  state->called.notify_all();
+}
+
 void Callbacks::stop() {
   std::unique_lock lock(state_->mutex);
+  executor_->wait(lock, state_->called, kLongestCall, [this] { return state_->threads == 0; });
   const auto idle = [this] { return state_->queue.empty() && !state_->calling; };
   std::uint64_t before = 0;
   do {

@@ -7,7 +7,7 @@
 #include <string>
 #include <system_error>
 
-#include "core/time.hpp"
+#include "runtime/threads/clock.hpp"
 
 namespace leasehold::runtime {
 
@@ -55,6 +55,12 @@ class Executor {
   /// Whether this thread is one that an executor of this kind started, for whatever purpose.
   [[nodiscard]] virtual bool on_own_thread() const = 0;
 };
+
+/// Real threads, one for each activity. They are detached: a thread that hangs in its turn for good
+/// outlives everything else without holding it up. A thread ends once its activity was destroyed
+/// and its turn is over, and destroys the turn's function then.
+/// Thread safety: all calls from any thread.
+[[nodiscard]] std::shared_ptr<Executor> thread_executor(std::shared_ptr<const Clock> clock);
 
 /// Ends the activity of a state, which its thread destroys, maybe at once.
 template <typename State>

@@ -1,4 +1,4 @@
-#include "runtime/threads/thread_executor.hpp"
+#include "runtime/threads/executor.hpp"
 
 #include <poll.h>
 #include <signal.h>
@@ -160,14 +160,12 @@ class ThreadExecutor final : public Executor {
 
   std::unique_ptr<Activity> start(Job turn) override {
     auto activity = std::make_unique<ThreadActivity>(std::move(turn));
-    if (!activity->start()) return nullptr;
-    return activity;
+    return activity->start() ? std::move(activity) : nullptr;
   }
 
   std::unique_ptr<TimedActivity> start_timed(Job turn) override {
     auto activity = std::make_unique<TimerThread>(clock_, std::move(turn));
-    if (!activity->start()) return nullptr;
-    return activity;
+    return activity->start() ? std::move(activity) : nullptr;
   }
 
   bool run_apart(Job job) override { return start_thread(std::move(job)); }

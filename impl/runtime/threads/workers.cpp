@@ -159,13 +159,9 @@ void Workers::submit(core::Command command) {
   dispatch(state_);
 }
 
-bool Workers::drop_queued(State& state, core::CommandId command) {
-  return std::erase_if(state.queue, [&](const auto& c) { return c.id == command; }) > 0;
-}
-
 void Workers::abandon(core::CommandId command) {
   const std::lock_guard lock(state_->mutex);
-  if (drop_queued(*state_, command)) {
+  if (std::erase_if(state_->queue, [&](const auto& c) { return c.id == command; }) > 0) {
     // It had no worker. Those that make a connection for what was given up end now.
     for (const auto& w : state_->workers) {
       if (w->abandoned && w->carrier) w->carrier->interrupt(w->command);

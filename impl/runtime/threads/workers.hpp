@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "runtime/threads/carrier.hpp"
+#include "core/transport.hpp"
 #include "runtime/threads/executor.hpp"
 
 namespace leasehold::runtime {
@@ -13,6 +13,26 @@ namespace leasehold::runtime {
 /// Commands and timers with numbers from here on are the driver's own. A core counts from 1 and
 /// never comes so far, so both share Workers and Timers.
 inline constexpr std::uint64_t kOwnIds = std::uint64_t{1} << 63;
+
+/// Carries one command at a time to the servers and its reply back: what a worker has of its own.
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+
+  /// `done` is called once, with the reply: before this returns, where a thread can wait for it,
+  /// or later.
+  virtual void carry(core::Command command, std::function<void(core::Reply)> done) = 0;
+
+  /// From any thread: makes this command, if it is under way, end soon, with an unknown outcome.
+  /// Never calls `done` itself.
+  virtual void interrupt(core::CommandId command) noexcept = 0;
+};
+
+/// Where carriers come from: called by any worker, on its own thread.
+using Carriers = std::function<std::unique_ptr<Carrier>()>;
+
+/// Carriers that wait for each reply on a connection of `transport`.
+[[nodiscard]] Carriers carriers_of(std::shared_ptr<core::Transport> transport);
 
 /// The bounded set of activities that carry commands. A worker with an abandoned command does not
 /// count: another may start in its place, so one hung socket never holds up the rest. The same
@@ -61,7 +81,6 @@ class Workers {
                        core::CommandId command, core::Reply reply);
   static void leave_soon(Worker& worker);
   static void leave(const Shared& state, const std::shared_ptr<Worker>& self);
-  static bool drop_queued(State& state, core::CommandId command);
 
   const std::shared_ptr<Executor> executor_;
   const Shared state_;
