@@ -46,8 +46,8 @@ std::int64_t whole_number(const std::string& field, const std::string& text) {
   throw std::runtime_error(field + " is '" + text + "': it must be a whole number of 0 or more");
 }
 
-/// Of a line that is TIME PROCESS LOCK WORD [FIELD=VALUE]..., or JSON, in which other members are
-/// the user's own.
+/// The fields of a line, which is TIME PROCESS LOCK WORD [FIELD=VALUE]..., or JSON, in which other
+/// members are the user's own.
 std::map<std::string, std::string> fields_of(const std::string& text) {
   constexpr std::array kNames{"at", "process", "lock",     "call",
                               "is", "token",   "lease_ms", "timeout_ms"};
