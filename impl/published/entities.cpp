@@ -1,4 +1,5 @@
 #include <leasehold/published.hpp>
+#include <mutex>
 
 #include "core/document/lock_id.hpp"
 #include "mongo/client/mongo_transport.hpp"
@@ -8,15 +9,38 @@
 
 namespace leasehold::published {
 
-/// A connection for each command: the driver's pool keeps its sockets.
+/// One command at a time on a connection; connections that are free wait for the next caller.
 struct Entities::Inside {
   std::shared_ptr<core::Transport> transport;
   LockOptions options;
   std::shared_ptr<const runtime::Clock> clock = runtime::boottime_clock();
+  mutable std::mutex mutex;
+  mutable std::unique_ptr<core::Entropy> entropy = runtime::os_entropy();
+  mutable std::vector<std::unique_ptr<core::Connection>> free;
+
+  core::Owner fresh_owner() const {
+    const std::scoped_lock lock(mutex);
+    return {entropy->draw(), entropy->draw()};
+  }
+
+  std::unique_ptr<core::Connection> connection() const {
+    {
+      const std::scoped_lock lock(mutex);
+      if (!free.empty()) {
+        auto one = std::move(free.back());
+        free.pop_back();
+        return one;
+      }
+    }
+    return transport->connect();
+  }
 
   core::Reply execute(core::RawCommand plain) const {
-    return transport->connect()->execute(
-        {1, options.effective_operation_timeout(), std::move(plain)});
+    auto connection = this->connection();
+    auto reply = connection->execute({1, options.effective_operation_timeout(), std::move(plain)});
+    const std::scoped_lock lock(mutex);
+    free.push_back(std::move(connection));
+    return reply;
   }
 };
 
@@ -45,8 +69,7 @@ Result<Entities> Entities::connect(const std::string& uri, std::chrono::millisec
 }
 
 Result<Entity> Entities::lock(const std::string& id, const Entity& missing) const {
-  const auto entropy = runtime::os_entropy();
-  const Call call{id, {entropy->draw(), entropy->draw()}, inside_->options, missing.value};
+  const Call call{id, inside_->fresh_owner(), inside_->options, missing.value};
   core::RawCommand plain{.role = core::RawCommand::Role::acquire,
                          .name = id,
                          .owner = call.owner,
