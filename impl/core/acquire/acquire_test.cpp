@@ -180,25 +180,15 @@ TEST(HolderObservations, AreDroppedAfterTenLeasesWithoutConfirmation) {
   EXPECT_FALSE(observations.presumed_dead("n", kStart + milliseconds(11'001), 0));
 }
 
-AcquireCall call_for_a_minute() {
-  AcquireCall call;
-  call.name = "report";
-  call.options.expiry = seconds(60);
-  call.owner = {1, 0};
-  call.hand_overs = 3;
-  return call;
-}
-
-Win win_by(Granted::By by) {
-  return {by, 7, {}, {"report", "x", ServerInstant{99}, 41, ""}, FencingToken(42)};
-}
-
 TEST(Win, IsExtendedUpToATenthOfTheCadenceEarlierByChanceOfItsOwner) {
-  auto call = call_for_a_minute();
-  call.owner.low = 999;
-  EXPECT_EQ(held_lock(call, win_by(Granted::By::attempt)).cadence(), milliseconds(18'002));
-  call.owner.low = 1'500;
-  EXPECT_EQ(held_lock(call, win_by(Granted::By::attempt)).cadence(), milliseconds(19'000));
+  AcquireCall call;
+  call.options.expiry = seconds(60);
+  const Win win{Granted::By::attempt, 7, {}, {"report", "x", ServerInstant{99}, 41, ""},
+                FencingToken(42)};
+  call.owner = {1, 999};
+  EXPECT_EQ(held_lock(call, win).cadence(), milliseconds(18'002));
+  call.owner = {1, 1'500};
+  EXPECT_EQ(held_lock(call, win).cadence(), milliseconds(19'000));
 }
 
 }  // namespace
