@@ -220,16 +220,14 @@ TEST(GrafanaBoard, AsksForLabelsAndEventsThatThereAre) {
 
 /// The parts of opentelemetry-cpp that the adapter uses, with its types of arguments.
 struct FakeOptions {
-  struct SystemTime {
-    SystemTime() = default;
-    explicit SystemTime(std::chrono::system_clock::time_point at_) : at(at_) {}
-    std::chrono::system_clock::time_point at;
-  } start_system_time;
-  struct SteadyTime {
-    SteadyTime() = default;
-    explicit SteadyTime(std::chrono::steady_clock::time_point at_) : at(at_) {}
-    std::chrono::steady_clock::time_point at;
-  } start_steady_time;
+  template <typename Clock>
+  struct Time {
+    Time() = default;
+    explicit Time(typename Clock::time_point at_) : at(at_) {}
+    typename Clock::time_point at;
+  };
+  Time<std::chrono::system_clock> start_system_time;
+  Time<std::chrono::steady_clock> start_steady_time;
 };
 struct FakeSpan {
   void SetAttribute(std::string_view key, const char* value) {

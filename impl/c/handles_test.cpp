@@ -395,19 +395,17 @@ TEST(CWarnings, MayCloseTheProviderThemselves) {
 }
 
 /// As on_warning may, or on_event of C++.
-TEST(CCalls, AUsersFunctionThatBlocksDelaysNoAnswerAndNoCancellation) {
-  const auto server = std::make_shared<runtime::FakeServer>();
+TEST_F(CHandles, AUsersFunctionThatBlocksDelaysNoAnswerAndNoCancellation) {
   std::promise<void> blocked, over;
-  auto* provider = new leasehold_provider{runtime::provider_for(server, 2, [&](const LockEvent& e) {
+  leasehold_close(&provider);
+  provider = new leasehold_provider{runtime::provider_for(server, 2, [&](const LockEvent& e) {
     if (e.kind != LockEvent::Kind::acquired || e.lock != "first") return;
     blocked.set_value();
     over.get_future().wait();
   })};
-  leasehold_error error{};
-  leasehold_handle *first = nullptr, *second = nullptr;
-  ASSERT_EQ(leasehold_acquire(provider, "first", nullptr, 1'000, &first, &error), LEASEHOLD_OK);
+  ASSERT_EQ(leasehold_acquire(provider, "first", nullptr, 1'000, &handle, &error), LEASEHOLD_OK);
   blocked.get_future().wait();
-  leasehold_call* call = nullptr;
+  leasehold_handle* second = nullptr;
   ASSERT_EQ(leasehold_acquire_begin(provider, "l", nullptr, 60'000, &call, &error), LEASEHOLD_OK);
   EXPECT_TRUE(readable(leasehold_call_fd(call), 60'000));
   EXPECT_EQ(leasehold_call_end(&call, &second, &error), LEASEHOLD_OK) << error.message;
@@ -417,8 +415,6 @@ TEST(CCalls, AUsersFunctionThatBlocksDelaysNoAnswerAndNoCancellation) {
   EXPECT_EQ(leasehold_call_end(&call, &second, &error), LEASEHOLD_CANCELLED) << error.message;
   server->mode = Mode::serve;
   over.set_value();
-  leasehold_free(&first);
-  leasehold_close(&provider);
 }
 
 }  // namespace

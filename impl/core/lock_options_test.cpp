@@ -33,17 +33,6 @@ TEST(LockOptions, DefaultsAreTheDocuments) {
   EXPECT_EQ(shorter.effective_operation_timeout(), milliseconds(2'000));
 }
 
-TEST(LockOptions, TakeDurationsOfAnyUnitThatIsAWholeNumberOfMilliseconds) {
-  using namespace std::chrono_literals;
-  const LockOptions o{.expiry = 1min, .extension_cadence = 1500ms, .max_holding = 1h};
-  EXPECT_EQ(o.expiry, milliseconds(60'000));
-  EXPECT_EQ(o.extension_cadence, milliseconds(1'500));
-  EXPECT_EQ(o.max_holding, milliseconds(3'600'000));
-  static_assert(!std::is_convertible_v<std::chrono::microseconds, decltype(o.expiry)>);
-  static_assert(!std::is_convertible_v<std::chrono::duration<double>, decltype(o.expiry)>);
-  static_assert(!std::is_convertible_v<std::chrono::microseconds, decltype(o.max_holding)>);
-}
-
 TEST(LockOptions, ErrorsNameTheOptionTheValueAndTheRule) {
   EXPECT_EQ(broken_rule({.expiry = milliseconds(0)}), "expiry is 0 ms: it must be 100 ms to 24 h");
   EXPECT_NE(broken_rule({.expiry = milliseconds(99)}), "");

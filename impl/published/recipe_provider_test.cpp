@@ -61,8 +61,7 @@ TEST(InsertUnique, ItsTransactionIsCommittedBeforeTheWorkBegins) {
   EXPECT_EQ(bench.last().role, Role::acquire);
   EXPECT_TRUE(bench.last().on_admin);
   bench.answer(Outcome::done);
-  ASSERT_NE(bench.find<core::Granted>(), nullptr);
-  EXPECT_EQ(bench.find<core::Granted>()->token.value(), 0) << "this lock has no tokens";
+  EXPECT_EQ(bench.the<core::Granted>().token.value(), 0) << "this lock has no tokens";
 }
 
 TEST(DistributedLock, DrawsAFreshGuidForEachTryAndTakesTheStoredToken) {
@@ -76,8 +75,7 @@ TEST(DistributedLock, DrawsAFreshGuidForEachTryAndTakesTheStoredToken) {
   bench.fire(core::Timer::Kind::attempt, milliseconds(100));
   EXPECT_NE(bench.last().owner, first);
   bench.answer(Outcome::done);
-  ASSERT_NE(bench.find<core::Granted>(), nullptr);
-  EXPECT_EQ(bench.find<core::Granted>()->token.value(), 7);
+  EXPECT_EQ(bench.the<core::Granted>().token.value(), 7);
 }
 
 TEST(DistributedLock, AHungExtensionLeavesItsHolderBelieving) {
@@ -99,8 +97,7 @@ TEST(DocumentedLocks, ThrowWhatTheServerThrowsAndForgetTheirAttempt) {
     Bench bench(*recipe);
     bench.ask();
     bench.answer(Outcome::unknown);
-    ASSERT_NE(bench.find<core::Ended>(), nullptr) << recipe->name;
-    EXPECT_EQ(bench.find<core::Ended>()->error.kind, ErrorKind::unknown_outcome);
+    EXPECT_EQ(bench.the<core::Ended>().error.kind, ErrorKind::unknown_outcome) << recipe->name;
     EXPECT_EQ(bench.lock.departures_left(), 0u);
   }
 }

@@ -213,9 +213,10 @@ const std::vector<Promise>& call_promises() {
       {"AReleaseReturnsWhatItFound", calls, "but the release found",
        [](Scene& s, int by) {
          const int over = s.at + 100;
+         const bool is_early = by > 0 && s.draw.one_in(2), is_wrong = by > 0 && !is_early;
          s.holds().calls(over, "d", "release", over + 400, 1);
          s.h.release(over, over + 8, "d", 1, s.order(over));
-         s.h.returns(over + 8 - std::clamp(by, 0, 1), "d", "released", 1);
+         s.h.returns(over + (is_early ? 7 : 8), "d", is_wrong ? "not_owner" : "released", 1);
        }},
       {"RemainingIsNoMoreThanIsLeft", calls, "more than what is left",
        [](Scene& s, int by) {

@@ -68,12 +68,13 @@ const std::vector<Promise>& joint_promises() {
          s.h.asks_permit(s.at, "e", 1, 1, until, "s", true).stall(s.at + 10, s.at + 110 - by);
          s.h.gets_no_permit(until, "e", 1, "timed_out");
        }},
-      {"ACallForTwoLocksReturnsByItsTimeout", G7, " late",
+      {"ACallForTwoLocksReturnsByItsTimeoutOrInTheTimeOfACommandForEach", G7, " late",
        [](Scene& s, int by) {
-         const int until = s.at + 400;
-         s.h.asks_all(s.at, "e", 1, both(), until);
-         s.h.gets_not_all(until + s.late + by, "e", 1, both(), "timed_out");
-         s.due = until;
+         const bool waits = s.draw.one_in(2);
+         const int until = s.at + (waits ? 400 : 2 * s.kTimeout);
+         s.h.asks_all(s.at, "e", 1, both(), waits ? until : 0);
+         s.h.gets_not_all(until + s.late + by, "e", 1, both(), waits ? "timed_out" : "refused");
+         s.due = waits ? until : s.at;
        },
        kProcess},
       {"ALockThatWasLostMeanwhileIsNotReturned", G7, "after it was lost",

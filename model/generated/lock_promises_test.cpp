@@ -117,18 +117,12 @@ const std::vector<Promise>& lock_promises() {
          }
        }},
       // G5
-      {"ALossIsNotifiedByTheDeadline", G5, "was notified of its loss",
+      {"ALossIsNotifiedByTheDeadlineAndOneByTheServerAtOnce", G5, "was notified of its loss",
        [](Scene& s, int by) {
-         const int due = s.lease_end();
-         s.holds().yes(s.at + 10, s.at + 50, "d", 1).lose(due, "d", 1);
-         s.h.notified(due + std::max(s.late + by, 0), "d", 1);
-         s.due = due;
-       },
-       kProcess, "d"},
-      {"ALossByTheServerIsNotifiedAtOnce", G5, "was notified of its loss",
-       [](Scene& s, int by) {
-         const int due = s.at + 400;
-         s.holds().yes(s.at + 10, s.at + 50, "d", 1).lose(due, "d", 1, "not_owner");
+         const bool by_server = s.draw.one_in(2);
+         const int due = by_server ? s.at + 400 : s.lease_end();
+         s.holds().yes(s.at + 10, s.at + 50, "d", 1);
+         s.h.lose(due, "d", 1, by_server ? "not_owner" : "deadline");
          s.h.notified(due + std::max(s.late + by, 0), "d", 1);
          s.due = due;
        },
@@ -323,17 +317,13 @@ const std::vector<Promise>& lock_promises() {
          // Its echo lasts as long as the truth may be late.
          s.h.ended(over + s.kAttempts + s.late + by, "e", 1, "unauthorized");
        }},
-      {"WhatIsGrantedReachesAUser", G7, "no user got its handle",
+      {"WhatIsGrantedReachesAUserOrIsLost", G7, "no user got its handle",
        [](Scene& s, int by) {
          const int due = s.at + 9, reached = due + 2'000 + s.late + by;
-         s.holds().no(reached, reached + 1, "d", 1);
-         s.due = due;
-       },
-       kProcess, "d"},
-      {"WhatIsLostNeedsNoUser", G7, "no user got its handle",
-       [](Scene& s, int by) {
-         const int due = s.at + 9, lost = due + 2'000 + s.late + by;
-         s.holds().lose(lost, "d", 1).no(lost + 900, lost + 901, "d", 1);
+         const bool is_lost = s.draw.one_in(2);
+         const int asked = reached + (is_lost ? 900 : 0);
+         s.holds().no(asked, asked + 1, "d", 1);
+         if (is_lost) s.h.lose(reached, "d", 1);
          s.due = due;
        },
        kProcess, "d"},
@@ -370,23 +360,19 @@ const std::vector<Promise>& lock_promises() {
       {"ADeadHoldersDocumentDisappears", G8, "was still there",
        [](Scene& s, int by) {
          const int expired = s.sent() + 2 * s.kLease, gone = expired + 1'000 + 2 * s.lag + by;
+         const int how = s.draw.from(1, 3);
          s.holds();
-         if (s.draw.one_in(2)) {
-           s.h.crash(s.at + 100, "d");
-         } else {
+         if (how == 1) {
            s.h.clean_up(gone + 10, gone + 18, "d", 1, 0).unanswered();
+         } else {
+           s.h.crash(s.at + 100, "d");
          }
-         s.h.gone(gone, s.order(gone));
-         s.due = expired;
-       },
-       {Delay::machine, Delay::majority}, "d"},
-      {"AnotherTakesADeadHoldersDocumentByThen", G8, "was still there",
-       [](Scene& s, int by) {
-         const int expired = s.sent() + 2 * s.kLease;
-         s.holds().crash(s.at + 100, "d");
-         s.h.ask(s.at + 20, "e", 1);
-         const int won = expired + 1'000 + 2 * s.lag + by;
-         s.gets(won).release(won + 20, won + 28, "e", 1, s.order(won + 20));
+         if (how == 3) {  // another takes it by then
+           s.h.ask(s.at + 20, "e", 1);
+           s.gets(gone).release(gone + 20, gone + 28, "e", 1, s.order(gone + 20));
+         } else {
+           s.h.gone(gone, s.order(gone));
+         }
          s.due = expired;
        },
        {Delay::machine, Delay::majority}, "d"},

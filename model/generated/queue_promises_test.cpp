@@ -31,6 +31,12 @@ HistoryBuilder& frees(Scene& s, int at, const char* process, int session = 1) {
   return s.h.release(at, at + 8, process, session, s.order(at));
 }
 
+/// The queue of d's lock serves this call, which frees the lock soon after.
+void serves(Scene& s, int at, const char* to, int session = 1) {
+  passes(s, at, "d", to, session);
+  frees(s, at + 40, to, session);
+}
+
 /// A call of e has ended, and asks to leave the queue.
 void gives_up(Scene& s, int at) {
   s.h.ended(at, "e", 1, "timed_out").clean_up(at, at + 8, "e", 1, 0);
@@ -60,8 +66,7 @@ const std::vector<Promise>& queue_promises() {
        [](Scene& s, int by) {
          s.holds();
          queues(s, s.at + 20, "e", s.at + 100 - by);
-         passes(s, s.at + 100, "d", "e");
-         frees(s, s.at + 200, "e");
+         serves(s, s.at + 100, "e");
        }},
       {"AReleaseLeavesOutNoGoodEntry", G7, "a release left it out",
        [](Scene& s, int by) {
@@ -69,8 +74,7 @@ const std::vector<Promise>& queue_promises() {
          queues(s, s.at + 20, "e", s.at + 100 + by);
          queues(s, s.at + 40, "f", kGood);
          s.h.leaves_queue(s.at + 100, "e", 1, s.order(s.at + 100));
-         passes(s, s.at + 100, "d", "f");
-         frees(s, s.at + 200, "f");
+         serves(s, s.at + 100, "f");
          gives_up(s, s.at + 150);
        }},
       {"WhoAskedToLeaveIsLeftOut", G7, "a release left it out",
@@ -79,8 +83,7 @@ const std::vector<Promise>& queue_promises() {
          queues(s, s.at + 40, "f", kGood);
          gives_up(s, s.at + 99 + std::clamp(by + 1, 0, 2));
          s.h.leaves_queue(s.at + 100, "e", 1, s.order(s.at + 100));
-         passes(s, s.at + 100, "d", "f");
-         frees(s, s.at + 200, "f");
+         serves(s, s.at + 100, "f");
        }},
       {"AnExtensionTakesOutNoGoodEntry", G7, "a write of another took it out",
        [](Scene& s, int by) {
@@ -90,8 +93,7 @@ const std::vector<Promise>& queue_promises() {
          s.h.extend(s.at + 100, s.at + 108, "d", 1, s.order(s.at + 100));
          s.h.leaves_queue(s.at + 100, "e", 1, s.order(s.at + 100));
          gives_up(s, s.at + 150);
-         passes(s, s.at + 200, "d", "d", 2);
-         frees(s, s.at + 250, "d", 2);
+         serves(s, s.at + 200, "d", 2);
        }},
       {"ADeleteTakesAlongNoQueueThatItsProcessKnows", G7, "a delete took it along",
        [](Scene& s, int by) {
@@ -122,8 +124,7 @@ const std::vector<Promise>& queue_promises() {
          const int passed = 1'000 + s.draw.from(0, 300);  // after more than 250 ms
          s.holds();
          queues(s, s.at + 20, "e", kGood, session);
-         passes(s, passed, "d", "e", session);
-         frees(s, passed + 20, "e", session);
+         serves(s, passed, "e", session);
        }},
       {"CallsThatPollHaveNoTurnAfterALongHolding", G7, "had no turn",
        [](Scene& s, int by) {
@@ -131,16 +132,14 @@ const std::vector<Promise>& queue_promises() {
          const int session = s.draw.from(4, 9), passed = s.sent() + 250 - by;
          s.holds();
          queues(s, s.at + 20, "e", kGood, session);
-         passes(s, passed, "d", "e", session);
-         frees(s, passed + 20, "e", session);
+         serves(s, passed, "e", session);
        }},
       {"TurnsAreAskedOfOneClockThatRan", G7, "had no turn",
        [](Scene& s, int by) {
          const int passed = 1'000 + s.draw.from(0, 300), moved = s.draw.from(s.at + 30, passed);
          const int jumped = s.draw.from(s.at - 40, passed);
          e_queues(s);
-         passes(s, passed, "d", "e");
-         frees(s, passed + 20, "e");
+         serves(s, passed, "e");
          if (by <= 0 && s.draw.one_in(2)) {
            s.h.no_majority(moved - 5, moved);
          } else if (by <= 0) {
@@ -151,15 +150,13 @@ const std::vector<Promise>& queue_promises() {
        [](Scene& s, int by) {
          const int passed = 1'000 + s.draw.from(0, 300);
          e_queues(s).refused(passed - 20, passed + 1 - std::clamp(by, 0, 1), "e", 1);
-         passes(s, passed, "d", "e");
-         frees(s, passed + 20, "e");
+         serves(s, passed, "e");
        }},
       {"AProcessReadsOnAtOnce", G7, "did not read on",
        [](Scene& s, int by) {
          e_queues(s).reads(s.at + 40, "e").stops_reading(s.at + 60, "e");
          s.h.reads(s.at + 60 + std::max(by, 0), "e");
-         passes(s, s.at + 200, "d", "e");
-         frees(s, s.at + 240, "e");
+         serves(s, s.at + 200, "e");
        }},
       {"WhoHasLeftNeedsNotReadOn", G7, "did not read on",
        [](Scene& s, int by) {
@@ -172,15 +169,13 @@ const std::vector<Promise>& queue_promises() {
       {"WhoHasJustBeenToldNeedsNotReadOn", G7, "did not read on",
        [](Scene& s, int by) {
          e_queues(s).reads(s.at + 5, "e").stops_reading(s.at + 28 + std::clamp(by, 0, 1), "e");
-         passes(s, s.at + 100, "d", "e");
-         frees(s, s.at + 140, "e");
+         serves(s, s.at + 100, "e");
        }},
       {"WhoWasNotToldNeedsNotReadOn", G7, "did not read on",
        [](Scene& s, int by) {
          e_queues(s).before(2).order -= by > 0 ? 0 : 1;
          s.h.reads(s.at + 40, "e").stops_reading(s.at + 60, "e");
-         passes(s, s.at + 100, "d", "e");
-         frees(s, s.at + 140, "e");
+         serves(s, s.at + 100, "e");
        }},
       {"NewsOfAGrantAreActedOn", G7, "did not act on it",
        [](Scene& s, int by) {
@@ -224,7 +219,8 @@ const std::vector<Promise>& queue_promises() {
          e_reads_news(s);
          gives_up(s, given - 40);
          s.h.pass_on(given, given + 6, "d", 1, -1, "e", 1, s.order(given));
-         s.h.hears(heard, "e", s.order(given));
+         const bool was_told = by > 0 || s.draw.one_in(2);
+         s.h.hears(heard, "e", s.order(given) - (was_told ? 0 : 1));
          s.h.clean_up(back, back + 6, "e", 1, s.order(std::max(back, heard)));
          s.due = heard;
        },

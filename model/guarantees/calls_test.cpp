@@ -77,34 +77,9 @@ TEST(CheckCalls, AnAnswerMayBeMissingAfterAKill) {
   EXPECT_EQ(kept(501), 1);
 }
 
-TEST(CheckCalls, AReleaseTellsWhatWasFound) {
-  const auto told = [](const std::string& user, int at = 410) {
-    auto s = holds();
-    s.calls(400, "a", "release", 700, 1).release(400, 410, "a", 1, 120);
-    return why(s.returns(at, "a", user, 1));
-  };
-  EXPECT_EQ(told("released"), "");
-  EXPECT_NE(told("not_owner"), "");
-  EXPECT_NE(told("unknown"), "");
-  EXPECT_NE(told("released", 701), "") << "it is late";
-  auto never = holds();
-  never.calls(400, "a", "release_async", 700, 1).release(400, 410, "a", 1, 120);
-  EXPECT_NE(why(never), "");
-}
-
 TEST(CheckCalls, NothingRemainsOfWhatIsNotHeld) {
   auto after_all = holds();
   EXPECT_NE(why(after_all.yes(21, 30, "a", 1).no(31, 32, "a", 1).until(1'010)), "");
-}
-
-TEST(CheckCalls, EnsureIsTrueOfWhatAnExtensionCovers) {
-  const auto told = [](int until) {
-    auto s = holds();
-    s.calls(100, "a", "ensure", 400, 1).extend(110, 120, "a", 1, 110);
-    return why(s.returns(120, "a", "yes", 1, 0, until));
-  };
-  EXPECT_EQ(told(1'110), "");
-  EXPECT_NE(told(1'111), "");
 }
 
 }  // namespace

@@ -76,18 +76,6 @@ TEST(CheckLiveness, AStallExcusesWhoLeavesSoonAfter) {
       Verdict::unknown);
 }
 
-/// Two turns of about 2,050 ms: one for who died before, one for itself.
-TEST(CheckLiveness, AHealedWaiterThatGetsNothingIsViolated) {
-  const auto with = [](int timeout, const std::string& end) {
-    HistoryBuilder s;
-    s.start(1, "a").ask(10, "a", 1, timeout, true).refused(10, 20, "a", 1);
-    return judged(s.ended(timeout, "a", 1, end), Check::G7).verdict;
-  };
-  EXPECT_EQ(with(8'000, "timed_out"), Verdict::violated);
-  EXPECT_EQ(with(4'000, "timed_out"), Verdict::holds);  // it said that it waits no longer
-  EXPECT_EQ(with(4'000, "unauthorized"), Verdict::violated);
-}
-
 /// What made room for others may be in what was not read.
 TEST(CheckCleanup, ADeleteThatAnUnreadOplogMayHoldIsExcused) {
   auto s = a_holds().crash(30, "a");
@@ -111,20 +99,6 @@ TEST(CheckCleanup, AGhostLeftAfterAReleaseHasToGoToo) {
   EXPECT_EQ(with(8'000).verdict, Verdict::violated);
   EXPECT_EQ(with(4'000).verdict, Verdict::holds) << with(4'000).why;
   EXPECT_EQ(with(4'000).counts.at("ghosts"), 1);
-}
-
-TEST(CheckLiveness, AProcessHandsALockOnOnlySoOften) {
-  for (const std::int64_t most : {0, 2, 3}) {
-    HistoryBuilder s;
-    s.start(1, "a").ask(10, "a", 1).ask(11, "a", 2).ask(12, "a", 3).win(13, 20, "a", 1, 100);
-    s.hand_over(100, 110, "a", 1, 2, 110).hand_over(200, 210, "a", 2, 3, 120);
-    s.release(300, 310, "a", 3, 130).ask(400, "a", 4).ask(401, "a", 5).win(402, 410, "a", 4, 140);
-    s.hand_over(500, 510, "a", 4, 5, 150).release(600, 610, "a", 5, 160);
-    auto history = s.end(2'000);
-    for (auto& e : history) e.holdings_in_a_row = e.kind == Kind::ask ? most : 0;
-    const auto f = judged(history, Check::G7);
-    EXPECT_EQ(f.violations, most == 2 ? 1 : 0) << f.why;
-  }
 }
 
 TEST(CheckLiveness, ACutRecordDoesNotShowThatSomethingNeverHappened) {

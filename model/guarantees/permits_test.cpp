@@ -23,28 +23,6 @@ TEST(CheckPermits, ACallThatNeverEndsIsViolated) {
   EXPECT_EQ(judged(s, Check::G7).verdict, Verdict::violated);
 }
 
-/// Its bound is 1,500 ms between looks, 1,500 ms for commands and 400 ms.
-HistoryBuilder waits_beside_a_free_slot(int until) {
-  auto s = started();
-  s.named("s#0").ask(10, "a", 1).win(10, 20, "a", 1, 100).release(30, 40, "a", 1, 110);
-  s.named("s#1").ask(50, "a", 2).win(50, 60, "a", 2, 120);
-  for (int at = 300; at < 8'000; at += 300) s.extend(at, at + 5, "a", 2, 120 + at);
-  s.asks_permit(1'000, "b", 1, 2, 9'000);
-  return std::move(s.gets_permit(until, "b", 1, "s#0"));
-}
-
-TEST(CheckPermits, AFaultOrAPauseExcusesIt) {
-  auto fault = waits_beside_a_free_slot(5'000);
-  fault.fault(2'000, "step-up");
-  EXPECT_NE(judged(fault, Check::G7).verdict, Verdict::violated);
-  auto pause = waits_beside_a_free_slot(5'000);
-  pause.pause(2'000, "b").resume(2'700, "b");
-  EXPECT_NE(judged(pause, Check::G7).verdict, Verdict::violated);
-  auto short_pause = waits_beside_a_free_slot(5'000);
-  short_pause.pause(2'000, "b").resume(2'500, "b");
-  EXPECT_EQ(judged(short_pause, Check::G7).verdict, Verdict::violated);
-}
-
 /// A call for a permit ends its acquire calls as it likes, those after the faults too.
 TEST(CheckPermits, ItsAcquireCallsNeedNotBeServed) {
   auto s = slot_taken();

@@ -59,18 +59,6 @@ TEST(CheckQueueLine, AfterALongHoldingALockIsOfferedToOneOwnerInFour) {
   EXPECT_EQ(passed(4, 751).violations, 1) << "the holding was shorter than 250 ms";
 }
 
-/// `b` alone waits: for a's 280 ms from its grant to its release, and for two ways of 1,350 ms.
-HistoryBuilder hears_at(int heard) {
-  return b_waits().pass_on(300, 310, "a", 1, heard, "b", 1, 110);
-}
-
-TEST(CheckQueueTurns, AFaultAPauseOrAStallExcusesALateTurn) {
-  EXPECT_EQ(judged(hears_at(3'030).fault(1'000, "step-up"), Check::G7).violations, 0);
-  const auto paused = hears_at(3'030).pause(900, "b").resume(950, "b");
-  EXPECT_EQ(judged(paused, Check::G7).violations, 0);
-  EXPECT_EQ(judged(hears_at(3'030).stall(900, 1'200), Check::G7).verdict, Verdict::unknown);
-}
-
 TEST(CheckQueueTurns, ADeadFirstOfTheQueueCostsItsLease) {
   const auto with = [](int won) {
     auto s = two_wait();
@@ -107,23 +95,6 @@ TEST(CheckQueueNews, AnAttemptCountsAsAReactionToTheEvent) {
   auto s = reads_news();
   s.pass_on(300, 310, "a", 1, -1, "b", 1, 110).win(325, 500, "b", 1, 120);
   EXPECT_EQ(judged(s, Check::G7).violations, 0);
-}
-
-TEST(CheckQueueNews, WhoseCallHasEndedGivesBackWhatItIsGranted) {
-  const auto with = [](std::int64_t heard, int given_back) {
-    auto s = reads_news();
-    s.ended(200, "b", 1, "cancelled").clean_up(200, 205, "b", 1, 0);
-    s.fault(250, "step-up").pass_on(300, 310, "a", 1, -1, "b", 1, 110);
-    s.hears(320, "b", heard);
-    return judged(s.clean_up(given_back, given_back + 5, "b", 1, 120), Check::G7);
-  };
-  const auto good = with(110, 320);
-  EXPECT_EQ(good.verdict, Verdict::holds) << good.why;
-  EXPECT_EQ(good.counts.at("given_back"), 1);
-  const auto f = with(110, 321);
-  EXPECT_EQ(f.violations, 1);
-  EXPECT_NE(f.why.find("had given the lock to a call that had ended"), std::string::npos) << f.why;
-  EXPECT_EQ(with(109, 321).violations, 0) << "it may not have been notified";
 }
 
 TEST(CheckQueueNews, ADeleteThatWaitsForAWorkerIsGivenUpTwoLeasesAfterTheCall) {

@@ -199,39 +199,6 @@ TEST(LockSystem, ADeadlineFromTheLastReadOfTheStreamBreaksItBesideAStalePrimary)
   EXPECT_EQ(found.verdict, Verdict::violated) << found.why;
 }
 
-/// Measured: a command that writes nothing is answered where nothing waits for a majority.
-TEST(LockSystem, AStalePrimaryRefusesAndSaysWhoHeld) {
-  using namespace lock_world;
-  const Scope& scope = scope_named("stale-primary")->scope;
-  World w;
-  /// Takes the first such step that leads to a wanted world.
-  const auto take = [&](LockAct act, Byte client, auto wanted) {
-    std::vector<LockAction> possible;
-    Labels labels;
-    actions(w, scope, possible);
-    for (const LockAction action : possible) {
-      if (action.act != act || action.client != client) continue;
-      const World to = step(w, action, scope, labels);
-      if (wanted(to)) return void(w = to);
-    }
-    ADD_FAILURE() << "no such step of client " << int{client};
-  };
-  const auto any = [](const World&) { return true; };
-  take(LockAct::attempt, 0, any);
-  take(LockAct::execute, 0, any);
-  take(LockAct::commit, 0, any);
-  take(LockAct::deliver, 0, any);
-  take(LockAct::failover, 0, any);
-  take(LockAct::attempt, 1, any);
-  take(LockAct::execute_stale, 1, [](const World& to) {
-    const Message& answer = to.client[1].message[0];
-    return answer.slot == kRefused && answer.seen_owner != 0;
-  });
-  take(LockAct::deliver, 1, any);
-  EXPECT_EQ(w.client[1].phase, kWaiting);
-  EXPECT_EQ(w.client[1].sight_owner, w.client[0].owner);
-}
-
 TEST(LockSystem, AClockAheadByMoreThanTheMarginBreaksIt) {
   const auto found = explore_up_to({.skew = 2}, 100'000);
   EXPECT_EQ(found.verdict, Verdict::violated);

@@ -36,13 +36,6 @@ TEST(Excuses, OwnStallsExcuseNoLongerThanTheyLast) {
   EXPECT_EQ(count(inside, Excuse::pause), 1);
 }
 
-TEST(Excuses, OwnStallsDoNotExcuseAHandleThatIsNeverNotified) {
-  auto s = a_holds().yes(21, 1'009, "a", 1);
-  s.lose(1'010, "a", 1).release(8'950, 8'960, "a", 1, 110);
-  for (int from = 1'000; from < 8'600; from += 500) s.dawdles(from, from + 150, "a");
-  EXPECT_EQ(judged(s, Check::G5, 9'000).verdict, Verdict::violated);
-}
-
 /// A lock is free from 50 ms on; the only waiter's attempts all hang for 300 ms.
 HistoryBuilder hangs(bool healed, int until) {
   auto s = a_holds();
@@ -72,14 +65,6 @@ TEST(Excuses, AnAttemptThatHangsIsTheLocksErrorUnlessServersOrLinksKeptIt) {
     EXPECT_EQ(inside.violations, 0) << inside.why;
     EXPECT_EQ(count(inside, Excuse::slow), 1);
   }
-}
-
-TEST(Excuses, ACallHangingInAnotherProcessIsNoExcuse) {
-  auto s = hangs(true, 59'000).slow(100, 59'900, "c");
-  s.ask(100, "c", 1, 60'000).refused(110, 120, "c", 1);
-  s.ended(60'000, "c", 1, "timed_out").ended(60'000, "b", 1, "timed_out");
-  const auto f = judged(unheard(s.end(70'000), "b"), Check::G7);
-  EXPECT_EQ(f.verdict, Verdict::violated);
 }
 
 TEST(Excuses, TheLinksOfOneProcessAreNobodyElses) {

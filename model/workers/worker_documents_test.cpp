@@ -32,6 +32,7 @@ TEST(WorkerDocuments, ADocumentThatIsReplacedBeforeALeaseAfterTheQuestionIsTooEa
   EXPECT_EQ(violation(a_then_b(900), Check::G1),
             "lock 'x' was given to another at least 110.0 ms before the lease of a ran out");
   EXPECT_EQ(violation(a_then_b(1'010), Check::G1), "");
+  EXPECT_EQ(violation(a_then_b(1'100, 30'000), Check::G1), "") << "whatever its date says";
   EXPECT_EQ(found(a_then_b(1'010), Check::G1).counts.at("takeovers"), 1);
   EXPECT_EQ(violation(a_then_b(900), Check::G6), "") << "an acquire does that";
 }
@@ -62,11 +63,6 @@ TEST(WorkerDocuments, AnEndThatNothingCanBeSaidOfIsNotCounted) {
   EXPECT_EQ(checked(a_has().fault(15, "isolate").freed(500, 510)), 0);
 }
 
-/// Somebody else may take it when nothing was heard of its holder for a lease, whatever the date.
-TEST(WorkerDocuments, ADateBehindTheLeaseBindsNobody) {
-  EXPECT_EQ(violation(a_then_b(1'100, 30'000), Check::G1), "");
-}
-
 TEST(WorkerDocuments, ALockThatItsHolderMayHaveGivenUpWasNotTaken) {
   EXPECT_EQ(violation(a_then_b(900).released(899, 950, "a", 1), Check::G1), "");
   EXPECT_EQ(violation(a_then_b(900).lost(880, 910, "a", 1), Check::G1), "");
@@ -95,16 +91,7 @@ TEST(WorkerDocuments, ADocumentThatSomebodyElseEndsIsFound) {
   EXPECT_EQ(violation(told(2'080, 2'100), Check::G6), "") << "the TTL monitor may have come";
   EXPECT_EQ(violation(told(1'115, 1'310), Check::G6), "")
       << "it may have been on its way to the grant";
-  EXPECT_NE(violation(HistoryBuilder(late).released(1'290, 1'320, "a", 2), Check::G6), "");
-}
-
-TEST(WorkerDocuments, NamesTheProcessThatWasReleasing) {
-  const auto told = a_has(1'018)
-                        .put(1'100, 1'110, "B", 2'100)
-                        .got(1'090, 1'120, "b", 1, 2)
-                        .released(1'290, 1'320, "a", 1)
-                        .freed(1'300, 1'310);
-  EXPECT_EQ(violation(told, Check::G6),
+  EXPECT_EQ(violation(HistoryBuilder(late).released(1'290, 1'320, "a", 2), Check::G6),
             "lock 'x': the document of b was freed 790.0 ms before its lease ran out, and not by "
             "its holder; it was being released by a");
 }
@@ -178,7 +165,6 @@ TEST(WorkerDocuments, ADeadHoldersDocumentThatLastsLongerThanPromisedIsFound) {
 TEST(WorkerDocuments, AnOplogThatWasNotReadToItsEndProvesNothing) {
   const auto told = a_then_b(1'010).unread(2'000);
   EXPECT_EQ(found(told, Check::G1).verdict, Verdict::unknown);
-  EXPECT_EQ(found(a_then_b(1'010), Check::G1).verdict, Verdict::holds);
 }
 
 TEST(WorkerDocuments, ListsWhatIsNotChecked) {

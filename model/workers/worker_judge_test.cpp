@@ -37,12 +37,6 @@ TEST(JudgeWorker, ATimeThatAGrantMayBeReliedOnCountsAsHeld) {
   EXPECT_EQ(violation(told(500, 600).crash(550, "a"), Check::G2), "");
 }
 
-TEST(JudgeWorker, AGrantWhileAnotherStillAnswersHeldIsTwoHolders) {
-  const auto told = a_has().got(500, 600, "b", 1, 2);
-  EXPECT_NE(violation(HistoryBuilder(told).yes(25, 601, "a", 1), Check::G2), "");
-  EXPECT_EQ(violation(HistoryBuilder(told).yes(25, 599, "a", 1), Check::G2), "");
-}
-
 TEST(JudgeWorker, ATokenThatIsLowerThanThatOfAnEarlierGrantIsFound) {
   const auto told = [](int b_asks, int token) {
     return workers().got(10, 20, "a", 1, 7).released(30, 40, "a", 1).got(b_asks, 50, "b", 1, token);
@@ -100,12 +94,6 @@ TEST(JudgeWorker, NotifyingOfALossAfterTheNextGrantIsViolated) {
   const auto answers = HistoryBuilder(told).yes(30, 1'501, "a", 1).lost(20, 1'502, "a", 1);
   EXPECT_NE(violation(answers, Check::G5), "")
       << "it still answered that it held it";
-}
-
-TEST(JudgeWorker, AnsweringHeldAfterLostIsViolated) {
-  const auto told = a_has().lost(100, 110, "a", 1);
-  EXPECT_NE(violation(HistoryBuilder(told).yes(25, 120, "a", 1), Check::G5), "");
-  EXPECT_EQ(violation(HistoryBuilder(told).yes(25, 105, "a", 1), Check::G5), "");
 }
 
 TEST(JudgeWorker, ADeadHoldersLockGoesToAWaiterWithinItsLeaseAndAPause) {
@@ -188,29 +176,18 @@ TEST(JudgeWorker, AWaiterIsAllowedTheTimeOfTheSlowestCommandMeanwhileThreeTimes)
   EXPECT_EQ(violation(told(5'000, 100, 226), Check::G7), "") << "too slow for such a lease";
 }
 
-TEST(JudgeWorker, ALockThatATimedOutCallMayHaveWonIsNotFree) {
-  const auto told = [](const char* outcome) {
+/// As a session of PostgreSQL may keep it.
+TEST(JudgeWorker, ALockThatATimedOutCallMayHaveWonIsFreeALeaseLater) {
+  const auto told = [](int b_gets, const char* outcome) {
     return a_has()
         .asks(22, "c", 1, 20)
         .released(30, 40, "a", 1)
         .ended(42, "c", 1, outcome)
-        .got(25, 500, "b", 1, 2);
-  };
-  EXPECT_EQ(violation(told("timed_out"), Check::G7), "");
-  EXPECT_NE(violation(told("refused"), Check::G7), "");
-}
-
-/// As a session of PostgreSQL may keep it.
-TEST(JudgeWorker, ALockThatATimedOutAcquireKeepsIsFound) {
-  const auto told = [](int b_gets) {
-    return a_has()
-        .asks(22, "c", 1, 20)
-        .released(30, 40, "a", 1)
-        .ended(42, "c", 1, "timed_out")
         .got(25, b_gets, "b", 1, 2);
   };
-  EXPECT_EQ(violation(told(1'142), Check::G7), "");
-  EXPECT_EQ(violation(told(2'042), Check::G7),
+  EXPECT_NE(violation(told(500, "refused"), Check::G7), "");
+  EXPECT_EQ(violation(told(1'142, "timed_out"), Check::G7), "");
+  EXPECT_EQ(violation(told(2'042, "timed_out"), Check::G7),
             "lock 'x': an acquire of b waited 1000.0 ms for it while it was free, since c's lease "
             "was over");
 }
@@ -250,13 +227,11 @@ TEST(JudgeWorker, ChecksOnlyWhatWasPromised) {
   EXPECT_EQ(findings[0].check, Check::G2);
   EXPECT_EQ(findings[1].check, Check::protocol);
   EXPECT_EQ(left_out(nothing).size(), 8u);
-  EXPECT_EQ(left_out(everything()).size(), 4u);
 }
 
 /// A lock that keeps all its promises, with answers and writes that come early or late.
 struct SoundRun {
   HistoryBuilder told = workers();
-  std::vector<std::pair<int, int>> grants;  ///< asked, granted
   int end = 0;
 };
 
@@ -275,7 +250,6 @@ SoundRun sound_run() {
     const int wins = free_at + 1 + upto(50), heard = wins + upto(20);
     const int asked = std::max(1, wins - 1 - upto(300));
     told.asks(asked, process, session).granted(heard, process, session, session, wins + 900);
-    run.grants.emplace_back(asked, heard);
     const int extended = upto(1) > 0 ? wins + 1 + upto(800) : wins;
     write(wins);
     if (extended > wins) write(extended);
@@ -302,14 +276,6 @@ RC_GTEST_PROP(JudgeWorker, ASoundLockIsNeverBlamedWhateverTheStamps, ()) {
       RC_ASSERT(f.verdict != Verdict::violated);
     }
   }
-}
-
-RC_GTEST_PROP(JudgeWorker, ATokenThatFallsIsFoundInAnyRun, ()) {
-  auto run = sound_run();
-  const auto& [asked, granted] = *rc::gen::elementOf(run.grants);
-  run.told.got(granted + 1, granted + 1, "c", 999, 1);
-  const auto f = find(judge_worker(run.told.end(run.end), everything()), Check::G4);
-  RC_ASSERT(f.verdict == Verdict::violated);
 }
 
 }  // namespace

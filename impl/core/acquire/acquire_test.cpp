@@ -2,7 +2,6 @@
 
 #include "core/acquire/attempt_answer.hpp"
 #include "core/acquire/contenders.hpp"
-#include "core/limits.hpp"
 #include "core/testing/core_world.hpp"
 #include "core/waiting/pacing.hpp"
 
@@ -36,8 +35,7 @@ TEST(Acquire, ATokenNotAboveTheStoredOneEndsTheCallAndDeletesItsOwner) {
   auto reply = w.won(w.last_command(), 50);
   reply.documents[0].fencing_token = 50;
   w.reply(reply);
-  ASSERT_TRUE(w.has<Ended>());
-  EXPECT_NE(w.find<Ended>()->error.message.find("not above the stored 50"), std::string::npos);
+  EXPECT_NE(w.the<Ended>().error.message.find("not above the stored 50"), std::string::npos);
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
 }
 
@@ -60,8 +58,7 @@ TEST(Acquire, TimesOutOnTimeAndNamesTheLastFailure) {
   w.advance(milliseconds(100));
   w.reply(World::refused(to_hex({9, 9}) + ".3000.7.db:1:app"));
   w.advance(milliseconds(50));
-  ASSERT_TRUE(w.has<Ended>());
-  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::timed_out);
+  EXPECT_EQ(w.the<Ended>().error.kind, ErrorKind::timed_out);
   EXPECT_EQ(w.find<Ended>()->error.message,
             "lock 'lock': timed out; last attempt: held by db:1:app");
   EXPECT_TRUE(w.sent_as<DeleteCommand>().empty());
@@ -74,8 +71,7 @@ TEST(Acquire, ConfigurationErrorsEndTheCallAtOnce) {
   reply.code = 13;
   reply.message = "not authorized";
   w.reply(reply);
-  ASSERT_TRUE(w.has<Ended>());
-  EXPECT_EQ(w.find<Ended>()->error, (Error{ErrorKind::configuration, 13, "not authorized"}));
+  EXPECT_EQ(w.the<Ended>().error, (Error{ErrorKind::configuration, 13, "not authorized"}));
   EXPECT_TRUE(w.sent_as<DeleteCommand>().empty()) << "it was not executed";
 }
 
@@ -85,8 +81,7 @@ TEST(Acquire, ACorruptDocumentIsHeldAndReportedOnce) {
   auto reply = World::refused("x");
   reply.documents[0].corruption = "expiresAt is a string";
   w.reply(reply);
-  ASSERT_TRUE(w.has<Warned>());
-  EXPECT_NE(w.find<Warned>()->message.find("expiresAt is a string"), std::string::npos);
+  EXPECT_NE(w.the<Warned>().message.find("expiresAt is a string"), std::string::npos);
   w.advance(milliseconds(100));
   w.reply(reply);
   EXPECT_EQ(w.count<Warned>(), 1);
@@ -99,8 +94,7 @@ TEST(Acquire, AnUnknownOutcomeThatNoTryCanMendEndsTheCallAndIsCleanedUp) {
   auto permanent = World::with(Outcome::unknown);
   permanent.permanent = true;
   w.reply(permanent);
-  ASSERT_TRUE(w.has<Ended>());
-  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::configuration);
+  EXPECT_EQ(w.the<Ended>().error.kind, ErrorKind::configuration);
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
 }
 
@@ -186,39 +180,15 @@ TEST(HolderObservations, AreDroppedAfterTenLeasesWithoutConfirmation) {
   EXPECT_FALSE(observations.presumed_dead("n", kStart + milliseconds(11'001), 0));
 }
 
-TEST(HolderObservations, AreBounded) {
-  HolderObservations observations;
-  for (std::size_t i = 0; i < kMaxSights + 100; ++i) {
-    observations.see("n" + std::to_string(i), kOwner + ".1000.1",
-                     kStart + milliseconds(static_cast<int>(i)));
-  }
-  int kept = 0;
-  for (std::size_t i = 0; i < kMaxSights + 100; ++i) {
-    kept += observations.presumed_dead_at("n" + std::to_string(i), 0) ? 1 : 0;
-  }
-  EXPECT_EQ(kept, static_cast<int>(kMaxSights));
-  EXPECT_TRUE(observations.presumed_dead_at("n" + std::to_string(kMaxSights + 99), 0));
-}
-
-AcquireCall call_for_a_minute() {
-  AcquireCall call;
-  call.name = "report";
-  call.options.expiry = seconds(60);
-  call.owner = {1, 0};
-  call.hand_overs = 3;
-  return call;
-}
-
-Win win_by(Granted::By by) {
-  return {by, 7, {}, {"report", "x", ServerInstant{99}, 41, ""}, FencingToken(42)};
-}
-
 TEST(Win, IsExtendedUpToATenthOfTheCadenceEarlierByChanceOfItsOwner) {
-  auto call = call_for_a_minute();
-  call.owner.low = 999;
-  EXPECT_EQ(held_lock(call, win_by(Granted::By::attempt)).cadence(), milliseconds(18'002));
-  call.owner.low = 1'500;
-  EXPECT_EQ(held_lock(call, win_by(Granted::By::attempt)).cadence(), milliseconds(19'000));
+  AcquireCall call;
+  call.options.expiry = seconds(60);
+  const Win win{Granted::By::attempt, 7, {}, {"report", "x", ServerInstant{99}, 41, ""},
+                FencingToken(42)};
+  call.owner = {1, 999};
+  EXPECT_EQ(held_lock(call, win).cadence(), milliseconds(18'002));
+  call.owner = {1, 1'500};
+  EXPECT_EQ(held_lock(call, win).cadence(), milliseconds(19'000));
 }
 
 }  // namespace

@@ -41,9 +41,9 @@ TEST(LockId, ForeignFormsAreNotOurs) {
   }
 }
 
-std::string entry(Owner owner, const std::string& until = "1700000000000") {
-  return until + entry_without_until(milliseconds(1'500), milliseconds(33'000),
-                                     format_lock_id({owner, 3'000, 1, "h"}));
+std::string entry(Owner owner) {
+  return "1700000000000" + entry_without_until(milliseconds(1'500), milliseconds(33'000),
+                                               format_lock_id({owner, 3'000, 1, "h"}));
 }
 
 TEST(LockQueue, AnEntryHasItsPartsAtFixedPlaces) {
@@ -71,14 +71,6 @@ TEST(LockQueue, TicketsStandBehindTheEntries) {
     EXPECT_EQ(tickets(odd), std::pair(0L, 0L)) << odd;
   }
   EXPECT_EQ(owners_in(entry({1, 2}) + "~+.936.12").size(), 1u) << "no call";
-}
-
-TEST(LockQueue, EntriesTellWithinWhatTimeTheyWereDated) {
-  const auto three = entry({1, 2}) + '~' + entry({3, 4}, "1700000000200") + '~' +
-                     entry({5, 6}, "1700000000500");
-  EXPECT_EQ(dated_within(three + "~+.1.0"), milliseconds(500));
-  EXPECT_EQ(dated_within(entry({1, 2}) + "~+.1.0"), milliseconds(0));
-  EXPECT_EQ(dated_within(entry({1, 2}, "1700000000200") + '~' + entry({3, 4})), milliseconds(0));
 }
 
 RC_GTEST_PROP(LockQueue, AnyTextIsReadWithoutHarm, (const std::string& text)) {

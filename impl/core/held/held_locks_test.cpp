@@ -33,19 +33,6 @@ TEST(Extension, LocksThatAreDueTogetherTravelTogetherAtMost500Each) {
   EXPECT_EQ(std::get<ExtendCommand>(commands[2].body).statements.size(), 100u);
 }
 
-TEST(Extension, LocksTakenAtDifferentTimesFallIntoStep) {
-  World w;
-  for (int i = 1; i <= 4; ++i) {
-    w.hold(static_cast<SessionId>(i), "lock" + std::to_string(i));
-    w.advance(milliseconds(100));
-  }
-  w.advance(milliseconds(600));
-  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
-  w.reply(extended(4));
-  w.advance(milliseconds(1'000));
-  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 2u);
-}
-
 TEST(Extension, ShortLeasesTravelAlone) {
   World w;
   auto brief = World::options();

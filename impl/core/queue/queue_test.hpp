@@ -53,6 +53,22 @@ struct QueueWorld : CoreWorld {
     give(ReplyArrived{stream().id, r});
   }
 
+  [[nodiscard]] std::size_t pass_ons() const { return sent_as<PassOnCommand>().size(); }
+  [[nodiscard]] PassOnCommand passed_on() const {
+    return std::get<PassOnCommand>(sent_as<PassOnCommand>().back().body);
+  }
+  [[nodiscard]] NamedOwner named(const std::string& lock_id,
+                                 NamedOwner::As as = NamedOwner::As::holder) {
+    ++oplog;
+    return {as, {"lock", lock_id, ServerInstant{99}, oplog - 1, ""}, FencingToken(oplog)};
+  }
+  /// By a primary that knows this much, and finds nothing that is to leave.
+  void leave_answered_at(std::int64_t time) {
+    auto r = with(Outcome::done);
+    r.operation_time = FencingToken(time);
+    give(ReplyArrived{sent_as<PassOnCommand>().back().id, r});
+  }
+
   /// Session 1 has asked, was refused, and is queued.
   static QueueWorld refused_once() {
     QueueWorld w;

@@ -5,7 +5,6 @@
 #include <functional>
 
 #include "core/document/lock_queue.hpp"
-#include "core/limits.hpp"
 #include "core/testing/core_world.hpp"
 
 namespace leasehold::core::pacing_test {
@@ -167,17 +166,6 @@ TEST(Pacing, HowLongAFullQueueLastsSaysWhenACallInItAsksAgain) {
   EXPECT_EQ(pacing.next_attempt_at(inside, true, true, w.step()), w.now + seconds(3));
 }
 
-TEST(Pacing, DrawsOneNumberWhetherAStreamIsOpenOrNot) {
-  PartWorld w;
-  const Pacing pacing;
-  auto call = stands_in_queue(w.now);
-  for (const bool open : {false, true}) {
-    const auto before = w.entropy.draw();
-    pacing.next_attempt_at(call, true, open, w.step());
-    EXPECT_EQ(w.entropy.draw(), before + 2);
-  }
-}
-
 TEST(Pacing, ALearnedPaceIsKeptByNameForTheNextCall) {
   PartWorld w;
   Pacing pacing;
@@ -185,6 +173,7 @@ TEST(Pacing, ALearnedPaceIsKeptByNameForTheNextCall) {
   pacing.learn(call, false, w.now);
   EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(2));
   pacing.learn(call, true, w.now);
+  pacing.learn(waits_by(uniform_waiting()), false, w.now);  // which learns nothing
   EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(1));
   call.place.awaits_news = true;
   pacing.learn(call, false, w.now);
@@ -192,25 +181,6 @@ TEST(Pacing, ALearnedPaceIsKeptByNameForTheNextCall) {
       << "whose turn comes by the queue says nothing of how often to ask";
   call.name = "another";
   EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now);
-}
-
-TEST(Pacing, LearnedPacesAreBoundedAndStayWhereAStrategyLearnedNothing) {
-  PartWorld w;
-  Pacing pacing;
-  auto call = pauses([](const AttemptSeen& seen) { return seen.pace.value_or(seconds(0)); });
-  const auto pace_of = [&](const std::string& name) {
-    call.name = name;
-    return pacing.next_attempt_at(call, true, false, w.step()) - w.now;
-  };
-  pacing.learn(call, false, w.now);
-  pacing.learn(waits_by(uniform_waiting()), false, w.now);
-  EXPECT_EQ(pace_of("lock"), seconds(2));
-  for (std::size_t i = 0; i < kMaxPaces; ++i) {
-    call.name = std::to_string(i);
-    pacing.learn(call, false, w.now);
-  }
-  EXPECT_EQ(pace_of("lock"), seconds(0));
-  EXPECT_EQ(pace_of("0"), seconds(2));
 }
 
 }  // namespace
