@@ -199,7 +199,7 @@ TEST_F(InShell, AFileWithAPasswordThatAllMayReadIsSaid) {
   EXPECT_EQ(shell_says("$leasehold ls --uri-file uri").out.find("all users"), std::string::npos);
 }
 
-/// As `ulimit -f` gives it: output to a pipe is no file. And as with one page, which docker gives by
+/// As `ulimit -f` gives it: output to a pipe is no file. And with one page, as docker gives by
 /// --shm-size=4096.
 TEST_F(InShell, ALimitOnFilesAndAFullShmHaveNoEffect) {
   EXPECT_TRUE(ended(shell_says("ulimit -f 0; exec $leasehold run $lock -- echo done"), 0, "done"));

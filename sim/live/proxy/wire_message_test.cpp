@@ -295,7 +295,7 @@ TEST(RequestWatch, ReportsALateAnswerAndNotAQuickOne) {
   }
 }
 
-TEST(RequestWatch, WhatWantsNoAnswerOrIsOfAnotherProtocolIsLeftAlone) {
+TEST(RequestWatch, ARequestThatWantsNoAnswerAndAnotherProtocolAreLeftAlone) {
   const std::string http = "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n";
   for (const auto& sent : {request(1, ping(), 2), http}) {
     Watched w;
