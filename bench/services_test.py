@@ -97,12 +97,6 @@ class Figures(unittest.TestCase):
         # All 16 are served in turn: what is neither held nor paused of 16 turns is waited, 62 ms in the middle.
         self.assertTrue(12 - 2 < figures["wait_p50_ms"] < 112 - 5)
 
-    def test_a_lock_without_contention(self):
-        figures = self.results(MadeUpLock(4 * MS, MS), clients=1).figures["made-up"][1]
-        self.assertAlmostEqual(figures["wait_p50_ms"], 4, places=6)
-        self.assertAlmostEqual(figures["wait_p99_ms"], 4, places=6)
-        self.assertAlmostEqual(figures["acq_per_s"], 1_000 / (4 + 5 + 1 + 50), delta=1)
-
     def test_repetitions_are_added_to_the_same_folder(self):
         self.results(MadeUpLock(2 * MS, MS), repetition=1)
         results = self.results(MadeUpLock(3 * MS, MS), repetition=2)

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "bench/contend/run.hpp"
 
@@ -31,13 +30,6 @@ Load twenty_seconds(const std::string& strategy) {
   return load;
 }
 
-TEST(VirtualRun, TheSameSeedGivesTheSameSamples) {
-  Load load;
-  load.strategy = "adaptive";
-  load.hold = "pareto:5ms";
-  EXPECT_EQ(run_virtual(load).samples, run_virtual(load).samples);
-}
-
 TEST(VirtualRun, EverybodyIsServedAlsoWhoWaitedAtTheEndUnlessTimeIsOver) {
   Load load;
   load.clients = 64;
@@ -52,23 +44,6 @@ TEST(VirtualRun, EverybodyIsServedAlsoWhoWaitedAtTheEndUnlessTimeIsOver) {
   load.drain_ms = 5'000;
   const auto samples = run_virtual(load).samples;
   EXPECT_EQ(std::ranges::count(samples, kNever, &Sample::granted_ns), 3) << "they are there, too";
-}
-
-TEST(VirtualRun, NoLockIsHeldTwiceAtOnce) {
-  Load load;
-  load.strategy = "adaptive";
-  load.locks = "zipf:5";
-  load.arrivals = "open:60";
-  load.arrivals_per_s = 0.6 * ideal_per_s(load, virtual_write_ms());
-  auto run = run_virtual(load);
-  ASSERT_GT(run.samples.size(), 500u);
-  std::sort(run.samples.begin(), run.samples.end(), [](const Sample& a, const Sample& b) {
-    return std::tie(a.lock, a.granted_ns) < std::tie(b.lock, b.granted_ns);
-  });
-  for (std::size_t i = 1; i < run.samples.size(); ++i) {
-    if (run.samples[i].lock != run.samples[i - 1].lock) continue;
-    EXPECT_GE(run.samples[i].granted_ns, run.samples[i - 1].released_ns);
-  }
 }
 
 TEST(VirtualRun, TheOneBesideHasAStrategyOfItsOwnOrIsOfOtherSoftware) {

@@ -98,12 +98,7 @@ std::int64_t shift_of_entries(const Document& real, const Document& simulated) {
     return id != nullptr && id->is<std::string>() ? *id->as<std::string>() : std::string();
   };
   const auto a = text_of(real), b = text_of(simulated);
-  const auto at = static_cast<std::size_t>(
-      std::mismatch(a.begin(),
-                    a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())),
-                    b.begin())
-          .first -
-      a.begin());
+  const auto at = static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
   const auto mark = a.rfind(core::kQueueMark, at);
   if (at == a.size() || mark == std::string::npos) return 0;
   const auto until = [mark](const std::string& text) {
@@ -400,12 +395,8 @@ TEST(Differential, UnsupportedOperatorsAndCommandsThrow) {
   const Value empty = Object();
   const Scope scope{empty, {}, {}};
   Value out;
-  Object unknown;
-  unknown.set("$dateDiff", Object{});
-  EXPECT_THROW((void)evaluate(unknown, scope, out), Unsupported);
-  Object command;
-  command.set("aggregate", std::string("locks"));
-  EXPECT_THROW((void)execute(command, {}, {}), Unsupported);
+  EXPECT_THROW((void)evaluate(make({{"$dateDiff", Object{}}}), scope, out), Unsupported);
+  EXPECT_THROW((void)execute(make({{"aggregate", std::string("locks")}}), {}, {}), Unsupported);
 }
 
 }  // namespace

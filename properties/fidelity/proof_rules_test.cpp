@@ -123,7 +123,7 @@ struct InTheory {
 
 std::string dates(milliseconds lease, milliseconds margin) {
   return " (= (lease o1) " + number(lease.count()) + ") (= margin " + number(margin.count()) +
-         ") (= l l1) (= r s)";
+         ") (= l l1) (= r s) (= r " + number(kNow) + ")";
 }
 
 InTheory in_theory(const core::Command& command, const Document& before) {
@@ -132,19 +132,16 @@ InTheory in_theory(const core::Command& command, const Document& before) {
     const bool same = a->observed && before && holder(before) == *a->observed;
     text += a->observed ? " (observes l1)" : " (not (observes l1))";
     text += std::string(" (= (observed l1) ") + (same ? "l2)" : "l3)");
-    return {{"insert", "renew", "take expired", "take observed"},
-            text + " (= r " + number(kNow) + ")"};
+    return {{"insert", "renew", "take expired", "take observed"}, text};
   }
   if (const auto* e = std::get_if<core::ExtendCommand>(&command.body)) {
     const auto& statement = e->statements.front();
     return {{"renew"},
-            "(extension l1) (not (hand_over l1))" + dates(statement.lease, statement.margin) +
-                " (= r " + number(kNow) + ")"};
+            "(extension l1) (not (hand_over l1))" + dates(statement.lease, statement.margin)};
   }
   if (const auto* h = std::get_if<core::HandOverCommand>(&command.body)) {
     return {{"hand over", "renew"},
-            "(hand_over l1) (not (extension l1)) (= (giver l1) o2)" + dates(h->lease, h->margin) +
-                " (= r " + number(kNow) + ")"};
+            "(hand_over l1) (not (extension l1)) (= (giver l1) o2)" + dates(h->lease, h->margin)};
   }
   return {{"delete"}, "(= o o1) (@leaving o1)"};
 }

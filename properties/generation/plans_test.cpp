@@ -11,8 +11,7 @@ namespace {
 using sim::FaultPlan;
 
 bool has_pause(const sim::Plan& plan) {
-  return std::any_of(plan.faults.begin(), plan.faults.end(),
-                     [](const FaultPlan& f) { return f.kind == FaultPlan::Kind::pause; });
+  return std::ranges::count(plan.faults, FaultPlan::Kind::pause, &FaultPlan::kind) > 0;
 }
 
 TEST(Plans, ASeedOfALiveRunStandsForAValueOfTheGenerator) {
@@ -89,8 +88,7 @@ TEST(Plans, AScriptedPlanKeepsItsProcesses) {
   plan.processes.assign(2, {.scripted = true});
   for (std::int64_t i = 0; i < 6; ++i) plan.steps.push_back({.at_ms = 100 * i, .process = i % 2});
   const auto smallest = minimise(plan, [](const sim::Plan& p) {
-    return std::any_of(p.steps.begin(), p.steps.end(),
-                       [](const sim::StepPlan& step) { return step.process == 1; });
+    return std::ranges::count(p.steps, 1, &sim::StepPlan::process) > 0;
   });
   EXPECT_EQ(smallest.processes.size(), 2u);
   EXPECT_EQ(smallest.steps.size(), 1u);

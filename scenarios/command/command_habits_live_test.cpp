@@ -14,7 +14,7 @@ class Habits : public Command {};
 /// The habits of flock: -n, -w in seconds, -E, a name without an option; and of consul lock: quiet.
 TEST_F(Habits, FlocksOptionsAreUnderstood) {
   auto first = start("sleep 5");
-  EXPECT_EQ(leasehold({"run", "-n", lock_, "--", "true"}).exit_code, kNotAcquired);
+  EXPECT_TRUE(ended(leasehold({"run", "-n", lock_, "--", "true"}), kNotAcquired, "held by"));
   EXPECT_EQ(leasehold({"run", "-w", "0.2", "-E", "9", lock_, "--", "true"}).exit_code, 9);
   const auto quiet = leasehold({"run", "-q", "-n", lock_, "--", "true"});
   EXPECT_EQ(quiet.exit_code, kNotAcquired);
@@ -66,7 +66,7 @@ TEST_F(Habits, ANoteIsShownToPeople) {
 TEST_F(Habits, ALossRunsTheCommandThatWasGivenForIt) {
   auto wrapper = start("exec sleep 100", "2s",
                        {"--on-lost-run", "echo $LEASEHOLD_LOCK > '" + folder_ + "/lost'"});
-  EXPECT_EQ(leasehold({"release", lock_, "--force"}).exit_code, 0);
+  EXPECT_TRUE(ended(leasehold({"release", lock_, "--force"}), 0, "is held since"));
   EXPECT_EQ(code_of(wrapper), kLost);
   EXPECT_TRUE(appears("lost"));
 }

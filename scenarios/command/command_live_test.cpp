@@ -62,20 +62,6 @@ TEST_F(Command, BadWordsAreNamedAndNothingIsDone) {
   says({"ls"}, "more than one @");
 }
 
-TEST_F(Command, ASecondRunIsRefusedOrWaits) {
-  const auto over = folder_ + "/over";
-  auto first = start("while [ ! -e '" + over + "' ]; do sleep 0.1; done");
-  EXPECT_TRUE(ended(leasehold({"run", "--lock", lock_, "--wait", "0", "--", "true"}), kNotAcquired,
-                    "held by"));
-  EXPECT_EQ(leasehold({"run", "--lock", lock_, "--wait", "1s", "--", "true"}).exit_code,
-            kNotAcquired);
-  ChildProcess second(words({"run", "--lock", lock_, "--wait", "60s", "--", "true"}),
-                      ChildProcess::Io::nothing);
-  std::ofstream(over).close();
-  EXPECT_EQ(code_of(second), 0);
-  EXPECT_EQ(code_of(first), 0);
-}
-
 TEST_F(Command, OneThatQueuesStandsInTheLocksQueueAndGetsItNext) {
   auto first = start("exec sleep 100");
   ChildProcess second(words({"run", "-q", lock_, "--", "true"}),
@@ -109,13 +95,6 @@ TEST_F(Command, ASignalEndsTheWaitForTheLock) {
   EXPECT_FALSE(second.wait_ms(1'000));
   second.send_signal(SIGTERM);
   EXPECT_EQ(code_of(second), 128 + SIGTERM);
-}
-
-TEST_F(Command, ACommandThatWasKilledFreesTheLock) {
-  auto wrapper = start("exec sleep 100");
-  kill(child(), SIGKILL);
-  EXPECT_EQ(code_of(wrapper), 128 + SIGKILL);
-  EXPECT_TRUE(lock_is_free());
 }
 
 TEST_F(Command, AKilledWrapperTakesTheWholeGroupWithItAndTheLockStaysForItsLease) {
@@ -190,16 +169,6 @@ TEST_F(Command, AfterItsLongestHoldingWhoDoesNotListenIsKilledAndTheLockIsFree) 
   EXPECT_GE(since.elapsed(), milliseconds(990));
   EXPECT_TRUE(child_is_gone());
   EXPECT_TRUE(lock_is_free());
-}
-
-TEST_F(Command, ReleaseByForceTakesTheLockFromALiveHolderWhichIsToldSo) {
-  auto wrapper = start("exec sleep 100", "2s");
-  const sim::live::Stopwatch since;
-  EXPECT_TRUE(ended(leasehold({"release", "--force", lock_}), 0, "is held since"));
-  EXPECT_GE(since.elapsed(), seconds(2)) << "its held() might have been true for so long";
-  EXPECT_EQ(code_of(wrapper), kLost);
-  EXPECT_TRUE(lock_is_free());
-  EXPECT_EQ(leasehold({"release", "--force", lock_}).exit_code, 1);
 }
 
 TEST_F(Command, LsAndShowTellWhoHoldsWhat) {

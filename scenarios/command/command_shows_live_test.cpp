@@ -19,11 +19,6 @@ constexpr const char* kNobody = "mongodb://127.0.0.1:1/?replicaSet=rs&serverSele
 /// A database of its own on the shared set.
 class Shows : public Command {
  protected:
-  void SetUp() override {
-    Command::SetUp();
-    uri_ = shared_set().uri();
-    setenv("LEASEHOLD_URI", uri_.c_str(), 1);
-  }
   void TearDown() override {
     client_.run(database_, {{"dropDatabase", 1}});
     Command::TearDown();
@@ -60,8 +55,8 @@ class Shows : public Command {
   }
 
   const std::string database_ = sim::live::fresh_database();
-  std::string uri_;
-  MongoClient client_{shared_set().uri()};
+  const std::string uri_ = shared_set().uri();
+  MongoClient client_{uri_};
 };
 
 TEST_F(Shows, WithoutServersEachKindOfWaitIs69AndSaysWhy) {
@@ -89,18 +84,6 @@ TEST_F(Shows, WithoutServersEachKindOfWaitIs69AndSaysWhy) {
                              Words{"release", "n", "--force"}}) {
     EXPECT_TRUE(ended(leasehold(words), 69, "127.0.0.1:1"));
   }
-}
-
-/// Silent when all is well, loud when the servers are down.
-TEST_F(Shows, ALineOfCronIsSilentUnlessSomethingIsWrong) {
-  const std::vector<std::string> line{"run", "-q", "-n", "-E", "0", lock_, "--", "true"};
-  const auto free = leasehold(line);
-  EXPECT_EQ(free.out + std::to_string(free.exit_code), "0");
-  auto holder = start("exec sleep 100");
-  const auto held = leasehold(line);
-  EXPECT_EQ(held.out + std::to_string(held.exit_code), "0");
-  setenv("LEASEHOLD_URI", kNobody, 1);
-  EXPECT_TRUE(ended(leasehold(line), 69, "127.0.0.1:1]"));
 }
 
 TEST_F(Shows, AWaitIsExplainedOnce) {
@@ -154,23 +137,6 @@ TEST_F(Shows, TheServiceManagerHearsOfAWaitAndOfLife) {
   close(fd);
 }
 
-TEST_F(Shows, ADatabaseThatIsNotReplicatedIsRefused) {
-  for (const auto& words :
-       std::vector<std::vector<std::string>>{{"run", lock_, "--database", "local", "--", "true"},
-                                             {"ls", "--database", "local"},
-                                             {"doctor", "--database", "local"}}) {
-    EXPECT_TRUE(ended(leasehold(words), 64, "database is 'local'"));
-  }
-}
-
-TEST_F(Shows, ANameThatNoServerLooksUpIsUnavailable) {
-  for (const auto* command : {"ls", "hold"}) {
-    std::vector<std::string> words{command, "--uri", "mongodb+srv://set.leasehold.invalid/"};
-    if (words[0] == "hold") words.push_back(lock_);
-    EXPECT_TRUE(ended(leasehold(words), 69, "leasehold.invalid"));
-  }
-}
-
 /// A holder whose lock others queue for.
 TEST_F(Shows, AQueueIsNotTakenForTheHolderAndForceFreesItsLock) {
   std::promise<bool> granted;  // the first, because the providers' end waits for the call below
@@ -199,9 +165,6 @@ TEST_F(Shows, AFreedDocumentIsAFreeLock) {
   EXPECT_EQ(says({"release", lock_, "--force"}).exit_code, 1);
   EXPECT_TRUE(has(says({"ls"}), lock_ + "  free ")) << says({"ls"}).out;
   EXPECT_FALSE(has(says({"doctor"}), "expired more than"));
-  const auto provider = provider_of("test");
-  const auto seen = provider.inspect(lock_);
-  EXPECT_TRUE(seen && !seen->has_value());
 }
 
 TEST_F(Shows, AnOddFieldIsShownAndWhatBlocksALockIsFoundAndFreed) {
@@ -213,7 +176,6 @@ TEST_F(Shows, AnOddFieldIsShownAndWhatBlocksALockIsFoundAndFreed) {
                    {{"$code", "x"}, {"$scope", Json::object()}},
                    {{"$undefined", true}},
                    {{"$maxKey", 1}}};
-  const auto provider = provider_of("test");
   std::size_t count = 1;
   std::vector<std::string> corrupt;
   Json document{{"_id", 7}, {"lockId", "theirs"}, {"expiresAt", in_one_hour()}};
@@ -226,11 +188,7 @@ TEST_F(Shows, AnOddFieldIsShownAndWhatBlocksALockIsFoundAndFreed) {
       one["_id"] = name;
       one[field] = value;
       insert(one);
-      const auto seen = provider.inspect(name);
-      EXPECT_EQ(seen && seen->has_value(), !deciding) << name;
-      if (!deciding || seen) continue;
-      EXPECT_NE(seen.error().message.find(field + " is "), std::string::npos) << name;
-      corrupt.push_back(name);
+      if (deciding) corrupt.push_back(name);
     }
   }
   const auto listed = json_of({"ls"});
@@ -325,12 +283,6 @@ TEST_F(Shows, AHostThatIsNoMemberOfTheSetSaysWhatItIs) {
            {"doctor"}, {"ls"}, {"run", "-n", lock_, "--", "true"}, {"hold", "-w", "0.5", lock_}}) {
     EXPECT_TRUE(ended(leasehold(words), 69, " is a member of '", "', the URI says 'other'"));
   }
-  sim::live::ReplicaSet alone({.standalone = true});
-  setenv("LEASEHOLD_URI",
-         sim::live::with_option(alone.uri(), "replicaSet=rs&serverSelectionTimeoutMS=300").c_str(),
-         1);
-  const auto ran = leasehold({"doctor"});
-  EXPECT_TRUE(has(ran, " is a standalone")) << ran.out;
 }
 
 /// One sentence with the cause, and no line of the driver's own.
@@ -347,23 +299,13 @@ TEST_F(Shows, AnEncryptionErrorIsSaidByEachSubcommand) {
                                                {"run", "-q", "-w", "1", lock_, "--", "true"},
                                                {"hold", "-q", "-n", lock_}}) {
       const auto ran = leasehold(words);
-      EXPECT_EQ(ran.exit_code, 69) << ran.out;
-      EXPECT_TRUE(has(ran, cause)) << words[0] << ": " << ran.out;
+      EXPECT_TRUE(ended(ran, 69, cause)) << words[0];
       EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
     }
   }
   setenv("LEASEHOLD_URI", "mongodb://u:p/q@h/", 1);
   EXPECT_EQ(leasehold({"run", "-q", lock_, "--", "true"}).out,
             "leasehold: uri: Invalid host string in URI\n");
-}
-
-TEST_F(Shows, ASecretOfAnOptionIsNotTakenFromTheCommandLineAndAnAtSignIs) {
-  const auto refused =
-      leasehold({"ls", "--uri", "mongodb://h:1/?tls=true&tlsCertificateKeyFilePassword=s3cret"});
-  EXPECT_EQ(refused.exit_code, 64);
-  EXPECT_FALSE(has(refused, "s3cret")) << refused.out;
-  EXPECT_EQ(leasehold({"ls", "--uri", sim::live::with_option(uri_, "appName=ci@build")}).exit_code,
-            0);
 }
 
 }  // namespace

@@ -22,14 +22,12 @@ class Doctor : public testing::Test {
   static constexpr int kNoAnswer = 69;
 };
 
-TEST_F(Doctor, FindsAStandaloneAndNoServer) {
+TEST_F(Doctor, FindsAStandaloneAlsoWhereASetIsAskedFor) {
   ReplicaSet alone({.standalone = true});
   EXPECT_TRUE(has(says(alone.uri(), 1), "problem  server         the server is a standalone"));
   setenv("LEASEHOLD_URI", sim::live::with_option(alone.uri(), "replicaSet=rs").c_str(), 1);
   const auto said = run_program({LEASEHOLD_COMMAND_PROGRAM, "doctor"}).out;
   EXPECT_TRUE(has(said, "rs.initiate() make it a set of one")) << said;
-  EXPECT_TRUE(has(says("mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=300", kNoAnswer),
-                  "no answer"));
 }
 
 TEST_F(Doctor, FindsAShardOnWhichNoLockIsTaken) {

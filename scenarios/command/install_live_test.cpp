@@ -16,10 +16,7 @@ class Installed : public testing::Test {
   void expect_locks(const std::string& program, const std::string& says = "held with token ") {
     EXPECT_TRUE(ended(run_program({folder_ + "/" + program, shared_set().uri()}), 0,
                       says));
-    expect_none_held();
-  }
-  /// In the database of a URI that names none.
-  static void expect_none_held() {
+    // Nothing is held, in the database of a URI that names none.
     sim::live::MongoClient client(shared_set().uri());
     const auto list = [&client](const sim::live::Json& command) {
       return client.must("leasehold", command)["cursor"]["firstBatch"];

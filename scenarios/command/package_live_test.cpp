@@ -68,13 +68,6 @@ TEST_F(Packaged, HaveNoFileInCommon) {
   EXPECT_FALSE(has(common, "usr/"));
 }
 
-TEST_F(Packaged, AServiceIsBuiltAgainstIt) {
-  const auto built = run("cmake -S '" LEASEHOLD_INSTALL_TEST
-                         "' -B service -G Ninja -DCMAKE_PREFIX_PATH=\"$PWD/root/usr\" && cmake "
-                         "--build service && service/install_test \"$LEASEHOLD_URI\"");
-  EXPECT_TRUE(ended(built, 0, "held with token "));
-}
-
 TEST_F(Packaged, TheLaboratoryHasItsFilesAndNoneOfItsTests) {
   for (const char* file :
        {"bin/leasehold-lab", "lib/leasehold/leasehold-worker",

@@ -19,13 +19,15 @@ LockProvider connect(const char* lock, const std::string& database,
   return std::move(published::connect(lock, shared_set().uri(), hardening, options)).value();
 }
 
+Lock lock_of(const LockProvider& provider, const std::string& name, const LockOptions& options) {
+  return provider.create_lock(name, options).value();
+}
+
 class Example : public testing::TestWithParam<const char*> {};
 
 TEST_P(Example, RunsAsItsTextSaysTwiceInARow) {
-  const std::string uri = shared_set().uri();
-  const auto query = uri.find('?');
-  const std::string with_database = uri.substr(0, query) + fresh_database() +
-                                    (query == std::string::npos ? "" : uri.substr(query));
+  auto with_database = shared_set().uri();
+  with_database.insert(std::min(with_database.find('?'), with_database.size()), fresh_database());
   const std::string program = std::string(LEASEHOLD_EXAMPLES) + "/example_" + GetParam();
   for (int i = 0; i < 2; ++i) {
     ChildProcess example({program, with_database}, ChildProcess::Io::nothing);
@@ -42,8 +44,7 @@ TEST(DistributedLockText, AcquiresReleasesAndLeavesNothing) {
   const auto database = fresh_database();
   auto provider = connect("distributed-lock", database);
   const auto lock =
-      std::move(provider.create_lock("myLockName", published::default_options("distributed-lock")))
-          .value();
+      lock_of(provider, "myLockName", published::default_options("distributed-lock"));
   {
     auto handle = lock.try_acquire(seconds(5));
     ASSERT_TRUE(handle) << handle.error().message;
@@ -69,7 +70,7 @@ TEST(DistributedLockText, LeaseholdSharesACollectionWithIt) {
   auto theirs = connect("distributed-lock", database);
   CountedProvider ours(database);
   LockOptions short_lease{.expiry = milliseconds(1'000)};
-  const auto their_lock = std::move(theirs.create_lock("l", short_lease)).value();
+  const auto their_lock = lock_of(theirs, "l", short_lease);
   {
     auto handle = their_lock.try_acquire(seconds(5));
     ASSERT_TRUE(handle);
@@ -85,10 +86,14 @@ TEST(DistributedLockText, LeaseholdSharesACollectionWithIt) {
   EXPECT_TRUE(their_lock.try_acquire(seconds(5)));
 }
 
+published::Entities connect_entities(const std::string& database,
+                                     milliseconds expiry = seconds(30)) {
+  return published::Entities::connect(shared_set().uri(), expiry, database).value();
+}
+
 TEST(DocumentLevelText, LocksTheEntityAndReleasesWithItsNewValue) {
   const auto database = fresh_database();
-  auto entities =
-      std::move(published::Entities::connect(shared_set().uri(), seconds(30), database)).value();
+  auto entities = connect_entities(database);
   auto entity = entities.lock("dummy", {"dummy", "lorem", ""});
   ASSERT_TRUE(entity) << entity.error().message;
   EXPECT_EQ(entity->value, "lorem");
@@ -108,9 +113,7 @@ TEST(DocumentLevelText, LocksTheEntityAndReleasesWithItsNewValue) {
 /// What an expired holder wrote on the entity is refused; what it did elsewhere has happened.
 TEST(DocumentLevelText, AnExpiredHoldersReleaseIsRefusedAndTheValueIntact) {
   const auto database = fresh_database();
-  auto entities =
-      std::move(published::Entities::connect(shared_set().uri(), milliseconds(3'000), database))
-          .value();
+  auto entities = connect_entities(database, seconds(3));
   std::vector<std::string> outside;  // work outside the entity
   auto first = entities.lock("e", {"e", "0", ""});
   ASSERT_TRUE(first);
@@ -135,8 +138,7 @@ TEST(DocumentLevelText, IncrementsOfSixteenAreNotLost) {
   std::atomic<int> left = all;
   std::atomic<int> refused = 0;
   const auto work = [&] {
-    auto entities =
-        std::move(published::Entities::connect(shared_set().uri(), seconds(30), database)).value();
+    auto entities = connect_entities(database);
     while (left-- > 0) {
       auto entity = entities.lock("n", {"n", "0", ""});
       while (!entity) {
@@ -159,7 +161,7 @@ TEST(DocumentLevelText, IncrementsOfSixteenAreNotLost) {
 TEST(InsertUniqueText, AcquiresTriesTenTimesAndReleases) {
   auto provider = connect("insert-unique", fresh_database());
   const auto options = published::default_options("insert-unique");
-  const auto lock = std::move(provider.create_lock("order_12345", options)).value();
+  const auto lock = lock_of(provider, "order_12345", options);
   auto handle = lock.try_acquire(seconds(30));
   ASSERT_TRUE(handle) << handle.error().message;
   const Stopwatch watch;
@@ -183,7 +185,7 @@ TEST(InsertUniqueText, TwoAtOnceGetError112WhichHardeningTakesForALostRace) {
       auto provider = connect("insert-unique", database, hardening);
       LockOptions options = published::default_options("insert-unique");
       options.waiting = uniform_waiting(milliseconds(1), milliseconds(3));
-      const auto lock = std::move(provider.create_lock("r", options)).value();
+      const auto lock = lock_of(provider, "r", options);
       for (int i = 0; i < 60; ++i) {
         auto handle = lock.try_acquire(seconds(5));
         won += handle ? 1 : 0;
@@ -209,7 +211,7 @@ TEST(InsertUniqueText, ALateReleaseFreesTheNextHoldersLockUnlessHardened) {
     auto provider = connect("insert-unique", database, hardening);
     auto options = published::default_options("insert-unique");
     options.expiry = milliseconds(1'000);
-    const auto lock = std::move(provider.create_lock("r", options)).value();
+    const auto lock = lock_of(provider, "r", options);
     auto first = lock.try_acquire(seconds(5));
     ASSERT_TRUE(first);
     Result<LockHandle> second = Error{};
@@ -223,7 +225,7 @@ TEST(SetOnInsertText, TheDocumentBeforeTellsAndTheNextThreadWaits) {
   const auto database = fresh_database();
   auto provider = connect("set-on-insert", database);
   const auto options = published::default_options("set-on-insert");
-  const auto lock = std::move(provider.create_lock("report", options)).value();
+  const auto lock = lock_of(provider, "report", options);
   auto handle = lock.try_acquire(seconds(10));
   ASSERT_TRUE(handle) << handle.error().message;
   EXPECT_TRUE(Documents(database, "locks").one({{"_id", "report"}}).contains("ExpireAt"));
@@ -235,7 +237,7 @@ TEST(SetOnInsertText, TheDocumentBeforeTellsAndTheNextThreadWaits) {
 
 /// How long after the end of its lease a dead holder's lock is got, when only the TTL monitor frees
 /// it: printed, in ms.
-void measure_takeover(const char* name, const char* collection, int period_s, int times) {
+void measure_takeover(const char* name, int period_s, int times) {
   for (int m = 0; m < shared_set().size(); ++m) {
     shared_set().member(m).must("admin", {{"setParameter", 1}, {"ttlMonitorSleepSecs", period_s}});
   }
@@ -246,14 +248,14 @@ void measure_takeover(const char* name, const char* collection, int period_s, in
     LockOptions options = published::default_options(name);
     options.expiry = milliseconds(1'000);
     options.waiting = uniform_waiting(milliseconds(20), milliseconds(20));
-    const auto lock = std::move(provider.create_lock("l", options)).value();
+    const auto lock = lock_of(provider, "l", options);
     auto dead = lock.try_acquire(seconds(5));  // it never releases: its handle outlives the wait
     ASSERT_TRUE(dead);
     const Stopwatch watch;
     Result<LockHandle> next = Error{};
     const bool got = eventually([&] { return bool(next = lock.try_acquire(seconds(2))); },
                                 seconds(3 * period_s + 10));
-    ASSERT_TRUE(got) << collection << ": " << next.error().message;
+    ASSERT_TRUE(got) << name << ": " << next.error().message;
     late.push_back(watch.elapsed().count() - options.expiry.count());
   }
   std::sort(late.begin(), late.end());
@@ -268,9 +270,8 @@ void measure_takeover(const char* name, const char* collection, int period_s, in
 TEST(TakeoverAfterACrash, WaitsForTheTtlMonitor) {
   const char* asked = std::getenv("LEASEHOLD_TTL_PERIOD_S");
   const int period_s = asked == nullptr ? 1 : std::atoi(asked);
-  for (const auto& [lock, collection] :
-       {std::pair("insert-unique", "locks"), std::pair("set-on-insert", "locks")}) {
-    measure_takeover(lock, collection, period_s, is_long() && period_s == 1 ? 20 : 4);
+  for (const auto* lock : {"insert-unique", "set-on-insert"}) {
+    measure_takeover(lock, period_s, is_long() && period_s == 1 ? 20 : 4);
   }
 }
 

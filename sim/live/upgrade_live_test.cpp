@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <filesystem>
 #include <fstream>
 
@@ -10,13 +12,6 @@ namespace leasehold::sim::live {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
-    text.replace(at, what.size(), with);
-  }
-  return text;
-}
 
 std::vector<std::string> releases() {
   std::vector<std::string> files;
@@ -43,8 +38,8 @@ class OldRelease {
   }
   int extend() {
     auto text = kept_.at("extend").dump();
-    text = replaced(text, R"({"$numberLong":"4070908800000"})", acquired_at_);
-    text = replaced(text, "1234567890123", "7");  // its token
+    boost::replace_all(text, R"({"$numberLong":"4070908800000"})", acquired_at_);
+    boost::replace_all(text, "1234567890123", "7");  // its token
     return matched(Json::parse(text));
   }
   bool hand_over() { return client_.run(database_, kept_.at("hand_over"))["value"].is_object(); }
@@ -120,7 +115,9 @@ TEST_P(Upgrade, ADeadHolderOfTheOldReleaseIsTakenOver) {
 }
 
 INSTANTIATE_TEST_SUITE_P(From, Upgrade, testing::ValuesIn(releases()), [](const auto& of) {
-  return replaced(replaced("v" + fs::path(of.param).stem().string(), ".", "_"), "-", "_");
+  auto name = "v" + fs::path(of.param).stem().string();
+  std::ranges::replace_if(name, [](char c) { return c == '.' || c == '-'; }, '_');
+  return name;
 });
 
 }  // namespace

@@ -35,12 +35,8 @@ TEST(Faults, EachKindHasItsNameAndDrawnOnesAGroup) {
 
 TEST(Faults, MembersAreHitFromTheFirstOneOn) {
   using K = FaultPlan::Kind;
-  FaultPlan fault;
-  fault.member = 2;
-  const auto hit = [&](K kind, std::int64_t amount = 0) {
-    fault.kind = kind;
-    fault.amount = amount;
-    return members_hit(fault, 0, 3);
+  const auto hit = [](K kind, std::int64_t amount = 0) {
+    return members_hit({.kind = kind, .amount = amount, .member = 2}, 0, 3);
   };
   EXPECT_EQ(hit(K::kill_member), (std::vector{2}));
   EXPECT_EQ(hit(K::kill_two), (std::vector{2, 0}));
@@ -128,15 +124,6 @@ TEST(Plans, EverySecondCallerHasTheOtherOptions) {
   EXPECT_EQ(other.max_holding, milliseconds(600)) << "as the others";
   EXPECT_EQ(other.operation_timeout, std::nullopt);
   EXPECT_EQ(other.extension_cadence, std::nullopt);
-}
-
-TEST(Plans, AStrategySaysWhetherItsCallsWaitInAQueue) {
-  for (int w = 0; w < kWaitings; ++w) {
-    const ProcessPlan plan{.waiting = static_cast<Waiting>(w)};
-    const bool queues = plan.waiting == Waiting::queue;
-    EXPECT_EQ(waits_in_queue(plan, "leasehold"), queues) << to_string(plan.waiting);
-    EXPECT_FALSE(waits_in_queue(plan, "document-level")) << "it polls";
-  }
 }
 
 TEST(Plans, EveryLockThatAPlanMayNameIsKnownToTheVirtualWorld) {

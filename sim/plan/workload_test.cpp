@@ -163,16 +163,13 @@ TEST(Workload, AScriptedCallerDoesItsStepsAndNothingElse) {
                    .relies_on_lost);
 }
 
-TEST(Workload, AStepThatDoesNotFitIsPassedOver) {
+TEST(Workload, AStepThatDoesNotFitIsPassedOverAndWhatIsGrantedTooLateReleased) {
   EXPECT_EQ(Caller(scripted()).after_all(
                 {step(Do::write), step(Do::release), step(Do::cancel), step(Do::acquire),
                  step(Do::acquire), step(Do::write), step(Do::release), kGranted,
                  step(Do::acquire), step(Do::cancel)}),
             "nothing nothing nothing acquire nothing nothing nothing receive nothing nothing ");
-}
-
-/// Its acquire ends after the faults: then nobody else would release.
-TEST(Workload, AScriptedCallerReleasesWhatItIsGrantedAfterFaultsHaveEnded) {
+  // Its acquire ends after the faults: then nobody else would release.
   EXPECT_EQ(Caller(scripted()).after_all(
                 {step(Do::acquire), kFaultsEnded, kGranted, kTimePassed, kReleased}),
             "acquire nothing receive release end ");

@@ -124,7 +124,7 @@ class TwoCallers {
 };
 
 // Found by a live run of distributed-lock, whose tokens begin at 1 for each name.
-TEST(Recorder, TheSameTokenOfTwoLocksIsTwoGrants) {
+TEST(Recorder, ATokenIsOfItsLocksLatestGrant) {
   TwoCallers r;
   r.grant(1, "lock-0", 1);
   r.grant(2, "lock-1", 1);
@@ -132,15 +132,9 @@ TEST(Recorder, TheSameTokenOfTwoLocksIsTwoGrants) {
   r.release(2);
   EXPECT_EQ(r.session_of("lock-0", 1), 1);
   EXPECT_EQ(r.session_of("lock-1", 1), 0);
-}
-
-TEST(Recorder, ATokenThatCameAgainIsTheLaterGrants) {
-  TwoCallers r;
-  r.grant(1, "lock", 1);
-  r.grant(2, "lock", 1);
-  EXPECT_EQ(r.session_of("lock", 1), 2);
+  r.grant(3, "lock-0", 1);
   r.release(1);
-  EXPECT_EQ(r.session_of("lock", 1), 2);
+  EXPECT_EQ(r.session_of("lock-0", 1), 3) << "it came again";
 }
 
 // Found by an hour of soak: each left a hundred bytes behind.

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <deque>
 
 #include "core/provider_core.hpp"
@@ -127,16 +126,11 @@ class World {
   int asked = 0, ended = 0;
 
  private:
-  static ServerSettings settings() {
-    ServerSettings s;
-    s.ttl_period_ns = 60'000 * kMs;
-    return s;
-  }
   EventQueue queue_;
   Random random_{1};
   const LockOptions options_;
   BusyCarrier::Servers busy_;
-  Shards servers_{queue_, random_, settings(), {}};
+  Shards servers_{queue_, random_, {.ttl_period_ns = 60'000 * kMs}, {}};
   Machine machine_{queue_, 0, ServerSettings{}.epoch_ms, 1};
   Recorder recorder_{"p", [](model::Event&&) {}};
   Network network_{{machine_, queue_, servers_, recorder_, {}, 1, false}};
@@ -144,17 +138,7 @@ class World {
   std::deque<runtime::Handle> handles_;
 };
 
-int locks() {
-  const char* wanted = std::getenv("LEASEHOLD_LOCKS");
-  return wanted == nullptr ? 10'000 : std::atoi(wanted);
-}
-
-/// For ten times as many ten times as long, so that the servers can extend all in a cadence.
-LockOptions leased(milliseconds for_10000) {
-  LockOptions options;
-  options.expiry = for_10000 * std::max(10'000, locks()) / 10'000;
-  return options;
-}
+constexpr int kLocks = 10'000;  ///< which the servers can extend in a cadence
 
 /// Goodput: granted a second, asking for so many at a time, until all are granted.
 double granted_per_s(World& world, int count, int at_a_time) {
@@ -171,33 +155,31 @@ double granted_per_s(World& world, int count, int at_a_time) {
 
 /// What waits is more than the servers do in a lease.
 TEST(FlowInTheVirtualWorld, AllAtOnceAreGrantedAsFastAsAFewAtATimeAndNoneIsLost) {
-  const auto options = leased(seconds(9));
+  const LockOptions options{.expiry = seconds(9)};
   const Costs costs{.command_ns = 2 * kMs};
   World few(options, costs), all(options, costs);
-  const auto of_few = granted_per_s(few, locks(), 64);
-  const auto of_all = granted_per_s(all, locks(), locks());
+  const auto of_few = granted_per_s(few, kLocks, 64);
+  const auto of_all = granted_per_s(all, kLocks, kLocks);
   EXPECT_GE(of_all, 0.8 * of_few);
   all.run_for(seconds(10));
-  EXPECT_EQ(all.granted(), locks());
+  EXPECT_EQ(all.granted(), kLocks);
   EXPECT_EQ(all.lost() + all.ended, 0);
   EXPECT_EQ(all.cleanups(), 0u);
 }
 
 TEST(FlowInTheVirtualWorld, ServersThatStopForFifteenSecondsCostNoLock) {
-  World world(leased(seconds(30)));
+  World world({.expiry = seconds(30)});
   world.stop(5'000, 15'000);  // amid the burst
-  granted_per_s(world, locks(), locks());
+  granted_per_s(world, kLocks, kLocks);
   world.run_for(seconds(30));
-  EXPECT_EQ(world.granted(), locks());
+  EXPECT_EQ(world.granted(), kLocks);
   EXPECT_EQ(world.lost() + world.ended, 0);
 }
 
 /// The servers extend a thousand in a cadence: most calls wait in vain, and what was never sent
 /// leaves nothing to clean up.
 TEST(FlowInTheVirtualWorld, WhereMoreIsAskedForThanCanBeExtendedWhatIsHeldStaysHeld) {
-  LockOptions options;
-  options.expiry = seconds(3);
-  World world(options, {.extension_ns = kMs});
+  World world({.expiry = seconds(3)}, {.extension_ns = kMs});
   constexpr int kAsked = 10'000;
   for (int i = 0; i < kAsked; ++i) world.ask(seconds(20));
   world.run_until([&] { return world.granted() + world.ended == kAsked; });

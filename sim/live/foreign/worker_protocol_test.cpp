@@ -71,13 +71,9 @@ TEST(Dialogue, AStampLiesBetweenQuestionAndArrival) {
   EXPECT_NE(heard(2, 49).find("is it CLOCK_BOOTTIME in ns?"), std::string::npos);
 }
 
-std::string text_of(const char* file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 TEST(WorkerSchema, HasTheWordsOfTheProtocolAndNoOther) {
-  const auto schema = nlohmann::json::parse(text_of(LEASEHOLD_WORKER_SCHEMA));
+  std::ifstream in(LEASEHOLD_WORKER_SCHEMA);
+  const auto schema = nlohmann::json::parse(in);
   const auto words = schema["$defs"]["answer"]["properties"]["is"]["enum"];
   ASSERT_EQ(words.size(), 11u);
   for (std::size_t i = 0; i < words.size(); ++i) {

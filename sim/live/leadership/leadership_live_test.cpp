@@ -132,18 +132,15 @@ milliseconds longest_without_leader(const std::vector<Candidates::Line>& lines) 
 
 /// From the first answer that it leads no more to the request to end.
 milliseconds slowest_notice(const std::vector<Candidates::Line>& lines) {
-  std::map<std::int64_t, std::int64_t> over;  // by token
+  std::map<std::int64_t, std::int64_t> over, asked;  // by token
   std::int64_t slowest = 0;
   for (const auto& line : lines) {
     if (line.what == "no") over.emplace(line.token, line.at_ns);
+    if (line.what == "asked") asked[line.token] = line.at_ns;
   }
   for (const auto& [token, since] : over) {
-    std::int64_t asked = 0;
-    for (const auto& line : lines) {
-      if (line.what == "asked" && line.token == token) asked = line.at_ns;
-    }
-    EXPECT_NE(asked, 0) << "token " << token << " was never asked to end";
-    slowest = std::max(slowest, asked - since);
+    EXPECT_TRUE(asked.contains(token)) << "token " << token << " was never asked to end";
+    slowest = std::max(slowest, asked[token] - since);
   }
   return in_ms(slowest);
 }

@@ -25,12 +25,9 @@ std::int64_t counted_ms(std::int64_t lost_ms, std::int64_t period_ms) {
   return sum_ms;
 }
 
-TEST(Standstills, ALongOneCountsByItself) {
+TEST(Standstills, ALongOneCountsByItselfAndShortOnesOnceTheyAreMoreThanAFifthOfASecond) {
   EXPECT_EQ(counted_ms(101, 20'000), 101);
   EXPECT_EQ(counted_ms(100, 20'000), 0);
-}
-
-TEST(Standstills, ShortOnesCountOnceTheyAreMoreThanAFifthOfASecond) {
   EXPECT_EQ(counted_ms(75, 100), 7'500) << "a quarter of a processor";
   EXPECT_EQ(counted_ms(30, 100), 3'000);
   EXPECT_EQ(counted_ms(15, 100), 0) << "busy, as every machine is at times";
@@ -49,74 +46,64 @@ TEST(Standstills, ThoseThatWereTooFewByThemselvesCountWithTheLastOne) {
 
 namespace fs = std::filesystem;
 
-class AThreadsWait : public testing::Test {
- protected:
-  AThreadsWait() { fs::remove_all(tasks_); }
-  ~AThreadsWait() override { fs::remove_all(tasks_); }
-
-  void thread(const std::string& id, char state, const std::string& ran) {
-    fs::create_directories(tasks_ + id);
-    std::ofstream(tasks_ + id + "/stat") << id << " (a (worker)) " << state << " 1 2 3\n";
-    std::ofstream(tasks_ + id + "/schedstat") << ran << '\n';
-  }
-
-  /// Looks, and finds this wait.
-  void expect_a_wait(std::int64_t from_ns, std::int64_t to_ns, bool disks) {
-    const auto found = waits_.look(to_ns, disks);
-    ASSERT_TRUE(found);
-    EXPECT_EQ(found->from_ns, from_ns);
-    EXPECT_EQ(found->to_ns, to_ns);
-  }
-
-  const std::string tasks_ = testing::TempDir() + "thread-waits-" + std::to_string(getpid()) + "/";
-  ThreadWaits waits_{tasks_};
+/// What a look finds of the threads of a process, or that they waited from `from_ns` on.
+struct Look {
+  std::int64_t at_ns;
+  /// Each thread's number, state and schedstat, as "7 S 100 5 3".
+  std::vector<std::string> threads;
+  std::int64_t from_ns = 0;
 };
 
-TEST_F(AThreadsWait, ForADiskIsSaidWhenItHasEnded) {
-  thread("7", 'S', "100 5 3");
-  EXPECT_FALSE(waits_.look(1'000, true));
-  thread("7", 'D', "120 5 4");
-  EXPECT_FALSE(waits_.look(2'000, true));
-  EXPECT_FALSE(waits_.look(3'000, true));
-  thread("7", 'R', "120 5 4");
-  expect_a_wait(2'000, 4'000, true);
-  EXPECT_FALSE(waits_.look(5'000, true));
+void expect_waits(bool disks, const std::vector<Look>& looks) {
+  const auto tasks = testing::TempDir() + "thread-waits-" + std::to_string(getpid()) + "/";
+  ThreadWaits waits(tasks);
+  for (const auto& [at_ns, threads, from_ns] : looks) {
+    fs::remove_all(tasks);
+    for (const auto& thread : threads) {
+      const auto task = tasks + thread.substr(0, 1);
+      fs::create_directories(task);
+      std::ofstream(task + "/stat") << thread[0] << " (a (worker)) " << thread[2] << " 1 2 3\n";
+      std::ofstream(task + "/schedstat") << thread.substr(4) << '\n';
+    }
+    const auto found = waits.look(at_ns, disks);
+    ASSERT_EQ(found.has_value(), from_ns != 0) << at_ns;
+    if (!found) continue;
+    EXPECT_EQ(found->from_ns, from_ns);
+    EXPECT_EQ(found->to_ns, at_ns);
+  }
+  fs::remove_all(tasks);
 }
 
-TEST_F(AThreadsWait, IsAnotherOneIfTheThreadRanInBetween) {
-  thread("7", 'D', "100 5 3");
-  EXPECT_FALSE(waits_.look(1'000, true));
-  thread("7", 'D', "130 5 4");
-  expect_a_wait(1'000, 2'000, true);
-  thread("7", 'S', "130 5 4");
-  expect_a_wait(2'000, 2'500, true);
+TEST(AThreadsWait, ForADiskIsSaidWhenItHasEnded) {
+  expect_waits(true, {{1'000, {"7 S 100 5 3"}},
+                      {2'000, {"7 D 120 5 4"}},
+                      {3'000, {"7 D 120 5 4"}},
+                      {4'000, {"7 R 120 5 4"}, 2'000},
+                      {5'000, {"7 R 120 5 4"}}});
 }
 
-TEST_F(AThreadsWait, TheLongestOfSeveralCounts) {
-  thread("7", 'D', "1 0 1");
-  EXPECT_FALSE(waits_.look(1'000, true));
-  thread("8", 'D', "1 0 1");
-  EXPECT_FALSE(waits_.look(2'000, true));
-  thread("7", 'S', "1 0 1");
-  thread("8", 'S', "1 0 1");
-  expect_a_wait(1'000, 3'000, true);
+TEST(AThreadsWait, IsAnotherOneIfTheThreadRanInBetween) {
+  expect_waits(true, {{1'000, {"7 D 100 5 3"}},
+                      {2'000, {"7 D 130 5 4"}, 1'000},
+                      {2'500, {"7 S 130 5 4"}, 2'000}});
 }
 
-TEST_F(AThreadsWait, EndsWithItsThread) {
-  thread("7", 'D', "1 0 1");
-  EXPECT_FALSE(waits_.look(1'000, true));
-  fs::remove_all(tasks_ + "7");
-  EXPECT_TRUE(waits_.look(2'000, true));
+TEST(AThreadsWait, TheLongestOfSeveralCounts) {
+  expect_waits(true, {{1'000, {"7 D 1 0 1"}},
+                      {2'000, {"7 D 1 0 1", "8 D 1 0 1"}},
+                      {3'000, {"7 S 1 0 1", "8 S 1 0 1"}, 1'000}});
 }
 
-TEST_F(AThreadsWait, ForAProcessorIsSaidWhenItHasEnded) {
-  thread("7", 'S', "100 5000 3");
-  EXPECT_FALSE(waits_.look(1'000, false)) << "what it waited for before is long over";
-  thread("7", 'R', "100 5000 3");
-  EXPECT_FALSE(waits_.look(2'000, false));
-  thread("7", 'R', "120 5800 4");
-  expect_a_wait(2'200, 3'000, false);
-  EXPECT_FALSE(waits_.look(4'000, false));
+TEST(AThreadsWait, EndsWithItsThread) {
+  expect_waits(true, {{1'000, {"7 D 1 0 1"}}, {2'000, {}, 1'000}});
+}
+
+/// What it waited for before the first look is long over.
+TEST(AThreadsWait, ForAProcessorIsSaidWhenItHasEnded) {
+  expect_waits(false, {{1'000, {"7 S 100 5000 3"}},
+                       {2'000, {"7 R 100 5000 3"}},
+                       {3'000, {"7 R 120 5800 4"}, 2'200},
+                       {4'000, {"7 R 120 5800 4"}}});
 }
 
 TEST(ThreadWaits, TwoThreadsOfOneProcessorWaitForEachOther) {

@@ -41,18 +41,15 @@ std::string error_about(const std::string& about) {
   return error.starts_with(begin) ? error.substr(begin.size()) : error;
 }
 
-TEST(StoreScript, SaysWhatItsStoreIs) {
+TEST(StoreScript, SaysWhatItsStoreIsOrThatItIsMissing) {
   const Script script(kAboutStore);
   const StoreScript store(script.path);
   EXPECT_EQ(store.about().name, "s 1");
   EXPECT_EQ(store.about().members, 2);
   EXPECT_EQ(store.about().faults, std::set<K>{K::kill_two}) << "processes can always crash";
   EXPECT_EQ(store.about().recovers_ms, 3'000);
-}
-
-TEST(StoreScript, AMissingStoreNeedsNoMoreAnswers) {
-  const Script script(R"({"name":"s","missing":"s: install it"})");
-  EXPECT_EQ(StoreScript(script.path).about().missing, "s: install it");
+  const Script missing(R"({"name":"s","missing":"s: install it"})");
+  EXPECT_EQ(StoreScript(missing.path).about().missing, "s: install it");
 }
 
 TEST(StoreScript, EachWrongAnswerIsNamed) {

@@ -8,12 +8,9 @@ namespace {
 constexpr int kCode = 91;
 
 Object acquire() {
-  Object query, command;
-  query.set("_id", std::string("l"));
-  command.set("findAndModify", std::string("locks"));
-  command.set("query", query);
-  command.set("upsert", true);
-  return command;
+  return make({{"findAndModify", std::string("locks")},
+               {"query", make({{"_id", std::string("l")}})},
+               {"upsert", true}});
 }
 
 std::int64_t code_of(const std::optional<Object>& reply) {
@@ -40,8 +37,7 @@ TEST(InjectedErrors, EachThirdAcquireOfATakenLockIsADuplicateKey) {
 TEST(InjectedErrors, AnExecutedCommandFailsInItsReplyOrItsWriteConcern) {
   InjectedErrors errors;
   errors.fail_next(2, kCode, true);
-  Object done;
-  done.set("ok", 1.0);
+  const Object done = make({{"ok", 1.0}});
   ASSERT_TRUE(errors.strikes());
   EXPECT_FALSE(errors.instead_of(acquire(), {}));
   EXPECT_TRUE(errors.after(done).find("ok")->truth());
@@ -54,9 +50,7 @@ TEST(InjectedErrors, AStreamsCommandIsNotExecutedWhateverWasAskedFor) {
   InjectedErrors errors;
   errors.fail_next(1, kCode, true);
   ASSERT_TRUE(errors.strikes());
-  Object more;
-  more.set("getMore", std::int64_t{1});
-  EXPECT_EQ(code_of(errors.instead_of(more, {})), kCode);
+  EXPECT_EQ(code_of(errors.instead_of(make({{"getMore", std::int64_t{1}}}), {})), kCode);
 }
 
 TEST(InjectedErrors, EachFourthAcquireThatWroteIsAnsweredAsIfTheDriverHadRetried) {

@@ -17,48 +17,7 @@ TEST(MemberClock, IsOffAndDriftsFromWhenItWasSet) {
   EXPECT_EQ(clock.shown(12'000 * kMs), 12'000 * kMs);
 }
 
-/// The members alone: nobody beats, so the queue holds what a test asks for and no more.
-struct Ground {
-  EventQueue queue;
-  Members members{queue, {}};
-  std::vector<std::string> seen;
-
-  void note_at_wall(int member, std::int64_t wall_ms) {
-    members.at_wall(member, wall_ms * kMs, [this] {
-      seen.push_back("at " + std::to_string(queue.now() / kMs));
-    });
-  }
-  void run() {
-    while (queue.step()) {
-    }
-  }
-};
-
-TEST(Members, AClockThatGoesBackMakesAWaitLongerAndOneThatGoesForwardNotShorter) {
-  Ground g;
-  g.note_at_wall(0, 100);
-  g.note_at_wall(1, 100);
-  g.members.at(0).clock.set(0, -50, 0);
-  g.members.at(1).clock.set(0, 50, 0);
-  g.run();
-  EXPECT_EQ(g.seen, (std::vector<std::string>{"at 100", "at 150"}));
-}
-
-TEST(Members, AStoppedMemberDoesItWhenItGoesOnAndADeadOneNever) {
-  Ground g;
-  g.note_at_wall(0, 100);
-  g.note_at_wall(1, 100);
-  g.members.at(0).running = false;
-  ++g.members.at(1).life;
-  g.run();
-  EXPECT_TRUE(g.seen.empty());
-  ASSERT_EQ(g.members.at(0).held_back.size(), 1u);
-  g.members.at(0).running = true;
-  g.members.at(0).held_back[0].run();
-  EXPECT_EQ(g.seen, (std::vector<std::string>{"at 100"}));
-}
-
-/// Nobody beats here either: the primary sends what is new when a test says so.
+/// Nobody beats: the primary sends what is new when a test says so.
 struct Way {
   EventQueue queue;
   std::vector<std::int64_t> behind_ms;
