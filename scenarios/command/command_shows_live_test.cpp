@@ -194,7 +194,8 @@ TEST_F(Shows, AnOddFieldIsShownAndWhatBlocksALockIsFoundAndFreed) {
   const auto listed = json_of({"ls"});
   EXPECT_EQ(listed.size(), count);
   for (const auto& lock : listed) {
-    const bool is_corrupt = std::ranges::count(corrupt, lock["name"].get<std::string>()) > 0;
+    const auto name = lock["name"].get<std::string>();  // an _id of 7 is no string
+    const bool is_corrupt = name == "7" || std::ranges::count(corrupt, name) > 0;
     EXPECT_EQ(lock["state"], is_corrupt ? "corrupt" : "held by other software") << lock;
   }
   EXPECT_TRUE(ended(says({"doctor"}), 1, "of them corrupt"));
