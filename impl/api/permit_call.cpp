@@ -44,17 +44,22 @@ Error why_not(const core::Reply& reply) {
   return {reply.error_kind(), reply.code, "which are taken is not known: " + reply.message};
 }
 
-/// Which slots a read of all shows to be free, or past their end: where an attempt is worth it.
-std::vector<int> free_slots(const std::vector<std::string>& names, const core::Reply& reply) {
+/// Which slots are free, or past their end: where an attempt is worth it.
+std::vector<int> free_slots(const Slots& slots, std::int64_t now_ms) {
   std::vector<int> free;
-  if (reply.outcome != core::Outcome::done) return free;
-  const auto now_ms = ms_of(reply.operation_time);
-  int number = 0;
-  for (const auto& slot : slots_in(names, reply)) {
-    if (slot.expires_ms <= now_ms) free.push_back(number);
-    ++number;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].expires_ms <= now_ms) free.push_back(static_cast<int>(i));
   }
   return free;
+}
+
+/// Those that have changed hands since the look before. A slot that is passed on is never free.
+std::vector<int> slots_that_pass(const Slots& before, const Slots& now) {
+  std::vector<int> passing;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (now[i].acquired_ms != before[i].acquired_ms) passing.push_back(static_cast<int>(i));
+  }
+  return passing;
 }
 
 }  // namespace
@@ -122,49 +127,41 @@ void PermitCall::look() {
       [self = shared_from_this()](const core::Reply& reply) { self->looked(reply); });
 }
 
-/// An attempt at a slot that seems free; without a home only once, since others try it too.
+/// An attempt at a slot that seems free; without a home only once, since others try it too. A look
+/// that failed shows nothing, and the one before stays the last.
 void PermitCall::looked(const core::Reply& reply) {
   if (over_) return;
   why_not_ = why_not(reply).message;
   const bool first = !std::exchange(looked_, true);
-  const auto passing = slots_that_pass(reply);
+  const auto slots = slots_in(order_.slots, reply);
+  std::vector<int> passing, free;
+  if (reply.outcome == core::Outcome::done) {
+    passing = slots_that_pass(seen_, slots);
+    free = free_slots(slots, ms_of(reply.operation_time));
+    seen_ = slots;
+  }
   // Its first attempt takes the slot if that is free at the moment.
   const bool behind_long_job = stands() && std::ranges::count(passing, places_[0].slot) == 0;
   if (behind_long_job && places_[1].session == 0 && !passing.empty()) {
-    stand_at(places_[1], passing, reply);
+    stand_at(places_[1], passing, slots);
     return look_later();
   }
-  auto free = free_slots(order_.slots, reply);
   for (const auto& place : places_) std::erase(free, place.slot);
   if (!free.empty() && (first || stands())) return attempt(free[any(free.size())]);
   if (single()) return fail(why_not(reply));
   if (!stands()) {
     std::vector<int> all(order_.slots.size());
     std::iota(all.begin(), all.end(), 0);
-    stand_at(places_[0], all, reply);
+    stand_at(places_[0], all, slots);
   }
   look_later();
 }
 
-/// Those that have changed hands since the look before. A slot that is passed on is never free.
-std::vector<int> PermitCall::slots_that_pass(const core::Reply& reply) {
-  std::vector<int> passing;
-  if (reply.outcome != core::Outcome::done) return passing;
-  auto now = slots_in(order_.slots, reply);
-  for (std::size_t i = 0; i < seen_.size(); ++i) {
-    if (now[i].acquired_ms != seen_[i].acquired_ms) passing.push_back(static_cast<int>(i));
-  }
-  seen_ = std::move(now);
-  return passing;
-}
-
 /// Where the fewest wait, of these slots; if there are none, nowhere.
-void PermitCall::stand_at(Place& place, const std::vector<int>& slots, const core::Reply& reply) {
-  const auto waiting_at = [seen = slots_in(order_.slots, reply)](int slot) {
-    return seen[static_cast<std::size_t>(slot)].waiting;
-  };
+void PermitCall::stand_at(Place& place, const std::vector<int>& of, const Slots& seen) {
+  const auto waiting_at = [&](int slot) { return seen[static_cast<std::size_t>(slot)].waiting; };
   std::vector<int> shortest;
-  for (const int slot : slots) {
+  for (const int slot : of) {
     const auto length = waiting_at(slot);
     const auto best = shortest.empty() ? length : waiting_at(shortest[0]);
     if (length < best) shortest.clear();

@@ -66,8 +66,7 @@ class PermitCall : public std::enable_shared_from_this<PermitCall> {
   void look();
   void looked(const core::Reply& reply);
   void look_later();
-  [[nodiscard]] std::vector<int> slots_that_pass(const core::Reply& reply);
-  void stand_at(Place& place, const std::vector<int>& slots, const core::Reply& reply);
+  void stand_at(Place& place, const std::vector<int>& of, const std::vector<SlotSeen>& seen);
   void place_ended(Place& place, Result<Handle> result);
   void stop();
   void time_out();
