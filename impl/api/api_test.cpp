@@ -171,9 +171,10 @@ TEST(AcquireAll, OneThatIsRefusedOrStoppedFreesTheOthers) {
       attempts.push_back(attempt->name);
       if (waits && attempt->name == "b") stop.request_stop();
     };
-    const auto both =
-        acquire_all({f.lock({}, "b"), f.lock({}, "a")}, waits ? kLong : milliseconds(0),
-                    stop.get_token());
+    // So that no second attempt comes before the call learns of the stop.
+    const LockOptions seldom{.waiting = uniform_waiting(kLong, kLong)};
+    const auto both = acquire_all({f.lock(seldom, "b"), f.lock({}, "a")},
+                                  waits ? kLong : milliseconds(0), stop.get_token());
     EXPECT_EQ(both.error().kind, waits ? ErrorKind::cancelled : ErrorKind::refused);
     f.provider.reset();
     EXPECT_EQ(attempts, (std::vector<std::string>{"a", "b"})) << "without a time one each";
