@@ -144,7 +144,7 @@ Result<bool> fenced_update(mongoc_client_t* client, const FencedTarget& target, 
     mongoc_client_command_with_opts(client, target.database.c_str(), command.get(), nullptr,
                                     nullptr, reply.out(), &error);
     if (!bson_has_field(reply.get(), "ok")) {
-      return failure(mongo::driver_failure(error, mongo::members_of(client)));
+      return failure(mongo::driver_failure(error, mongo::hosts_unheard(client)));
     }
     // An update of one statement answers as a delete of one does.
     const auto read = mongo::read_reply({0, {}, core::DeleteCommand{}}, *reply.get());

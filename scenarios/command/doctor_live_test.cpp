@@ -40,6 +40,8 @@ TEST_F(Doctor, FindsAShardOnWhichNoLockIsTaken) {
     EXPECT_TRUE(std::regex_search(before, std::regex("(fine|note) +" + std::string(subject) + " ")))
         << subject << " in\n" << before;
   }
+  EXPECT_TRUE(set.step_down());
+  EXPECT_EQ(run_program({LEASEHOLD_COMMAND_PROGRAM, "ls"}).exit_code, 0) << "it is elected again";
   make_a_shard(set);
   EXPECT_TRUE(has(says(set.uri(), 1), "the set is a shard of a cluster"));
   const auto refused = run_program({LEASEHOLD_COMMAND_PROGRAM, "run", "-n", "job", "--", "true"});

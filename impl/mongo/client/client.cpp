@@ -76,15 +76,15 @@ std::size_t occurrences(std::string_view text, std::string_view of) {
 /// version of its commands: another try would find the same.
 /// The driver lists the error of each member that it has no connection to, "[...] [...]", as far as
 /// its buffer goes; if the list is cut off, the listed members stand for the rest.
-bool none_serves_us(const bson_error_t& error, std::size_t members) {
+bool none_serves_us(const bson_error_t& error, std::size_t hosts) {
   std::string_view complaints(error.message);
   if (complaints.size() + 1 >= sizeof error.message) {
     complaints = complaints.substr(0, complaints.rfind("] [") + 1);
-    members = occurrences(complaints, "] [") + 1;
+    hosts = occurrences(complaints, "] [") + 1;
   }
   const auto refusals = occurrences(complaints, "certificate verify failed") +
                         occurrences(complaints, "apiVersion parameter is required");
-  return refusals > 0 && refusals >= members;
+  return refusals > 0 && refusals >= hosts;
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -265,20 +265,22 @@ bool run_on_primary(mongoc_client_t* client, Sockets& sockets, Underway& underwa
   return done;
 }
 
-std::size_t members_of(mongoc_client_t* client) {
-  if (client == nullptr) return 0;
-  std::size_t count = 0;
-  auto** all = mongoc_client_get_server_descriptions(client, &count);
-  mongoc_server_descriptions_destroy_all(all, count);
-  return count;
+std::optional<std::size_t> hosts_unheard(mongoc_client_t* client) {
+  if (client == nullptr) return std::nullopt;
+  std::size_t heard = 0, hosts = 0;
+  auto** all = mongoc_client_get_server_descriptions(client, &heard);
+  mongoc_server_descriptions_destroy_all(all, heard);
+  const auto* host = mongoc_uri_get_hosts(mongoc_client_get_uri(client));
+  for (; host != nullptr; host = host->next) ++hosts;
+  return heard == 0 ? std::optional(hosts) : std::nullopt;
 }
 
-core::Reply driver_failure(const bson_error_t& error, std::size_t members) {
+core::Reply driver_failure(const bson_error_t& error, std::optional<std::size_t> unheard) {
   core::Reply reply;
   reply.code = static_cast<int>(error.code);
   reply.message = error.message;
   if (error.domain == MONGOC_ERROR_SERVER_SELECTION) {
-    reply.outcome = none_serves_us(error, members) ? Outcome::configuration : Outcome::not_executed;
+    reply.outcome = unheard && none_serves_us(error, *unheard) ? Outcome::configuration : Outcome::not_executed;
   } else if (error.domain == MONGOC_ERROR_STREAM) {
     reply.outcome = of_stream(error);
   } else if (of_login(error)) {  // before any command of ours

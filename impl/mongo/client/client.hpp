@@ -85,10 +85,12 @@ bool run_on_primary(mongoc_client_t* client, Sockets& sockets, Underway& underwa
                     mongoc_client_session_t* session, const std::string& database,
                     const bson_t* command, ReplyBson& reply, bson_error_t& error);
 
-/// How many members the client's set has, as far as the driver knows by now. Null: none.
-[[nodiscard]] std::size_t members_of(mongoc_client_t* client);
+/// How many hosts the client's URI names; nothing once any member of the set was heard, because the
+/// driver lists only those.
+[[nodiscard]] std::optional<std::size_t> hosts_unheard(mongoc_client_t* client);
 
-/// What became of a command that the driver has no reply to, in a set of so many members.
-[[nodiscard]] core::Reply driver_failure(const bson_error_t& error, std::size_t members);
+/// What became of a command that the driver has no reply to, while so many hosts are unheard.
+[[nodiscard]] core::Reply driver_failure(const bson_error_t& error,
+                                         std::optional<std::size_t> unheard);
 
 }  // namespace leasehold::mongo

@@ -16,10 +16,10 @@ using core::Outcome;
 constexpr uid_t kUserNobody = 65'534;
 
 Outcome outcome_of(std::uint32_t domain, std::uint32_t code, const std::string& message,
-                   std::size_t members = 3) {
+                   std::optional<std::size_t> hosts = 3) {
   bson_error_t error;
   bson_set_error(&error, domain, code, "%s", message.c_str());
-  return driver_failure(error, members).outcome;
+  return driver_failure(error, hosts).outcome;
 }
 
 Outcome of_login(const std::string& message) {
@@ -64,10 +64,10 @@ const std::string kUntrusted =
     "[TLS handshake failed: certificate verify failed (19): self-signed certificate in chain]";
 const std::string kRefused = "[connection refused calling hello on '127.0.0.1:27018']";
 
-Outcome of_selection(const std::string& complaints, std::size_t members) {
+Outcome of_selection(const std::string& complaints, std::optional<std::size_t> hosts) {
   return outcome_of(MONGOC_ERROR_SERVER_SELECTION, MONGOC_ERROR_SERVER_SELECTION_FAILURE,
                     "No suitable servers found: `serverSelectionTimeoutMS` expired: " + complaints,
-                    members);
+                    hosts);
 }
 
 TEST(ServerSelection, IsHopelessOnlyIfEveryMemberIsUntrustedOrWantsAVersionOfTheCommands) {
@@ -76,6 +76,7 @@ TEST(ServerSelection, IsHopelessOnlyIfEveryMemberIsUntrustedOrWantsAVersionOfThe
             Outcome::configuration);
   EXPECT_EQ(of_selection(kUntrusted + ' ' + kRefused + ' ' + kRefused, 3), Outcome::not_executed);
   EXPECT_EQ(of_selection(kUntrusted, 3), Outcome::not_executed) << "two members have no complaint";
+  EXPECT_EQ(of_selection(kUntrusted, std::nullopt), Outcome::not_executed) << "another is heard";
   EXPECT_EQ(of_selection(kRefused + ' ' + kRefused, 2), Outcome::not_executed);
   EXPECT_EQ(of_selection("", 0), Outcome::not_executed);
   const std::string versioned = "[The apiVersion parameter is required]";

@@ -7,6 +7,7 @@
 #include <leasehold/fencing_token.hpp>
 #include <mutex>
 #include <string_view>
+#include <thread>
 
 #include "core/document/utf8.hpp"
 #include "mongo/bson.hpp"
@@ -21,19 +22,17 @@ constexpr std::chrono::milliseconds kNoticedAtOnce{500};
 constexpr std::chrono::milliseconds kPatience{10'000};  ///< unless the URI says
 /// For a server, before what is known is read: the driver asks each again after 500 ms.
 constexpr int kLook_ms = 700;
+constexpr std::chrono::milliseconds kLookAgain{10};
 
-/// Whether each member that answers nothing has said why, so that waiting longer is in vain. The
-/// driver lists the reasons as "[...] [...]", as far as its buffer goes.
-bool all_have_answered(mongoc_client_t* client, const bson_error_t& error) {
+/// Whether waiting longer is in vain: no member is heard, as one would be amid an election, and for
+/// each host the driver says why. It lists the reasons as "[...] [...]", as far as its buffer goes.
+bool is_in_vain(mongoc_client_t* client, const bson_error_t& error) {
   const std::string_view why(error.message);
-  std::size_t reasons = why.find('[') != why.npos ? 1 : 0, count = 0, silent = 0;
+  std::size_t reasons = why.find('[') != why.npos ? 1 : 0;
   for (auto at = why.find("] ["); at != why.npos; at = why.find("] [", at + 1)) ++reasons;
-  auto** all = mongoc_client_get_server_descriptions(client, &count);
-  for (std::size_t i = 0; i < count; ++i) {
-    silent += std::string_view(mongoc_server_description_type(all[i])) == "Unknown" ? 1 : 0;
-  }
-  mongoc_server_descriptions_destroy_all(all, count);
-  return reasons >= silent || why.size() + 1 >= sizeof error.message;
+  const bool cut_off = why.size() + 1 >= sizeof error.message;
+  const auto hosts = hosts_unheard(client);
+  return hosts && (reasons >= *hosts || cut_off);
 }
 
 /// Changes a copy that is ours, because the iterator has no other way to change a text in place.
@@ -315,21 +314,32 @@ std::uint32_t JsonClient::that_takes_writes() {
   do {
     const DescriptionHandle one(mongoc_client_select_server(client_.get(), true, nullptr, &error));
     if (one) return mongoc_server_description_id(one.get());
-  } while (std::chrono::steady_clock::now() < latest && !all_have_answered(client_.get(), error));
+  } while (std::chrono::steady_clock::now() < latest && !is_in_vain(client_.get(), error));
   name_encryption(client_.get(), error);
   throw NoReply(error.message);
 }
 
-std::vector<JsonClient::Member> JsonClient::members() const {
-  std::size_t count = 0;
-  auto** all = mongoc_client_get_server_descriptions(client_.get(), &count);
-  std::vector<Member> members;
-  for (std::size_t i = 0; i < count; ++i) {
-    members.push_back({mongoc_server_description_id(all[i]),
-                       mongoc_server_description_host(all[i])->host_and_port});
+std::vector<JsonClient::Member> JsonClient::members() {
+  bson_error_t error{};
+  std::size_t listed = 0, count = 0;
+  const DescriptionHandle one(mongoc_client_select_server(client_.get(), true, nullptr, &error));
+  const Json hello = one ? to_json(*mongoc_server_description_hello_response(one.get()))
+                         : Json::object();
+  for (const char* list : {"hosts", "passives", "arbiters"}) {
+    listed += hello.value(list, Json::array()).size();
   }
-  mongoc_server_descriptions_destroy_all(all, count);
-  return members;
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLook_ms);
+  for (;;) {
+    auto** all = mongoc_client_get_server_descriptions(client_.get(), &count);
+    std::vector<Member> members;
+    for (std::size_t i = 0; i < count; ++i) {
+      members.push_back({mongoc_server_description_id(all[i]),
+                         mongoc_server_description_host(all[i])->host_and_port});
+    }
+    mongoc_server_descriptions_destroy_all(all, count);
+    if (count >= listed || std::chrono::steady_clock::now() >= latest) return members;
+    std::this_thread::sleep_for(kLookAgain);
+  }
 }
 
 void JsonClient::send(const std::string& database, const bson_t& command, std::uint32_t member,

@@ -100,7 +100,7 @@ class MongoConnection final : public core::Connection {
     const bool answered = bson_has_field(reply.get(), "ok") && !spoils_whole_batch(code) &&
                           outcome_of_error(code) != Outcome::not_executed;
     if (answered) return std::nullopt;
-    Reply unasked = driver_failure(error, members_of(client_));
+    Reply unasked = driver_failure(error, hosts_unheard(client_));
     unasked.message = "no command was sent, for what the servers are is not known: " +
                       unasked.message;
     if (unasked.outcome == Outcome::unknown) unasked.outcome = Outcome::not_executed;
@@ -126,7 +126,7 @@ class MongoConnection final : public core::Connection {
 
   Reply read(const Command& command, const ReplyBson& reply, const bson_error_t& error) {
     if (bson_has_field(reply.get(), "ok")) return read_reply(command, *reply.get());
-    return driver_failure(error, members_of(client_));
+    return driver_failure(error, hosts_unheard(client_));
   }
 
   Reply run_stream(const Command& command, const core::StreamCommand& step, const Bson& bytes) {
@@ -137,7 +137,7 @@ class MongoConnection final : public core::Connection {
     }
     auto stream = opens ? OwnSession::start(shared_->pool.get(), error)
                         : shared_->streams.take(std::to_string(step.cursor));
-    if (!stream && opens) return driver_failure(error, members_of(client_));
+    if (!stream && opens) return driver_failure(error, hosts_unheard(client_));
     if (!stream) {
       return {.outcome = Outcome::not_executed, .message = "the change stream is not open"};
     }
@@ -172,7 +172,7 @@ class MongoConnection final : public core::Connection {
     if (client_ == nullptr) client_ = take_client(error);
     if (client_ == nullptr) return driver_failure(error, 0);
     const DescriptionHandle server(mongoc_client_select_server(client_, true, nullptr, &error));
-    if (!server) return driver_failure(error, members_of(client_));
+    if (!server) return driver_failure(error, hosts_unheard(client_));
     const bson_t& hello = *mongoc_server_description_hello_response(server.get());
     auto refused = refusal_of_chosen(hello);
     through_mongos_ = is_mongos(hello);
