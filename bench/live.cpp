@@ -224,6 +224,11 @@ void waiting(benchmark::State& state, Waiting strategy) {
     state.counters["half_ms"] = until(clients / 2);
     state.counters["all_ms"] = until(clients);
   }
+  // One after the other, a thousand would take minutes.
+  std::vector<std::jthread> enders;
+  for (int i = 0; i < clients; ++i) {
+    enders.emplace_back([own = std::move(providers[static_cast<std::size_t>(i)])] {});
+  }
 }
 #define LEASEHOLD_WAITING(strategy)                                                     \
   BENCHMARK_CAPTURE(waiting, strategy, [] { return strategy##_waiting(); })             \

@@ -100,7 +100,7 @@ struct EnsureIndexCommand {};
 struct StreamCommand {
   enum class Step {
     open,
-    next,  ///< waits for events, at the server, for a third of its time-out
+    next,  ///< waits for events, at the server, for half of its time-out
     look,  ///< asks for those that have come
     close
   };

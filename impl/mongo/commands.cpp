@@ -139,7 +139,7 @@ struct Builder {
   Bson operator()(const core::StreamCommand& command) const {
     using Step = core::StreamCommand::Step;
     if (command.step == Step::next || command.step == Step::look) {
-      const auto longest = command.step == Step::next ? timeout.count() / 3 : 0;
+      const auto longest = command.step == Step::next ? timeout.count() / 2 : 0;
       const auto wait = std::max<std::int64_t>(longest, 1);
       return filled("@next", {{"@cursor", command.cursor}, {"@wait", Int32{wait}}});
     }

@@ -90,7 +90,7 @@ TEST(Commands, AChangeStreamTellsOfTheGrantsOfItsProvider) {
                        R"([ { "$changeStream" : { "startAtOperationTime" : )"
                        R"({ "$timestamp" : { "t" : 1700000000, "i" : 7 } } } })"));
   EXPECT_EQ(text(Step::next, 1LL << 60),
-            R"({ "getMore" : 1152921504606846976, "collection" : "locks", "maxTimeMS" : 1000 })");
+            R"({ "getMore" : 1152921504606846976, "collection" : "locks", "maxTimeMS" : 1500 })");
   EXPECT_EQ(text(Step::close, 7), R"({ "killCursors" : "locks", "cursors" : [ 7 ] })");
 }
 

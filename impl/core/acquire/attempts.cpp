@@ -127,7 +127,7 @@ void Contenders::see_holder(AcquireCall& call, const Reply& refusal, Step step) 
   // After the warning: a corrupt document has no lockId of ours, and is forgotten here.
   pacing_.see_holder(call.name, document.lock_id, step.now);
   if (!document.queue.empty()) join_queue(call, step);
-  if (call.queues()) call.place.shown(document, call.owner, refusal.operation_time, step.now);
+  if (call.queues()) call.place.shown(refusal, call.owner, step.now);
 }
 
 /// Where others queue, a call that polls would find the lock free by luck alone. So it queues too,

@@ -32,7 +32,7 @@ void ChangeStream::open(FencingToken since, SendingStep step) {
   send(StreamCommand::Step::open, step, since);
 }
 
-/// All steps have one timeout, above the third of it that a server waits for events: what is silent
+/// All steps have one timeout, above the half of it that a server waits for events: what is silent
 /// for longer is dead.
 void ChangeStream::send(StreamCommand::Step what, SendingStep step, FencingToken since) {
   LEASEHOLD_CHECK(command_ == 0);

@@ -76,6 +76,19 @@ TEST(Stream, IsNotReadWhileNoCallWaits) {
 }
 
 /// Each write wakes each stream that is read.
+/// It cannot know of the place, and its clock may be later all the same.
+TEST(Stream, IsReadOnThoughAnOldPrimaryWithoutAMajorityShowsNoQueue) {
+  auto w = QueueWorld::waiting();
+  w.advance(milliseconds(500));
+  auto r = CoreWorld::refused(w.kRival);
+  r.outcome = Outcome::unknown;
+  r.operation_time = FencingToken(w.oplog + 100);
+  w.give(ReplyArrived{w.attempt().id, r});
+  const auto read = w.sent_as<StreamCommand>().size();
+  w.answer_stream();
+  EXPECT_EQ(w.sent_as<StreamCommand>().size(), read + 1);
+}
+
 TEST(Stream, IsReadWithPausesByACallThatHasBeenTheFirstForLong) {
   auto w = QueueWorld::waiting();
   const auto first = [&w](Duration later) {

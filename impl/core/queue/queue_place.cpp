@@ -42,13 +42,16 @@ std::optional<LocalInstant> QueuePlace::sent_at(std::uint64_t beat) const {
 }
 
 /// A place that was lost, because the document was deleted or overwritten, is a new one when it is
-/// found again: its time begins anew. What an old primary shows is of a time before.
-void QueuePlace::shown(const LockDocument& document, Owner owner, FencingToken at,
-                       LocalInstant now) {
-  if (at < stood_at_) return;
-  const auto owners = owners_in(document.queue);
+/// found again: its time begins anew. What an old primary shows is of a time before, or no majority
+/// confirms it: then the call may have a place there, and may have one elsewhere.
+void QueuePlace::shown(const Reply& refusal, Owner owner, LocalInstant now) {
+  const auto& queue = refusal.documents.front().queue;
+  const auto at = refusal.operation_time;
+  const auto owners = owners_in(queue);
+  const auto place = place_among(owners, owner);
+  if (at < stood_at_ || (!place && refusal.outcome != Outcome::done)) return;
   const bool stood = stands(), was_first = before_ == 0;
-  before_ = place_among(owners, owner);
+  before_ = place;
   if (!was_first) first_since_ = now;
   if (stands()) stood_at_ = at;
   if (!stood) stands_since_ = now;
@@ -56,7 +59,7 @@ void QueuePlace::shown(const LockDocument& document, Owner owner, FencingToken a
     full_.reset();
     ticket_.reset();
   } else {
-    see_full(document.queue, static_cast<std::int64_t>(owners.size()), now);
+    see_full(queue, static_cast<std::int64_t>(owners.size()), now);
   }
 }
 

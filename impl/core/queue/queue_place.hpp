@@ -28,8 +28,8 @@ class QueuePlace {
   /// When the attempt of this beat was sent; none: it is not remembered.
   [[nodiscard]] std::optional<LocalInstant> sent_at(std::uint64_t beat) const;
 
-  /// A refused attempt showed this queue, at this operation time.
-  void shown(const LockDocument& document, Owner owner, FencingToken at, LocalInstant now);
+  /// What a refused attempt was answered. REQUIRES: it has the document.
+  void shown(const Reply& refusal, Owner owner, LocalInstant now);
   /// When it last had a place; none: it never did. A primary that knows only what was before
   /// cannot tell whether its entry has gone.
   [[nodiscard]] FencingToken stood_at() const { return stood_at_; }

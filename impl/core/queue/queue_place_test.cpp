@@ -20,7 +20,7 @@ struct Look {
   milliseconds apart{0};  ///< the dates of two entries
 };
 
-LockDocument shown_by(const Look& look) {
+Reply shown_by(const Look& look, std::int64_t at = 1, Outcome outcome = Outcome::done) {
   LockDocument document;
   for (std::uint64_t i = 0; i < look.places; ++i) {
     const auto until = 1'700'000'000'000 + static_cast<std::int64_t>(i) * look.apart.count();
@@ -30,7 +30,11 @@ LockDocument shown_by(const Look& look) {
   }
   document.queue += "+." + std::to_string(look.tickets.taken) + '.' +
                     std::to_string(look.tickets.admitted);
-  return document;
+  Reply reply;
+  reply.outcome = outcome;
+  reply.operation_time = FencingToken(at);
+  reply.documents = {document};
+  return reply;
 }
 
 /// The place of a call that was shown these, by attempts of its own.
@@ -40,7 +44,7 @@ QueuePlace place_after(const std::vector<Look>& looks) {
   for (const auto& look : looks) {
     place.sent(1, now);
     now += look.later;
-    place.shown(shown_by(look), kOwn, FencingToken(1), now);
+    place.shown(shown_by(look), kOwn, now);
   }
   return place;
 }
@@ -49,7 +53,7 @@ TEST(QueuePlace, ACallThatFindsNoRoomHasTheTicketThatItsLookTook) {
   EXPECT_EQ(place_after({{milliseconds(0), {10, 3}}}).ticket(), 10);
   EXPECT_EQ(place_after({{milliseconds(0), {10, 3}}, {milliseconds(9), {12, 4}}}).ticket(), 10);
   QueuePlace polled;  // by an attempt that takes none
-  polled.shown(shown_by({milliseconds(0), {10, 3}}), kOwn, FencingToken(1), LocalInstant());
+  polled.shown(shown_by({milliseconds(0), {10, 3}}), kOwn, LocalInstant());
   EXPECT_EQ(polled.ticket(), std::nullopt);
 }
 
@@ -90,18 +94,21 @@ TEST(QueuePlace, AnOldPrimaryTakesNobodysPlaceAway) {
   const Look found{milliseconds(0), {}}, full{milliseconds(0), {10, 3}, 20};
   QueuePlace place;
   place.sent(1, LocalInstant());
-  place.shown(shown_by(found), {7, 21}, FencingToken(9), LocalInstant());
-  place.shown(shown_by(full), {7, 21}, FencingToken(8), LocalInstant());
+  place.shown(shown_by(found, 9), {7, 21}, LocalInstant());
+  place.shown(shown_by(full, 8), {7, 21}, LocalInstant());
+  place.shown(shown_by(full, 10, Outcome::unknown), {7, 21}, LocalInstant());
   EXPECT_TRUE(place.stands());
   EXPECT_EQ(place.ticket(), std::nullopt);
-  place.shown(shown_by(full), {7, 21}, FencingToken(10), LocalInstant());
+  place.shown(shown_by(full, 10), {7, 21}, LocalInstant());
   EXPECT_FALSE(place.stands());
+  place.shown(shown_by(found, 11, Outcome::unknown), {7, 21}, LocalInstant());
+  EXPECT_TRUE(place.stands()) << "it may have one, and is to leave it";
 }
 
 TEST(QueuePlace, ACallThatStandsInTheQueueOrSeesNobodyFindsNothingFull) {
   for (const Look& look : {Look{milliseconds(0), {2, 1}, 0}, Look{milliseconds(0), {2, 2}, 30}}) {
     auto place = place_after({{milliseconds(0), {1, 0}}, {milliseconds(160), {2, 1}}});
-    place.shown(shown_by(look), {7, 21}, FencingToken(1), LocalInstant());
+    place.shown(shown_by(look), {7, 21}, LocalInstant());
     EXPECT_EQ(place.room_in(), std::nullopt);
     EXPECT_EQ(place.ticket(), std::nullopt);
   }

@@ -24,13 +24,21 @@ AcquireCall waits_by(std::shared_ptr<const WaitingStrategy> strategy) {
   return call;
 }
 
+/// It is refused then, and sees a queue: this entry, and these tickets.
+void see_queue(AcquireCall& call, const std::string& lock_id, const char* tickets,
+               LocalInstant now) {
+  Reply refusal;
+  refusal.outcome = Outcome::done;
+  auto& document = refusal.documents.emplace_back(LockDocument{"lock", kRival, {}, 1, ""});
+  document.queue = "1700000000000" +
+                   entry_without_until(milliseconds(1'500), seconds(90), lock_id) + tickets;
+  call.place.shown(refusal, call.owner, now);
+}
+
 /// It is queued since then.
 AcquireCall stands_in_queue(LocalInstant since) {
   auto call = waits_by(queue_waiting());
-  LockDocument document{"lock", kRival, {}, 1, ""};
-  document.queue = "1700000000000" + entry_without_until(milliseconds(1'500), seconds(90),
-                                                         call.lock_id(1, ""));
-  call.place.shown(document, call.owner, FencingToken(1), since);
+  see_queue(call, call.lock_id(1, ""), "", since);
   return call;
 }
 
@@ -155,10 +163,7 @@ TEST(Pacing, HowLongAFullQueueLastsSaysWhenACallInItAsksAgain) {
   Pacing pacing;
   auto outside = waits_by(queue_waiting());
   for (const char* tickets : {"~+.2.0", "~+.2.1"}) {  // the one in it is served between both looks
-    LockDocument document{"lock", kRival, {}, 1, ""};
-    document.queue = "1700000000000" + entry_without_until(milliseconds(1'500), seconds(90),
-                                                           kRival) + tickets;
-    outside.place.shown(document, outside.owner, FencingToken(1), w.now);
+    see_queue(outside, kRival, tickets, w.now);
     w.now += seconds(2);
   }
   pacing.learn(outside, false, w.now);

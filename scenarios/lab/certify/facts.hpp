@@ -69,8 +69,8 @@ class Asker {
 
   /// The reply to a command of the lock, in the bytes that a provider sends.
   core::Reply send(const Body& body, std::uint32_t member = 0) {
-    // Its stream waits for news for a third of that.
-    constexpr std::chrono::milliseconds kCommandTimeout{5'000}, kStreamTimeout{1'200};
+    // Its stream waits for news for half of that.
+    constexpr std::chrono::milliseconds kCommandTimeout{5'000}, kStreamTimeout{800};
     const bool is_step = std::holds_alternative<core::StreamCommand>(body);
     const core::Command command{1, is_step ? kStreamTimeout : kCommandTimeout, body};
     const auto bytes = servers_.ask(database_, mongo::build(command, collection_), member);
