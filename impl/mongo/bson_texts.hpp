@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "mongo/bson.hpp"
 
@@ -57,8 +58,14 @@ class BsonTexts {
   }
   [[nodiscard]] Bson filled(std::string_view name, std::span<const Hole> holes) const;
 
+  BsonTexts(BsonTexts&&) noexcept;
+  ~BsonTexts();
+
  private:
-  std::map<std::string_view, Bson> parsed_;
+  struct Step;
+  static void compile(bson_iter_t at, std::vector<Step>& to);
+
+  std::map<std::string_view, std::vector<Step>> texts_;
 };
 
 }  // namespace leasehold::mongo
