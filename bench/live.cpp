@@ -199,13 +199,13 @@ void waiting(benchmark::State& state, Waiting strategy) {
   std::vector<LockHandle> held;
   for (int i = 0; i < names; ++i) held.push_back(*lock_of(holder, i).try_acquire(milliseconds(0)));
   std::vector<LockProvider> providers;
-  std::atomic<int> granted = 0;
+  std::atomic<int> granted = 0, failed = 0;
   for (int i = 0; i < clients; ++i) {
     providers.push_back(*LockProvider::connect(servers().uri(), {.database = kDatabase}));
     lock_of(providers.back(), i).acquire_async(kLongestDuration, [&](Result<LockHandle> handle) {
-      if (!handle) return;
-      ++granted;
-      handle->release_async();
+      handle ? ++granted : ++failed;
+      if (handle) return handle->release_async();
+      std::fprintf(stderr, "%s\n", handle.error().message.c_str());
     });
   }
   std::this_thread::sleep_for(std::chrono::seconds(10));
@@ -218,11 +218,12 @@ void waiting(benchmark::State& state, Waiting strategy) {
     const auto began = boot_ns();
     for (auto& handle : held) handle.release_async();
     const auto until = [&](int n) {
-      while (granted < n) std::this_thread::sleep_for(milliseconds(1));
+      while (granted + failed < n) std::this_thread::sleep_for(milliseconds(1));
       return static_cast<double>(boot_ns() - began) * 1e-6;
     };
     state.counters["half_ms"] = until(clients / 2);
     state.counters["all_ms"] = until(clients);
+    state.counters["failed"] = failed.load();
   }
   // One after the other, a thousand would take minutes.
   std::vector<std::jthread> enders;
