@@ -38,9 +38,9 @@ inline constexpr int kMaxHandOvers = 1'000;
 /// For how long a provider assumes that a rival which held a lock wants it again.
 inline constexpr std::chrono::seconds kRivalMemory{10};
 
-/// How long a step of the change stream may take. It waits for events at the server for half of this,
-/// so a dead stream is noticed within this time, and one of a primary that was cut off within half.
-/// A shorter wait costs each waiting client more reads that bring nothing.
+/// How long a step of the change stream may take. It waits for events at the server for half of
+/// this, so a dead stream is noticed within this time, and one of a primary that was cut off within
+/// that half. A shorter wait costs each waiting client more reads that bring nothing.
 inline constexpr std::chrono::milliseconds kStreamTimeout{3'000};
 
 /// For how long a change stream stays open when no call waits any more.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -14,15 +13,6 @@ namespace {
 using Holes = std::span<const Hole>;
 
 constexpr std::size_t kLength = 4;  ///< before a document's elements
-
-/// Null: what is there is no hole, or one that is filled later.
-const Hole* hole_at(const bson_iter_t& at, Holes holes) {
-  if (!BSON_ITER_HOLDS_UTF8(&at)) return nullptr;
-  const std::string_view name(bson_iter_utf8(&at, nullptr));
-  if (!name.starts_with('@')) return nullptr;
-  const auto found = std::ranges::find(holes, name, &Hole::name);
-  return found == holes.end() ? nullptr : &*found;
-}
 
 struct Append {
   bson_t& to;
@@ -57,38 +47,6 @@ struct Append {
   }
 };
 
-/// Once for each text. `widens`: its numbers are not yet of 64 bits.
-void fill(bson_t& to, bson_iter_t& at, Holes holes, bool widens) {
-  while (bson_iter_next(&at)) {
-    const char* key = bson_iter_key(&at);
-    const auto length = static_cast<int>(bson_iter_key_len(&at));
-    const bool is_array = BSON_ITER_HOLDS_ARRAY(&at);
-    if (is_array || BSON_ITER_HOLDS_DOCUMENT(&at)) {
-      bson_t part;
-      bson_iter_t inside;
-      bson_iter_recurse(&at, &inside);
-      is_array ? bson_append_array_begin(&to, key, length, &part)
-               : bson_append_document_begin(&to, key, length, &part);
-      fill(part, inside, holes, widens);
-      is_array ? bson_append_array_end(&to, &part) : bson_append_document_end(&to, &part);
-    } else if (widens && BSON_ITER_HOLDS_INT32(&at)) {
-      bson_append_int64(&to, key, length, bson_iter_int32(&at));
-    } else if (const Hole* hole = hole_at(at, holes)) {
-      std::visit(Append{to, key, length}, hole->value);
-    } else {
-      bson_append_iter(&to, key, length, &at);
-    }
-  }
-}
-
-Bson filled_with(const Bson& text, Holes holes, bool widens) {
-  Bson all;
-  bson_iter_t at;
-  bson_iter_init(&at, text.get());
-  fill(*const_cast<bson_t*>(all.get()), at, holes, widens);
-  return all;
-}
-
 /// One element without the document around it.
 template <typename Write>
 void append_element(std::string& to, Write write) {
@@ -112,49 +70,75 @@ struct BsonTexts::Step {
   enum class Kind { bytes, begins, ends, hole };
 
   Kind kind;
-  std::string text;       ///< its bytes; what stands before the length of a part
-  std::string key, name;  ///< of a hole
+  std::string text;            ///< its bytes; what stands before the length of a part
+  std::string key = {}, name = {};  ///< of a hole
 };
 
-void BsonTexts::compile(bson_iter_t at, std::vector<Step>& to) {
-  using enum Step::Kind;
+void BsonTexts::add(const Steps& steps, Steps& to) {
+  for (const Step& step : steps) {
+    const bool joins = step.kind == Step::Kind::bytes && !to.empty() &&
+                       to.back().kind == Step::Kind::bytes;
+    joins ? void(to.back().text += step.text) : to.push_back(step);
+  }
+}
+
+void BsonTexts::add_part(bson_type_t type, const std::string& key, const Steps& inside,
+                         Steps& to) {
+  const auto head = static_cast<char>(type) + key + '\0';
+  const bool has_hole = std::ranges::any_of(inside, [](const Step& step) {
+    return step.kind != Step::Kind::bytes;
+  });
+  if (has_hole) {
+    add({{Step::Kind::begins, head}}, to);
+    add(inside, to);
+    return add({{Step::Kind::ends, ""}}, to);
+  }
+  std::string document(kLength, '\0');
+  if (!inside.empty()) document += inside.front().text;
+  put_length(document, 0);
+  add({{Step::Kind::bytes, head + document}}, to);
+}
+
+BsonTexts::Steps BsonTexts::compiled(bson_iter_t at, Holes known, bool widens) const {
+  Steps all;
   while (bson_iter_next(&at)) {
-    std::string element;
-    append_element(element, [&at](bson_t& one) { bson_append_iter(&one, nullptr, 0, &at); });
     const std::string key = bson_iter_key(&at);
-    const bool is_part = BSON_ITER_HOLDS_ARRAY(&at) || BSON_ITER_HOLDS_DOCUMENT(&at);
-    const bool is_hole = BSON_ITER_HOLDS_UTF8(&at) && *bson_iter_utf8(&at, nullptr) == '@';
-    if (is_hole) {
-      to.push_back({hole, element, key, bson_iter_utf8(&at, nullptr)});
-    } else if (is_part && element.find('@') != element.npos) {
-      to.push_back({begins, element.substr(0, 1 + key.size() + 1), "", ""});
+    const auto name = BSON_ITER_HOLDS_UTF8(&at) ? std::string_view(bson_iter_utf8(&at, nullptr))
+                                                : std::string_view();
+    const auto hole = std::ranges::find(known, name, &Hole::name);
+    const auto text = texts_.find(name);
+    if (BSON_ITER_HOLDS_DOCUMENT(&at) || BSON_ITER_HOLDS_ARRAY(&at)) {
       bson_iter_t inside;
       bson_iter_recurse(&at, &inside);
-      compile(inside, to);
-      to.push_back({ends, "", "", ""});
-    } else if (!to.empty() && to.back().kind == bytes) {
-      to.back().text += element;
+      add_part(bson_iter_type(&at), key, compiled(inside, known, widens), all);
+    } else if (text != texts_.end()) {
+      add_part(BSON_TYPE_DOCUMENT, key, text->second, all);
     } else {
-      to.push_back({bytes, element, "", ""});
+      std::string element;
+      append_element(element, [&](bson_t& one) {
+        const auto length = static_cast<int>(key.size());
+        if (hole != known.end()) return std::visit(Append{one, key.c_str(), length}, hole->value);
+        const bool wider = widens && BSON_ITER_HOLDS_INT32(&at);
+        if (wider) bson_append_int64(&one, key.c_str(), length, bson_iter_int32(&at));
+        if (!wider) bson_append_iter(&one, nullptr, 0, &at);
+      });
+      const bool is_hole = hole == known.end() && name.starts_with('@');
+      add({{is_hole ? Step::Kind::hole : Step::Kind::bytes, element, key, std::string(name)}}, all);
     }
   }
+  return all;
 }
 
 BsonTexts::BsonTexts(std::span<const Text> texts, Numbers numbers,
                      std::initializer_list<Hole> known) {
-  std::vector<Hole> holes(known);
-  std::deque<Bson> parsed;  // where they are, because holes refer to them
   for (const auto& [name, json] : texts) {
     bson_error_t error;
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(json.data());
-    const Bson read(bson_new_from_json(bytes, static_cast<ssize_t>(json.size()), &error));
-    if (read.get() == nullptr) throw std::invalid_argument(std::string(name) + error.message);
-    const auto& text =
-        parsed.emplace_back(filled_with(read, holes, numbers == Numbers::of_64_bits));
-    holes.push_back({name, &text});
+    const Bson parsed(bson_new_from_json(bytes, static_cast<ssize_t>(json.size()), &error));
+    if (parsed.get() == nullptr) throw std::invalid_argument(std::string(name) + error.message);
     bson_iter_t at;
-    bson_iter_init(&at, text.get());
-    compile(at, texts_[name]);
+    bson_iter_init(&at, parsed.get());
+    texts_.emplace(name, compiled(at, Holes(known), numbers == Numbers::of_64_bits));
   }
 }
 

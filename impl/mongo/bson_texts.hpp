@@ -63,9 +63,12 @@ class BsonTexts {
 
  private:
   struct Step;
-  static void compile(bson_iter_t at, std::vector<Step>& to);
+  using Steps = std::vector<Step>;
+  static void add(const Steps& steps, Steps& to);
+  static void add_part(bson_type_t type, const std::string& key, const Steps& inside, Steps& to);
+  [[nodiscard]] Steps compiled(bson_iter_t at, std::span<const Hole> known, bool widens) const;
 
-  std::map<std::string_view, std::vector<Step>> texts_;
+  std::map<std::string_view, Steps> texts_;
 };
 
 }  // namespace leasehold::mongo

@@ -280,7 +280,8 @@ core::Reply driver_failure(const bson_error_t& error, std::optional<std::size_t>
   reply.code = static_cast<int>(error.code);
   reply.message = error.message;
   if (error.domain == MONGOC_ERROR_SERVER_SELECTION) {
-    reply.outcome = unheard && none_serves_us(error, *unheard) ? Outcome::configuration : Outcome::not_executed;
+    const bool hopeless = unheard && none_serves_us(error, *unheard);
+    reply.outcome = hopeless ? Outcome::configuration : Outcome::not_executed;
   } else if (error.domain == MONGOC_ERROR_STREAM) {
     reply.outcome = of_stream(error);
   } else if (of_login(error)) {  // before any command of ours

@@ -7,7 +7,6 @@
 #include <leasehold/fencing_token.hpp>
 #include <mutex>
 #include <string_view>
-#include <thread>
 
 #include "core/document/utf8.hpp"
 #include "mongo/bson.hpp"
@@ -22,7 +21,6 @@ constexpr std::chrono::milliseconds kNoticedAtOnce{500};
 constexpr std::chrono::milliseconds kPatience{10'000};  ///< unless the URI says
 /// For a server, before what is known is read: the driver asks each again after 500 ms.
 constexpr int kLook_ms = 700;
-constexpr std::chrono::milliseconds kLookAgain{10};
 
 /// Whether waiting longer is in vain: no member is heard, as one would be amid an election, and for
 /// each host the driver says why. It lists the reasons as "[...] [...]", as far as its buffer goes.
@@ -319,27 +317,16 @@ std::uint32_t JsonClient::that_takes_writes() {
   throw NoReply(error.message);
 }
 
-std::vector<JsonClient::Member> JsonClient::members() {
-  bson_error_t error{};
-  std::size_t listed = 0, count = 0;
-  const DescriptionHandle one(mongoc_client_select_server(client_.get(), true, nullptr, &error));
-  const Json hello = one ? to_json(*mongoc_server_description_hello_response(one.get()))
-                         : Json::object();
-  for (const char* list : {"hosts", "passives", "arbiters"}) {
-    listed += hello.value(list, Json::array()).size();
+std::vector<JsonClient::Member> JsonClient::members() const {
+  std::size_t count = 0;
+  auto** all = mongoc_client_get_server_descriptions(client_.get(), &count);
+  std::vector<Member> members;
+  for (std::size_t i = 0; i < count; ++i) {
+    members.push_back({mongoc_server_description_id(all[i]),
+                       mongoc_server_description_host(all[i])->host_and_port});
   }
-  const auto latest = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLook_ms);
-  for (;;) {
-    auto** all = mongoc_client_get_server_descriptions(client_.get(), &count);
-    std::vector<Member> members;
-    for (std::size_t i = 0; i < count; ++i) {
-      members.push_back({mongoc_server_description_id(all[i]),
-                         mongoc_server_description_host(all[i])->host_and_port});
-    }
-    mongoc_server_descriptions_destroy_all(all, count);
-    if (count >= listed || std::chrono::steady_clock::now() >= latest) return members;
-    std::this_thread::sleep_for(kLookAgain);
-  }
+  mongoc_server_descriptions_destroy_all(all, count);
+  return members;
 }
 
 void JsonClient::send(const std::string& database, const bson_t& command, std::uint32_t member,

@@ -66,9 +66,9 @@ class JsonClient {
     std::uint32_t id;
     std::string host;
   };
-  /// Those that answer, also within the next 0.7 s if the primary lists more; of a cluster, its
-  /// mongos. REQUIRES: a command was answered.
-  [[nodiscard]] std::vector<Member> members();
+  /// Those that the driver has heard by now; of a cluster, its mongos. REQUIRES: a command was
+  /// answered.
+  [[nodiscard]] std::vector<Member> members() const;
 
   /// The one that the URI names, or this.
   [[nodiscard]] std::string database(const std::string& otherwise) const;

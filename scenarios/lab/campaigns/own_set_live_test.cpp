@@ -58,7 +58,11 @@ TEST(OwnSet, ADriverFindsProxiesInPlaceOfTheMembers) {
   MongoClient client(set.uri() + "&appName=finder");
   const auto hello = client.must("admin", {{"hello", 1}});
   std::set<std::string> seen;
-  for (const auto& member : client.members()) seen.insert(member.host);
+  // The driver names a member once it has heard it.
+  EXPECT_TRUE(sim::live::eventually([&] {
+    for (const auto& member : client.members()) seen.insert(member.host);
+    return seen.size() == 3;
+  }));
   for (const Json& host : hello.at("hosts")) EXPECT_TRUE(seen.contains(host.get<std::string>()));
   EXPECT_EQ(hello.at("me"), hello.at("primary"));
   EXPECT_EQ(seen.size(), 3u);
