@@ -56,6 +56,12 @@ void append_element(std::string& to, Write write) {
   bson_destroy(&one);
 }
 
+void append_filled(std::string& to, const std::string& key, const Hole& hole) {
+  append_element(to, [&](bson_t& one) {
+    std::visit(Append{one, key.c_str(), static_cast<int>(key.size())}, hole.value);
+  });
+}
+
 void put_length(std::string& document, std::size_t begin) {
   document.push_back('\0');
   const auto length = BSON_UINT32_TO_LE(static_cast<std::uint32_t>(document.size() - begin));
@@ -70,7 +76,7 @@ struct BsonTexts::Step {
   enum class Kind { bytes, begins, ends, hole };
 
   Kind kind;
-  std::string text;            ///< its bytes; what stands before the length of a part
+  std::string text;                 ///< its bytes; what stands before the length of a part
   std::string key = {}, name = {};  ///< of a hole
 };
 
@@ -115,13 +121,13 @@ BsonTexts::Steps BsonTexts::compiled(bson_iter_t at, Holes known, bool widens) c
       add_part(BSON_TYPE_DOCUMENT, key, text->second, all);
     } else {
       std::string element;
-      append_element(element, [&](bson_t& one) {
-        const auto length = static_cast<int>(key.size());
-        if (hole != known.end()) return std::visit(Append{one, key.c_str(), length}, hole->value);
-        const bool wider = widens && BSON_ITER_HOLDS_INT32(&at);
-        if (wider) bson_append_int64(&one, key.c_str(), length, bson_iter_int32(&at));
-        if (!wider) bson_append_iter(&one, nullptr, 0, &at);
-      });
+      if (hole != known.end()) {
+        append_filled(element, key, *hole);
+      } else if (widens && BSON_ITER_HOLDS_INT32(&at)) {
+        append_filled(element, key, {"", std::int64_t{bson_iter_int32(&at)}});
+      } else {
+        append_element(element, [&at](bson_t& one) { bson_append_iter(&one, nullptr, 0, &at); });
+      }
       const bool is_hole = hole == known.end() && name.starts_with('@');
       add({{is_hole ? Step::Kind::hole : Step::Kind::bytes, element, key, std::string(name)}}, all);
     }
@@ -164,14 +170,7 @@ Bson BsonTexts::filled(std::string_view name, Holes holes) const {
         break;
       case Step::Kind::hole: {
         const auto found = std::ranges::find(holes, std::string_view(step.name), &Hole::name);
-        if (found == holes.end()) {
-          out += step.text;
-          break;
-        }
-        append_element(out, [&](bson_t& one) {
-          std::visit(Append{one, step.key.c_str(), static_cast<int>(step.key.size())},
-                     found->value);
-        });
+        found == holes.end() ? void(out += step.text) : append_filled(out, step.key, *found);
       }
     }
   }

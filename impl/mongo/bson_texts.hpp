@@ -50,6 +50,8 @@ class BsonTexts {
   enum class Numbers { as_written, of_64_bits };
   /// `known` fills holes in all of them, and each one fills holes of those below it.
   BsonTexts(std::span<const Text> texts, Numbers numbers, std::initializer_list<Hole> known = {});
+  BsonTexts(BsonTexts&&) noexcept;
+  ~BsonTexts();
 
   /// What comes in by a hole is not looked through for holes. Text from outside belongs into a
   /// $literal, where it might be an expression. REQUIRES: no hole is left.
@@ -57,9 +59,6 @@ class BsonTexts {
     return filled(name, std::span(holes.begin(), holes.size()));
   }
   [[nodiscard]] Bson filled(std::string_view name, std::span<const Hole> holes) const;
-
-  BsonTexts(BsonTexts&&) noexcept;
-  ~BsonTexts();
 
  private:
   struct Step;

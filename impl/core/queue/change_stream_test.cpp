@@ -75,7 +75,6 @@ TEST(Stream, IsNotReadWhileNoCallWaits) {
   EXPECT_EQ(w.step(), Step::next);
 }
 
-/// Each write wakes each stream that is read.
 /// It cannot know of the place, and its clock may be later all the same.
 TEST(Stream, IsReadOnThoughAnOldPrimaryWithoutAMajorityShowsNoQueue) {
   auto w = QueueWorld::waiting();
@@ -89,6 +88,7 @@ TEST(Stream, IsReadOnThoughAnOldPrimaryWithoutAMajorityShowsNoQueue) {
   EXPECT_EQ(w.sent_as<StreamCommand>().size(), read + 1);
 }
 
+/// Each write wakes each stream that is read.
 TEST(Stream, IsReadWithPausesByACallThatHasBeenTheFirstForLong) {
   auto w = QueueWorld::waiting();
   const auto first = [&w](Duration later) {

@@ -72,13 +72,17 @@ std::size_t occurrences(std::string_view text, std::string_view of) {
   return count;
 }
 
+bool is_cut_off(const bson_error_t& error) {
+  return std::string_view(error.message).size() + 1 >= sizeof error.message;
+}
+
 /// Whether no member at all has a certificate that we may trust, or serves a client that names no
 /// version of its commands: another try would find the same.
 /// The driver lists the error of each member that it has no connection to, "[...] [...]", as far as
 /// its buffer goes; if the list is cut off, the listed members stand for the rest.
 bool none_serves_us(const bson_error_t& error, std::size_t hosts) {
   std::string_view complaints(error.message);
-  if (complaints.size() + 1 >= sizeof error.message) {
+  if (is_cut_off(error)) {
     complaints = complaints.substr(0, complaints.rfind("] [") + 1);
     hosts = occurrences(complaints, "] [") + 1;
   }
@@ -273,6 +277,13 @@ std::optional<std::size_t> hosts_unheard(mongoc_client_t* client) {
   const auto* host = mongoc_uri_get_hosts(mongoc_client_get_uri(client));
   for (; host != nullptr; host = host->next) ++hosts;
   return heard == 0 ? std::optional(hosts) : std::nullopt;
+}
+
+bool is_in_vain(mongoc_client_t* client, const bson_error_t& error) {
+  const std::string_view why(error.message);
+  const auto reasons = why.find('[') == why.npos ? 0 : occurrences(why, "] [") + 1;
+  const auto hosts = hosts_unheard(client);
+  return hosts && (reasons >= *hosts || is_cut_off(error));
 }
 
 core::Reply driver_failure(const bson_error_t& error, std::optional<std::size_t> unheard) {

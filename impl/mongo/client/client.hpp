@@ -89,6 +89,10 @@ bool run_on_primary(mongoc_client_t* client, Sockets& sockets, Underway& underwa
 /// driver lists only those.
 [[nodiscard]] std::optional<std::size_t> hosts_unheard(mongoc_client_t* client);
 
+/// Whether looking longer for a server is in vain: no member is heard, as one would be amid an
+/// election, and for each host the driver says why, as "[...] [...]", as far as its buffer goes.
+[[nodiscard]] bool is_in_vain(mongoc_client_t* client, const bson_error_t& error);
+
 /// What became of a command that the driver has no reply to, while so many hosts are unheard.
 [[nodiscard]] core::Reply driver_failure(const bson_error_t& error,
                                          std::optional<std::size_t> unheard);

@@ -22,17 +22,6 @@ constexpr std::chrono::milliseconds kPatience{10'000};  ///< unless the URI says
 /// For a server, before what is known is read: the driver asks each again after 500 ms.
 constexpr int kLook_ms = 700;
 
-/// Whether waiting longer is in vain: no member is heard, as one would be amid an election, and for
-/// each host the driver says why. It lists the reasons as "[...] [...]", as far as its buffer goes.
-bool is_in_vain(mongoc_client_t* client, const bson_error_t& error) {
-  const std::string_view why(error.message);
-  std::size_t reasons = why.find('[') != why.npos ? 1 : 0;
-  for (auto at = why.find("] ["); at != why.npos; at = why.find("] [", at + 1)) ++reasons;
-  const bool cut_off = why.size() + 1 >= sizeof error.message;
-  const auto hosts = hosts_unheard(client);
-  return hosts && (reasons >= *hosts || cut_off);
-}
-
 /// Changes a copy that is ours, because the iterator has no other way to change a text in place.
 void make_utf8(char* text, std::size_t size) {
   std::string_view rest(text, size);

@@ -170,7 +170,7 @@ class MongoConnection final : public core::Connection {
     if (server_is_right_) return std::nullopt;
     bson_error_t error;
     if (client_ == nullptr) client_ = take_client(error);
-    if (client_ == nullptr) return driver_failure(error, 0);
+    if (client_ == nullptr) return driver_failure(error, std::nullopt);
     const DescriptionHandle server(mongoc_client_select_server(client_, true, nullptr, &error));
     if (!server) return driver_failure(error, hosts_unheard(client_));
     const bson_t& hello = *mongoc_server_description_hello_response(server.get());
