@@ -186,6 +186,15 @@ void Driver::close() {
        " clean-ups unfinished; those locks free themselves like a crashed holder's");
 }
 
+void Driver::forget_calls() {
+  decltype(waiting_) waiting;  // these end outside the lock: they may own the driver
+  decltype(handles_) handles;
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  waiting.swap(waiting_);
+  handles.swap(handles_);
+}
+
 void Driver::step(const core::Event& event) noexcept {
   if (forked()) return;  // the lock may be held by a thread that is not here
   const std::lock_guard lock(mutex_);

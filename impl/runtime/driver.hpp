@@ -131,6 +131,9 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   [[nodiscard]] std::size_t departures_left();
   /// Ends all waiting acquires; waits for clean-ups, at most the longest operation timeout in use.
   void close();
+  /// Nothing steps any more, and no call is answered; what calls own goes. A call owns the driver,
+  /// so the end of a simulated process that was killed needs this.
+  void forget_calls();
 
   [[nodiscard]] core::LocalInstant now() const { return clock_->now(); }
   /// For calls that wait.

@@ -214,6 +214,36 @@ TEST(LabCommand, ALockGivenBesideAPlanFileIsTheOneThatRuns) {
   EXPECT_FALSE(has(ran, "violated"));
 }
 
+TEST(LabCommand, ReportsAddUpOnlyIfTheyHaveEachSeedOnceOfTheSameCode) {
+  const Place place;
+  const auto simulate = [&](const std::string& words) { return place.run("simulate " + words); };
+  ASSERT_TRUE(ended(simulate("--seeds 1..2 --json a"), 0));
+  ASSERT_TRUE(ended(simulate("--seeds 3..4 --json b"), 0));
+  ASSERT_TRUE(ended(simulate("--seeds 3..4 --json other --waiting queue"), 0));
+  ASSERT_TRUE(ended(simulate("--seeds 1..4 --sum a b --json sum"), 0, "4 runs, "));
+  auto code = nlohmann::json::parse(place.read("b"));
+  code["part"]["hash_of_seed_1"] = 1;
+  const auto other_code = place.file("code", code.dump());
+  code = nlohmann::json::parse(place.read("b"));
+  code["part"]["report"]["runs"] = 1;
+  const auto interrupted = place.file("interrupted", code.dump());
+  const std::pair<std::string, const char*> refused[]{
+      {"1..5 --sum b a", "--seeds is '1..5': no report has the seeds 5..5\n"},
+      {"1..4 --sum b", "no report has the seeds 1..2\n"},
+      {"1..4 --sum a b b", "--sum is 'b': its seeds 3..4 are in another report, too"},
+      {"2..4 --sum a b", "--sum is 'a': its seeds 1..2 are in another report, too, or not in"},
+      {"1..4 --sum sum a", "are in another report, too"},
+      {"1..4 --sum a other", "--sum is 'other': its --waiting is 'queue', here it is ''"},
+      {"1..4 --sum a b --hash", "--sum is 'a': its --hash is 'false', here it is 'true'"},
+      {"1..4 --sum a " + other_code, "code': its hash of seed 1 is '1', here it is"},
+      {"1..4 --sum a " + interrupted, "interrupted': it has 1 runs of the seeds 3..4"},
+      {"1..4 --sum a " + place.file("plain", "{}"), "it must be a report that simulate --seeds"},
+      {"1..4 --sum a " LEASEHOLD_SCENARIOS "/README.md", "it must be a report that simulate"}};
+  for (const auto& [words, sentence] : refused) {
+    EXPECT_TRUE(ended(simulate("--seeds " + words), 64, sentence)) << words;
+  }
+}
+
 TEST(LabCommand, InCiNoStoryIsRewritten) {
   const Place place;
   const auto ran = run_program({"/usr/bin/env", "CI=true", LEASEHOLD_LAB_PROGRAM, "scenario", "run",

@@ -66,11 +66,13 @@ class Process final : private OwnHome {
                   random_.draw(), world_.plan.stray_commands, name_, world_.emit}),
         driver_(make_driver()),
         users_(make_users()) {}
-  /// Answers that no call waits for any more own the driver, as their users did.
+  /// Answers that no call waits for any more own the driver, as their users did, and so do calls
+  /// that nothing answers.
   ~Process() override {
     over_ = true;
     for (User& user : users_) user.cancel();
     machine_.let_go();
+    driver_->forget_calls();
   }
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

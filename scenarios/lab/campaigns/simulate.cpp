@@ -11,6 +11,16 @@
 #include "properties/campaigns/verify.hpp"
 #include "scenarios/lab/lab.hpp"
 
+namespace leasehold::model {
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, check, verdict, checked, floor, why, open, violations,
+                                   excused, counts)
+}
+namespace leasehold::properties {
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SimulateReport, totals, took_effect, findings, arrows, runs,
+                                   virtual_s, events, hash, fewest_acquisitions, idle_runs, with,
+                                   interrupted, scripted, enabled, bit, failed)
+}
+
 namespace leasehold::lab {
 namespace {
 
@@ -38,6 +48,7 @@ struct SimulateCommand {
   PlanLimits limits;
   std::uint64_t from = 1, to = 1;
   std::string seeds = "1..1000", waiting, file, folder = "leasehold-runs";
+  std::vector<std::string> parts;  ///< reports to add up
   Outputs outputs;
   bool hashed = false, until_failure = false;
   bool given_lock = false;  ///< --lock was given: it counts for a plan file, too
@@ -64,6 +75,8 @@ po::options_description options_for(SimulateCommand& a) {
       "runs", to_folder("runs", a.folder)->default_value(a.folder),
       "where the first failing plan is kept, minimised")(
       "history", to_file("history", a.outputs.history), "write the history of a single run")(
+      "sum", po::value(&a.parts)->multitoken()->value_name("FILE..."),
+      "run nothing: add up the reports that --json wrote for parts of the seeds")(
       "hash", po::bool_switch(&a.hashed), "print a hash of all histories")(
       "until-failure", po::bool_switch(&a.until_failure), "stop at the first run that fails");
   a.outputs.add_to(options, "write the first run that failed, else the first, as a page");
@@ -90,6 +103,81 @@ SimulateReport run(const SimulateCommand& a) {
     line.show(fmt::format("{} of {} runs", done, count));
   });
   return report;
+}
+
+/// What --json keeps for --sum: the report before it is concluded, and what it is a report of.
+struct PartialReport {
+  std::string version, lock, waiting;
+  std::uint64_t hash_of_seed_1 = 0;  ///< other code has another
+  bool hashed = false;
+  std::uint64_t from = 0, to = 0;
+  double cpu_s = 0;
+  SimulateReport report = {};
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PartialReport, version, lock, waiting, hash_of_seed_1, hashed,
+                                   from, to, cpu_s, report)
+
+/// The part that this command runs or adds up to, without a report.
+PartialReport part_of(const SimulateCommand& a) {
+  const auto run = sim::simulated::run(properties::draw_plan(1, a.limits));
+  return {.version = LEASEHOLD_VERSION,
+          .lock = a.limits.lock,
+          .waiting = a.waiting,
+          .hash_of_seed_1 = properties::seeds_hash(1, run),
+          .hashed = a.hashed,
+          .from = a.from,
+          .to = a.to};
+}
+
+PartialReport read_part(const std::string& file) {
+  const auto text = read_file("report", file);
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  try {
+    return json.at("part").get<PartialReport>();
+  } catch (const nlohmann::json::exception&) {
+    refuse("--sum", file, "it must be a report that simulate --seeds --json wrote");
+  }
+}
+
+/// The sum of what is in the files. Throws UsageError unless they have each seed once, all run by
+/// the same code with the same options as `whole`.
+PartialReport sum_of(const std::vector<std::string>& files, PartialReport whole) {
+  std::vector<std::pair<PartialReport, std::string>> parts;
+  for (const auto& file : files) {
+    const auto& part = parts.emplace_back(read_part(file), file).first;
+    const auto alike = [&](const auto& its, const auto& ours, const char* what) {
+      if (its == ours) return;
+      refuse("--sum", file, fmt::format("its {} is '{}', here it is '{}'", what, its, ours));
+    };
+    alike(part.version, whole.version, "version");
+    alike(part.lock, whole.lock, "--lock");
+    alike(part.waiting, whole.waiting, "--waiting");
+    alike(part.hashed, whole.hashed, "--hash");
+    alike(part.hash_of_seed_1, whole.hash_of_seed_1, "hash of seed 1");
+    if (static_cast<std::uint64_t>(part.report.runs) != part.to - part.from + 1) {
+      refuse("--sum", file, fmt::format("it has {} runs of the seeds {}..{}", part.report.runs,
+                                        part.from, part.to));
+    }
+  }
+  std::ranges::sort(parts, {}, [](const auto& one) { return one.first.from; });
+  const auto wanted = fmt::format("{}..{}", whole.from, whole.to);
+  auto next = whole.from;
+  const auto none_before = [&](std::uint64_t seed) {
+    if (next == seed) return;
+    refuse("--seeds", wanted, fmt::format("no report has the seeds {}..{}", next, seed - 1));
+  };
+  for (const auto& [part, file] : parts) {
+    if (part.from < next || part.to > whole.to) {
+      refuse("--sum", file, fmt::format("its seeds {}..{} are in another report, too, or not in "
+                                        "--seeds {}", part.from, part.to, wanted));
+    }
+    none_before(part.from);
+    next = part.to + 1;
+    whole.cpu_s += part.cpu_s;
+    whole.report.add(part.report);
+  }
+  none_before(whole.to + 1);
+  return whole;
 }
 
 void print(const SimulateReport& report, double cpu) {
@@ -180,13 +268,24 @@ int simulate(const std::vector<std::string>& words) {
     refuse("--history", history, "it needs a single run");
   }
   if (given.contains("plan")) (void)read_plan(a.file);  // refused before anything runs
+  if (!a.parts.empty() && !a.file.empty()) {
+    refuse("--sum", a.parts.front(), "a plan from a file has no parts");
+  }
   catch_interruptions();
   properties::conclude_deaths();
 
-  const double began = cpu_seconds();
-  SimulateReport report = run(a);
-  const double cpu = std::max(cpu_seconds() - began, 1e-9);
-  report.interrupted = interrupted();
+  PartialReport part;
+  if (a.file.empty() && !(a.outputs.json.empty() && a.parts.empty())) part = part_of(a);
+  if (a.parts.empty()) {
+    const double began = cpu_seconds();
+    part.report = run(a);
+    part.cpu_s = std::max(cpu_seconds() - began, 1e-9);
+    part.report.interrupted = interrupted();
+  } else {
+    part = sum_of(a.parts, std::move(part));
+  }
+  const double cpu = part.cpu_s;
+  auto report = part.report;
   properties::conclude(report.findings, {.chosen = report.runs < properties::kManyRuns});
   const auto [verdict, advice] = report.answer();
   Conclusion c{.command = "simulate",
@@ -196,6 +295,7 @@ int simulate(const std::vector<std::string>& words) {
                .advice = advice,
                .arrows = report.arrows,
                .facts = facts_of(report, cpu, a.hashed)};
+  if (!part.version.empty()) c.facts["part"] = nlohmann::json(part);
   print(report, cpu);
   fmt::print("\n{}", findings_text(c));
   keep_failure(a, report);
