@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <iterator>
-#include <optional>
 #include <tuple>
 
 #include "model/spec/lock.hpp"
@@ -133,13 +133,14 @@ struct Tidier {
   /// so a lockId that is in no document now will never be in one.
   void drop_sights() const {
     const auto gone = [&](Byte owner, Byte beat) {
+      if (owner == 0) return false;
       for (const Document* d : {&w.document, &w.committed}) {
         if (d->owner == owner && d->beat == beat) return false;
         for (const Entry& entry : d->waiting) {
           if (entry.owner == owner && entry.beat == beat) return false;
         }
       }
-      return owner != 0;
+      return true;
     };
     if (rules.majority && gone(w.stale.owner, w.stale.beat)) w.stale = {};
     for (Client& c : w.client) {
@@ -198,9 +199,11 @@ template <typename Each>
 void rank(Each each) {
   std::uint64_t used = 1;  // 0 stays
   each([&](Byte number) { used |= std::uint64_t{1} << number; });
-  each([&](Byte& number) {
-    number = byte(std::popcount(used & ((std::uint64_t{2} << number) - 1)) - 1);
-  });
+  std::array<Byte, 64> ranks;
+  for (int n = 0; used != 0; used &= used - 1) {
+    ranks[static_cast<std::size_t>(std::countr_zero(used))] = byte(n++);
+  }
+  each([&](Byte& number) { number = ranks[number]; });
 }
 
 /// Keeps only the order of tokens and of writes.
@@ -237,6 +240,7 @@ World arranged(const World& world, const Order& order) {
 }
 
 World canonical(World w, const Scope& scope, Order* order) {
+  static_assert(std::has_unique_object_representations_v<World>);  // its bytes are its numbers
   Tidier{w, scope}.tidy();
   rank_orders(w, scope);
   // The least of all arrangements of the clients. Most are passed over by something that no name
@@ -250,17 +254,19 @@ World canonical(World w, const Scope& scope, Order* order) {
   };
   Order tried{0, 1, 2};
   const auto end = tried.begin() + scope.clients - (scope.dotnet ? 1 : 0);
-  std::optional<World> least;
+  World least;
+  bool is_first = true;
   do {
     if (!std::is_sorted(tried.begin(), end, less)) continue;
-    World one = arranged(w, tried);
+    World one = is_first && std::ranges::is_sorted(tried) ? w : arranged(w, tried);
     number_owners(one);
     number_beats(one, scope.rules);
-    if (least && *least <= one) continue;
+    if (!is_first && std::memcmp(&least, &one, sizeof one) <= 0) continue;
     least = one;
+    is_first = false;
     if (order != nullptr) *order = tried;
   } while (std::next_permutation(tried.begin(), end));
-  return *least;
+  return least;
 }
 
 }  // namespace leasehold::model::lock_world

@@ -4,6 +4,7 @@
 #include <bit>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/strong_components.hpp>
+#include <cstring>
 #include <stdexcept>
 
 namespace leasehold::model {
@@ -13,20 +14,26 @@ using Act = LockAct;
 
 namespace {
 
-/// A canonical world with half a byte for each number, because memory bounds an exploration.
-using HalfBytes = std::array<Byte, (sizeof(World) + 1) / 2>;
-using Bytes = std::array<Byte, sizeof(World)>;
+/// A canonical world with half a byte for each number, because memory bounds an exploration: of 16
+/// numbers the first eight are the lower halves of eight bytes.
+constexpr std::size_t kWords = (sizeof(World) + 15) / 16;
+using HalfBytes = std::array<std::uint64_t, kWords>;
+using Words = std::array<std::array<std::uint64_t, 2>, kWords>;
 
 HalfBytes stored(const World& world) {
-  const auto bytes = std::bit_cast<Bytes>(world);
-  HalfBytes state{};
-  for (std::size_t n = 0; n < bytes.size(); ++n) state[n / 2] |= byte(bytes[n] << n % 2 * 4);
+  Words words{};
+  std::memcpy(&words, &world, sizeof world);
+  HalfBytes state;
+  for (std::size_t n = 0; n < kWords; ++n) state[n] = words[n][0] | words[n][1] << 4;
   return state;
 }
 
 World world_of(const HalfBytes& state) {
-  Bytes bytes;
-  for (std::size_t n = 0; n < bytes.size(); ++n) bytes[n] = state[n / 2] >> n % 2 * 4 & 15;
+  constexpr std::uint64_t kLower = 0x0F0F0F0F0F0F0F0F;
+  Words words;
+  for (std::size_t n = 0; n < kWords; ++n) words[n] = {state[n] & kLower, state[n] >> 4 & kLower};
+  std::array<Byte, sizeof(World)> bytes;
+  std::memcpy(bytes.data(), &words, bytes.size());
   return std::bit_cast<World>(bytes);
 }
 
