@@ -15,7 +15,7 @@ import dask.distributed
 import yaml
 
 HERE = pathlib.Path(__file__).parent
-SEEDS, PARTS = 12, 4  # and the rest of 12 / 4 seeds a part
+SEEDS, PARTS = 12, 4
 
 
 def facts(report):
@@ -65,19 +65,22 @@ class Many(unittest.TestCase):
         cluster = self.enterContext(dask.distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
             local_directory=str(self.folder)))
-        killed = []
+        client = self.enterContext(dask.distributed.Client(cluster))
+        killed, over = [], threading.Event()
 
         def kill_one():
-            client = self.enterContext(dask.distributed.Client(cluster))
-            while not killed:
+            while not killed and not over.is_set():
                 tasks = client.processing()
                 killed.extend([worker for worker in cluster.workers.values() if tasks.get(worker.worker_address)][:1])
-            os.kill(killed[0].process.pid, signal.SIGKILL)
+            for worker in killed:
+                os.kill(worker.process.pid, signal.SIGKILL)
 
         killer = threading.Thread(target=kill_one)
         killer.start()
         ran = self.shell(f"{sys.executable} {HERE}/dask_campaign.py {cluster.scheduler_address} 1..{SEEDS} 3 --hash")
+        over.set()
         killer.join()
+        self.assertTrue(killed)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("4 of 4 parts", ran.stderr)
         hashes = [re.search("hash (.*)", run.stdout)[1] for run in (
