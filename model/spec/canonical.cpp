@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <tuple>
 
 #include "model/spec/lock.hpp"
@@ -254,19 +255,17 @@ World canonical(World w, const Scope& scope, Order* order) {
   };
   Order tried{0, 1, 2};
   const auto end = tried.begin() + scope.clients - (scope.dotnet ? 1 : 0);
-  World least;
-  bool is_first = true;
+  std::optional<World> least;
   do {
     if (!std::is_sorted(tried.begin(), end, less)) continue;
-    World one = is_first && std::ranges::is_sorted(tried) ? w : arranged(w, tried);
+    World one = std::ranges::is_sorted(tried) ? w : arranged(w, tried);
     number_owners(one);
     number_beats(one, scope.rules);
-    if (!is_first && std::memcmp(&least, &one, sizeof one) <= 0) continue;
+    if (least && std::memcmp(&*least, &one, sizeof one) <= 0) continue;
     least = one;
-    is_first = false;
     if (order != nullptr) *order = tried;
   } while (std::next_permutation(tried.begin(), end));
-  return least;
+  return *least;
 }
 
 }  // namespace leasehold::model::lock_world

@@ -23,7 +23,7 @@ def run_part(seeds, options):
         report = pathlib.Path(folder, "part.json")
         ran = subprocess.run([LAB, "simulate", "--seeds", seeds, "--json", report, "--runs", folder, *options],
                              capture_output=True, text=True)
-        if ran.returncode not in (0, 1, 2):
+        if not report.exists():  # it was refused, or the lock died
             raise RuntimeError(f"seeds {seeds}: exit code {ran.returncode}: {ran.stderr or ran.stdout}")
         return report.read_text()
 
@@ -34,7 +34,7 @@ def main(scheduler, seeds, size, *options):
     with dask.distributed.Client(scheduler) as client, tempfile.TemporaryDirectory() as folder:
         futures = client.map(run_part, parts, options=options, pure=False)
         files = []
-        for future, report in dask.distributed.as_completed(futures, with_results=True):
+        for _, report in dask.distributed.as_completed(futures, with_results=True):
             files.append(pathlib.Path(folder, f"{len(files)}.json"))
             files[-1].write_text(report)
             print(f"{len(files)} of {len(parts)} parts", file=sys.stderr)
