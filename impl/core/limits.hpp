@@ -32,6 +32,10 @@ inline constexpr std::size_t kMaxPaces = 10'000;
 /// How many calls may be in the queue of a lock. One that finds it full asks again later.
 inline constexpr std::size_t kMostInQueue = 64;
 
+/// How many readers may share a lock; calls of one process count as one. An oplog entry is as large
+/// as the document, and 128 readers are 13 kB.
+inline constexpr std::size_t kMostReaders = 128;
+
 /// Hand-overs in a row: each keeps the lock from other processes for one more holding.
 inline constexpr int kMaxHandOvers = 1'000;
 

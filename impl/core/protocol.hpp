@@ -35,6 +35,7 @@ struct AcquireCommand {
   std::size_t queue_room = kMostInQueue;  ///< for so many; the laboratory fills a smaller one
   /// The call's number among those that found no room; none: it takes one if it finds none.
   std::optional<std::int64_t> ticket = {};
+  bool shared = false;  ///< for a reader, which the lock of other readers does not refuse
 };
 
 /// Renew one lock, if it is still this owner's of that grant. `expiresAt` never moves back by it:
@@ -48,6 +49,7 @@ struct ExtendStatement {
   std::chrono::milliseconds lease;
   std::chrono::milliseconds margin;
   FencingToken token;
+  bool shared = false;  ///< of a reader: renews its entry; `acquired_at` is when it was admitted
 };
 struct ExtendCommand {
   std::vector<ExtendStatement> statements;
@@ -80,6 +82,9 @@ struct PassOnCommand {
   /// The server does so too when no release has been like that for a while, because calls that poll
   /// never see a lock free that passes from hand to hand.
   bool offers = false;
+  /// The owner reads, or readers were seen to wait: what the owner leaves goes to all readers that
+  /// wait, if the first call in the queue is one.
+  bool readers = false;
 };
 
 /// Give the lock of one owner to the next, of the same process, if it is either's.
@@ -108,6 +113,7 @@ struct StreamCommand {
   std::int64_t cursor = 0;  ///< not open: the one that open returned
   std::uint64_t provider = 0;  ///< open: to report writes that name an owner with this first half
   FencingToken since = {};     ///< open: from this place in the oplog on; 0: from now on
+  bool shared = false;         ///< open: to report writes of several readers as well
 };
 
 /// A command of one of the published locks: its bytes, and how to read its reply.
@@ -174,7 +180,8 @@ struct LockDocument {
   bool operator==(const LockDocument&) const = default;
 };
 
-/// A document that names an owner of this provider, as the write left it that the stream reports.
+/// A document that names an owner of this provider, as the write left it that the stream reports. A
+/// document that several readers share is reported once for each of them, as `holding_of` shows it.
 struct NamedOwner {
   enum class As {
     holder,  ///< it has the lock
@@ -241,6 +248,7 @@ struct AcquireAsked {
   LockOptions options;                     ///< checked
   std::optional<LocalInstant> give_up_at;  ///< none: never
   bool single_attempt = false;
+  bool shared = false;  ///< to read
 };
 /// The caller does not want it any more. A session that has won meanwhile keeps the lock until it
 /// is released.
@@ -306,6 +314,7 @@ struct Granted {
   enum class By { attempt, hand_over, pass_on } by;
   LocalInstant sent;      ///< from when the lease counts, whenever the reply came
   LocalInstant deadline;  ///< when held() turns false, unless an extension moves it
+  bool shared = false;    ///< to read
 };
 struct Extended {
   SessionId session;

@@ -9,7 +9,7 @@
 namespace leasehold::core {
 namespace {
 
-constexpr std::size_t kOwnerDigits = 32;
+constexpr std::size_t kOwnerDigits = 32, kSharedLease = 9;
 
 /// The whole text, or nothing: a number with something behind it was not written by us.
 template <typename T>
@@ -81,6 +81,8 @@ std::string format_lock_id(const LockId& parts) {
   id.reserve(kOwnerDigits + kNumbers + 1 + parts.holder.size());
   id.append(OwnerDigits(parts.owner).text, kOwnerDigits);
   append_number(id += '.', parts.lease_ms);
+  const auto lease_at = kOwnerDigits + 1, digits = id.size() - lease_at;
+  if (parts.shared && digits < kSharedLease) id.insert(lease_at, kSharedLease - digits, '0');
   append_number(id += '.', parts.beat);
   if (!parts.holder.empty()) (id += '.') += parts.holder;
   return id;
@@ -91,7 +93,7 @@ std::optional<LockId> parse_lock_id(std::string_view lock_id) {
   const auto owner = next_part(rest);
   const auto lease = next_part(rest);
   const auto beat = next_part(rest);
-  LockId parts{.holder = rest, .queue = queue};
+  LockId parts{.holder = rest, .queue = queue, .shared = lease.starts_with('0')};
   const auto found = owner_from_hex(owner);
   if (!found) return std::nullopt;
   parts.owner = *found;

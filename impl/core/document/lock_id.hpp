@@ -30,6 +30,10 @@ struct Owner {
 /// Other processes need the lease to observe the holder: it says for how long this value may stand
 /// while the holder lives. The queue is `lock_queue.hpp`'s: the calls that wait for the lock.
 ///
+/// The lease of a reader has nine digits, so the first is 0: no lease is that long. A release
+/// without readers never wrote that, and reads it as the same number. Several readers are
+/// `lock_readers.hpp`'s.
+///
 /// INVARIANT: a provider writes no value twice. A process that has seen one unchanged for its whole
 /// lease knows by that alone that its holder has not extended.
 struct LockId {
@@ -38,6 +42,7 @@ struct LockId {
   std::uint64_t beat = 0;
   std::string_view holder = {};  ///< may have dots, but no `~`; empty: it does not say
   std::string_view queue = {};   ///< written by servers alone
+  bool shared = false;           ///< of a reader
   bool operator==(const LockId&) const = default;
 };
 

@@ -1,0 +1,64 @@
+#include "core/document/lock_readers.hpp"
+
+#include <gtest/gtest.h>
+
+namespace leasehold::core {
+namespace {
+
+const Owner kAnn{0xA, 1}, kBen{0xB, 2}, kNobody{0xC, 3};
+
+std::string entry(std::string until, Owner owner, std::string holder = "host:1:") {
+  return until + ".1700000000000." + format_lock_id({owner, 30'000, 7, holder, {}, true});
+}
+const std::string kTwo = std::string(kReadersOwner) + "000030000.0.shared|" +
+                         entry("1700000060000", kAnn) + '|' + entry("1700000050000", kBen);
+
+TEST(LockReaders, AReadersLeaseHasNineDigitsAndIsTheSameNumber) {
+  const auto id = format_lock_id({kAnn, 30'000, 7, "host", {}, true});
+  EXPECT_EQ(id, to_hex(kAnn) + ".000030000.7.host");
+  const auto parts = parse_lock_id(id);
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(parts->lease_ms, 30'000);
+  EXPECT_TRUE(parts->shared);
+  const auto writers = format_lock_id({kAnn, 86'400'000, 7});
+  EXPECT_FALSE(parse_lock_id(writers)->shared);
+}
+
+TEST(LockReaders, ForOthersTheyAreOneHolderWithTheLongestLease) {
+  const auto parts = parse_lock_id(kTwo);
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(parts->owner, Owner());
+  EXPECT_EQ(parts->lease_ms, 30'000);
+}
+
+TEST(LockReaders, EachIsReadAndTheQueueIsNoReader) {
+  const auto all = readers_in(kTwo + "~" + entry("1700000060000", kNobody));
+  ASSERT_EQ(all.size(), 2);
+  EXPECT_EQ(all[1].until.since_1970_ms, 1700000050000);
+  EXPECT_EQ(all[1].since.since_1970_ms, 1700000000000);
+  EXPECT_EQ(parse_lock_id(all[1].lock_id)->owner, kBen);
+}
+
+TEST(LockReaders, TextThatIsNoEntryIsLeftOut) {
+  const std::string begin = std::string(kReadersOwner) + "000030000.0.shared|";
+  EXPECT_TRUE(readers_in(begin).empty());
+  EXPECT_TRUE(readers_in(begin + "short|170000006000x.1700000000000.x").empty());
+  EXPECT_TRUE(readers_in(to_hex(kAnn) + ".30000.1.with|a mark").empty());
+  EXPECT_TRUE(readers_in("").empty());
+}
+
+TEST(LockReaders, AReaderSeesItsOwnEntryInThePlaceOfAHolder) {
+  LockDocument document{.name = "l", .lock_id = kTwo, .acquired_at = {5}};
+  const auto bens = holding_of(document, kBen);
+  EXPECT_EQ(bens.acquired_at.since_1970_ms, 1700000000000);
+  EXPECT_TRUE(names_owner(bens.lock_id, kBen));
+  EXPECT_EQ(holding_of(document, kNobody), document);
+}
+
+TEST(LockReaders, ANameIsCutAndEndsNoEntry) {
+  EXPECT_EQ(readers_holder("a|b"), "a-b");
+  EXPECT_EQ(readers_holder(std::string(63, 'x') + "\u00e4").size(), 63);
+}
+
+}  // namespace
+}  // namespace leasehold::core
