@@ -44,7 +44,7 @@ struct Tidier {
   /// nothing.
   [[nodiscard]] bool may_come_up(Byte owner) const {
     for (const Document* d : {&w.document, &w.committed, &w.stale}) {
-      if (d->owner == owner || d->place_of(owner) >= 0) return true;
+      if (d->is_held_by(owner) || d->place_of(owner) >= 0) return true;
     }
     const Client& c = w.client[client_of(owner)];
     return c.owner == owner || std::any_of(c.message, std::end(c.message), [&](const Message& m) {
@@ -62,9 +62,15 @@ struct Tidier {
       for (int p = kMaxPlaces; p-- > 0;) {
         Entry& entry = d->waiting[p];
         if (entry.owner == 0) continue;
-        if (!may_be_granted(entry.owner)) entry.age = kOldest;
-        if (entry.left == 0) d->remove_place(p);
+        if (!may_be_granted(entry.owner)) {
+          entry.age = kOldest;
+          if (d == &w.document && scope.readers > 0) w.patience[p] = kUnbounded;
+        }
+        if (entry.left == 0) remove_place(w, *d, p);
       }
+    }
+    for (int p = 0; p < kMaxPlaces; ++p) {
+      if (w.document.waiting[p].owner == 0) w.patience[p] = 0;
     }
     for (Client& c : w.client) {
       if (c.notice.owner != 0 && !may_be_granted(c.notice.owner)) {
@@ -118,16 +124,23 @@ struct Tidier {
     for (int i = 0; scope.late_starts && i < scope.clients; ++i) {
       for (const Message& m : w.client[i].message) {
         const bool reads_clock = m.is_acquire() || m.slot == kExtend || m.slot == kHandOver ||
-                                 (m.slot == kDelete && scope.queue > 0);
+                                 (m.slot == kDelete && scope.queue + scope.readers > 0);
         older_than_the_primary |= reads_clock && m.age > w.since_failover;
-        if (m.is_acquire()) longest = std::max(longest, int{m.age});
+        const bool compares = m.is_acquire() || (m.slot == kDelete && scope.readers > 0);
+        if (compares) longest = std::max(longest, int{m.age});
       }
     }
     if (!older_than_the_primary) w.since_failover = kOldest;
     for (Document* d : {&w.document, &w.committed, &w.stale}) {
-      if (d->owner != 0) d->until = std::max(d->until, byte(kDue - longest));
+      if (d->owner == 0) continue;
+      for (Byte* until : {&d->until, &d->own_until, &d->other.until}) {
+        if (until == &d->until || *until != 0) *until = std::max(*until, byte(kDue - longest));
+      }
     }
-    if (rules.majority && w.stale.owner != 0) w.stale.until = kDue;
+    if (!rules.majority || w.stale.owner == 0) return;
+    for (Byte* until : {&w.stale.until, &w.stale.own_until, &w.stale.other.until}) {
+      if (until == &w.stale.until || *until != 0) *until = kDue;
+    }
   }
 
   /// Drops observed lockIds that can never be seen again: each lockId is written by one execution,
@@ -207,10 +220,25 @@ void rank(Each each) {
   each([&](Byte& number) { number = ranks[number]; });
 }
 
+/// A reader's grant counts like the latest of all as long as no later writer's grant is known. So
+/// the latest of a writer matters only if a reader's is before it.
+void rank_of_readers(World& w, const Scope& scope) {
+  if (!tokens_are_orders(scope) || scope.rules.resource != Rules::Resource::two_numbers) return;
+  bool before = false;
+  for (int i = 0; i < scope.readers; ++i) {
+    each_order_of(w.client[i], [&](Byte& order) {
+      before |= order != 0 && order < w.wrote_order;
+      if (order != 0 && order < w.top_order) order = order < w.wrote_order ? Byte{1} : w.top_order;
+    });
+  }
+  w.wrote_order = before ? w.top_order : Byte{0};
+}
+
 /// Keeps only the order of tokens and of writes.
 void rank_orders(World& w, const Scope& scope) {
   const auto orders = [&](auto f) { each_order(w, f); };
   const auto tokens = [&](auto f) { each_token(w, f); };
+  if (scope.readers > 0) rank_of_readers(w, scope);
   if (tokens_are_orders(scope)) {  // all values below the greatest count alike
     each_order(w,
                [&](Byte& order) { order = order != 0 && order < w.top_order ? Byte{1} : order; });
@@ -254,17 +282,19 @@ World canonical(World w, const Scope& scope, Order* order) {
     return rough(w.client[i]) < rough(w.client[j]);
   };
   Order tried{0, 1, 2};
-  const auto end = tried.begin() + scope.clients - (scope.dotnet ? 1 : 0);
+  const int alike = scope.clients - (scope.dotnet || scope.older ? 1 : 0);
+  const auto begin = tried.begin() + (scope.readers == 1 ? 1 : 0),
+             end = tried.begin() + (scope.readers > 1 ? scope.readers : alike);
   std::optional<World> least;
   do {
-    if (!std::is_sorted(tried.begin(), end, less)) continue;
+    if (!std::is_sorted(begin, end, less)) continue;
     World one = std::ranges::is_sorted(tried) ? w : arranged(w, tried);
     number_owners(one);
     number_beats(one, scope.rules);
     if (least && std::memcmp(&*least, &one, sizeof one) <= 0) continue;
     least = one;
     if (order != nullptr) *order = tried;
-  } while (std::next_permutation(tried.begin(), end));
+  } while (std::next_permutation(begin, end));
   return *least;
 }
 

@@ -29,16 +29,17 @@ enum class CheckKind : std::uint8_t {
 /// `promise`, `lock` and `rule`.
 #define LEASEHOLD_CHECKS(CHECK)                                                                   \
   CHECK(form, "form", record, "the history is well-formed")                                       \
-  CHECK(G1, "G1", promise, "a lease is never given to another before it ran out or was "          \
-        "released")                                                                               \
-  CHECK(G2, "G2", promise, "held() is never true in two processes at once for one lock")          \
-  CHECK(G3, "G3", promise, "the fenced resource accepts writes in the order of the holders, "     \
-        "and never refuses the current holder")                                                   \
-  CHECK(G4, "G4", promise, "the tokens of one name strictly rise in commit order; each is the "   \
-        "time of its grant's own write")                                                          \
+  CHECK(G1, "G1", promise, "a lease is never given to another that it excludes before it ran "    \
+        "out or was released")                                                                    \
+  CHECK(G2, "G2", promise, "held() is never true in two processes at once for one lock, unless "  \
+        "both read")                                                                              \
+  CHECK(G3, "G3", promise, "the fenced resource accepts writes, and reads beside them, in the "   \
+        "order of the holders, and never refuses the current holder")                             \
+  CHECK(G4, "G4", promise, "the tokens of one name strictly rise with each write that grants "    \
+        "it; each is the time of its grant's own write")                                          \
   CHECK(G5, "G5", promise, "a holder whose lease ended unreleased is notified by its deadline")   \
   CHECK(G6, "G6", promise, "release, extension, hand-over and clean-up never touch another's "    \
-        "lock")                                                                                   \
+        "lock, or another reader's entry")                                                        \
   CHECK(G7, "G7", promise, "a waiter gets the lock or returns by its timeout; a dead holder's "   \
         "lock goes to a waiter in bounded time")                                                  \
   CHECK(G8, "G8", promise, "a dead holder's document disappears within expiry + 2 clock_margin "  \
@@ -63,9 +64,10 @@ enum class CheckKind : std::uint8_t {
   CHECK(ended_owner, "ended-owner", rule, "after its delete, pass-on or hand-over was sent an "   \
         "owner asks for nothing and holds nothing")                                               \
   CHECK(compare_and_set, "compare-and-set", rule, "a lock document is written over only if it "   \
-        "is missing, its own, the observed one, given by its holder, or expired")                 \
-  CHECK(expires_at, "expires-at", rule, "expiresAt is acquiredAt + expiry + clock_margin, and "   \
-        "no own write lowers it")                                                                 \
+        "is missing, its own, the observed one, given by its holder, or expired; so is a "        \
+        "reader's entry")                                                                         \
+  CHECK(expires_at, "expires-at", rule, "expiresAt is acquiredAt + expiry + clock_margin, of "    \
+        "readers the latest of their dates, and no own write lowers it")                          \
   CHECK(stored_token, "stored-token", rule, "the stored fencing token rises with each grant, "    \
         "and is below the grant's own")                                                           \
   CHECK(arrows, "arrows", model, "every step is an arrow of the diagrams")                        \

@@ -68,6 +68,10 @@ void require_small(const Scope& scope) {
   if (scope.queue < 0 || scope.queue > kMaxPlaces) {
     throw std::invalid_argument("a queue has at most 2 places");
   }
+  const int last = scope.dotnet || scope.older ? 1 : 0;
+  if (scope.readers < 0 || scope.readers + last > scope.clients || (scope.dotnet && scope.older)) {
+    throw std::invalid_argument("the last client reads, or is of two kinds");
+  }
 }
 
 /// The steps of a path. Its worlds are canonical, with clients in any order: here they keep their
@@ -121,7 +125,7 @@ struct Calm {
       const Client& c = w.client[i];
       waits |= c.waits();
       held |= c.phase == kHeld && c.lease > 0;
-      stood_behind |= c.owner != 0 && c.owner == w.document.owner;
+      stood_behind |= w.document.is_held_by(c.owner);
     }
     if (promise == Promise::passes_on) return waits && !held;
     return w.document.owner != 0 && !stood_behind;
@@ -272,7 +276,22 @@ const std::vector<NamedScope>& standard_scopes() {
        18'397'690},
       {"queue", {.failovers = false, .queue = 2}, 22'224'650},
       {"hand-over", {.hand_overs = true}, 16'301'760},
-      {"two-clients", {}, 13'676'434}};
+      {"two-clients", {}, 13'676'434},
+      // All replies come; else the readers have too many states.
+      {"readers",
+       {.clients = 3,
+        .failovers = false,
+        .crashes = false,
+        .ttl_passes = false,
+        .losses = false,
+        .late_starts = false,
+        .time_outs = false,
+        .readers = 2},
+       9'369'276},
+      {"readers-turns",
+       {.failovers = false, .losses = false, .time_outs = false, .readers = 1, .queue = 1},
+       1'996'052},
+      {"readers-failover", {.losses = false, .time_outs = false, .readers = 1}, 5'232'413}};
   return all;
 }
 
@@ -285,7 +304,13 @@ const std::vector<NamedScope>& partial_scopes() {
       {"queue-failover", {.queue = 1}},
       {"queue-stale-primary", {.stale_primary = true, .queue = 1}},
       // The third client is the package's; it takes over locks with a queue.
-      {"queue-mixed", {.clients = 3, .failovers = false, .dotnet = true, .queue = 1}}};
+      {"queue-mixed", {.clients = 3, .failovers = false, .dotnet = true, .queue = 1}},
+      {"readers-queue", {.clients = 3, .failovers = false, .readers = 2, .queue = 2}},
+      {"readers-two-writers", {.clients = 3, .failovers = false, .readers = 1, .queue = 2}},
+      {"readers-older",
+       {.clients = 3, .failovers = false, .older = true, .readers = 2, .queue = 2}},
+      {"readers-mixed",
+       {.clients = 3, .failovers = false, .dotnet = true, .readers = 1, .queue = 1}}};
   return all;
 }
 

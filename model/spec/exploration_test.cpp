@@ -33,19 +33,23 @@ TEST_P(CompleteScope, TheLockHoldsInEveryState) {
   EXPECT_EQ(found.states, GetParam().states);
   const Scope& scope = GetParam().scope;
   EXPECT_EQ(found.reached, kAllSituations - (scope.failovers ? 0 : kWriteMayBeRolledBack) -
-                               (scope.queue > 0 ? 0 : kQueueHasAnEntry + kWaiterNotified));
+                               (scope.queue > 0 ? 0 : kQueueHasAnEntry + kWaiterNotified) -
+                               (scope.readers > 1 ? 0 : kReadersShare));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CompleteScope, testing::ValuesIn(standard_scopes()),
                          [](const auto& tested) { return test_name(tested.param.name); });
 
-/// The smallest standard one in which it can err, with its rules.
+/// The smallest named one in which it can err, with its rules.
 Scope scope_of(const Variant& variant) {
   const auto says = [&](std::string_view word) {
     return variant.name.find(word) != std::string_view::npos;
   };
   const bool queues = says("pass-on") || says("grant") || says("entry");
-  Scope scope = scope_named(says("foreign")     ? "mixed"
+  Scope scope = scope_named(says("without-the-m") ? "readers-failover"
+                            : says("older-w")   ? "readers-older"
+                            : says("reader")    ? "readers-queue"
+                            : says("foreign")   ? "mixed"
                             : says("hand-over") ? "hand-over"
                             : queues            ? "queue"
                                                 : "two-clients")
@@ -63,7 +67,7 @@ std::vector<Variant> variants_of_what_always_holds() {
 
 class WrongVariant : public testing::TestWithParam<Variant> {};
 
-TEST_P(WrongVariant, BreaksAGuaranteeNamedBeforehandInAStandardScope) {
+TEST_P(WrongVariant, BreaksAGuaranteeNamedBeforehandInANamedScope) {
   const Scope scope = scope_of(GetParam());
   const auto found = explore_up_to(scope, 2'000'000);
   ASSERT_EQ(found.verdict, Verdict::violated) << found.why;
@@ -199,6 +203,20 @@ TEST(LockSystem, ADeadlineFromTheLastReadOfTheStreamBreaksItBesideAStalePrimary)
   EXPECT_EQ(found.verdict, Verdict::violated) << found.why;
 }
 
+/// Errors that a lock without readers may have, too.
+TEST(LockSystem, AnErrorOfAWriterBreaksALockThatReadersShare) {
+  const auto breaks = [](const char* variant, Check guarantee) {
+    Scope scope = scope_named("readers-turns")->scope;
+    variant_named(variant)->change(scope.rules);
+    scope.guarantees = {guarantee};
+    const auto found = explore_up_to(scope, 2'000'000);
+    EXPECT_EQ(found.verdict, Verdict::violated) << variant << ": " << found.why;
+  };
+  breaks("beat-kept-by-an-extension", Check::G1);
+  breaks("grant-counted-from-the-notice", Check::G2);
+  breaks("grant-dated-by-the-release-alone", Check::G1);
+}
+
 TEST(LockSystem, AClockAheadByMoreThanTheMarginBreaksIt) {
   const auto found = explore_up_to({.skew = 2}, 100'000);
   EXPECT_EQ(found.verdict, Verdict::violated);
@@ -227,6 +245,8 @@ TEST(LockSystem, RefusesAScopeWhoseStatesDoNotFit) {
   scope.clients = 3;
   scope.messages = 2;
   EXPECT_THROW(static_cast<void>(explore(scope)), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(explore({.dotnet = true, .readers = 2})), std::invalid_argument)
+      << "the package's client writes";
 }
 
 /// All faults but failovers, which make the space fifty times larger.
@@ -276,6 +296,10 @@ TEST(EventuallyOfAQueue, AWaiterGetsTheLockThoughTheQueueIsLost) {
 
 TEST(EventuallyOfAQueue, AGrantToADeadWaiterIsCleanedUp) {
   expect_to_come(small_queue(), Promise::cleans_up, 0);
+}
+
+TEST(EventuallyOfAQueue, AReaderAndAWriterGetTheLockInTurn) {
+  expect_to_come(scope_named("readers-turns")->scope, Promise::passes_on, 100'000);
 }
 
 TEST(EventuallyOfAQueue, AWaiterThatNeverRejoinsALostQueueWaitsForEver) {

@@ -16,6 +16,19 @@ bool is_package(const Scope& scope, int client) {
   return scope.dotnet && client == scope.clients - 1;
 }
 
+bool is_older(const Scope& scope, int client) {
+  return scope.older && client == scope.clients - 1;
+}
+
+bool is_reader(const Scope& scope, int client) { return client < scope.readers; }
+
+void remove_place(World& w, Document& d, int place) {
+  d.remove_place(place);
+  if (&d != &w.document) return;
+  if (place == 0) w.patience[0] = w.patience[1];
+  w.patience[1] = 0;
+}
+
 const Rules& rules_for(const Scope& scope, int client) {
   static const Rules package = rules_of(Lock::distributed_lock);
   return is_package(scope, client) ? package : scope.rules;
@@ -39,7 +52,9 @@ enum Violation : Byte {
   kRevived,
   kHeldTooLong,
   kOwnership,
-  kUnrecognised
+  kUnrecognised,
+  kPassed,
+  kLeftBehind
 };
 struct Broken {
   Check guarantee;
@@ -55,7 +70,10 @@ constexpr Broken kBroken[] = {
     {Check::G5, "G5: held() of a lost handle was true again"},
     {Check::G5, "G5: held() is true past the deadline"},
     {Check::G6, "G6: another's lock was touched"},
-    {Check::G7, "G7: a retry did not recognise its own win"}};
+    {Check::G7, "G7: a retry did not recognise its own win"},
+    {Check::G7, "G7: a call that waits was passed, or waits for too many others"},
+    {Check::G7, "G7: a release left its own entry behind"}};
+
 
 /// A slot of this client without a message, or -1.
 int free_slot(const Client& c, const Scope& scope) {
@@ -139,8 +157,8 @@ std::vector<Message> answers_by_stale(const World& w, const Message& m, const Ru
     refuse(answer, {}, rules, scope);
     answers.push_back(answer);
     refuse(answer, w.stale, rules, scope);
-    if (w.stale.owner != m.owner && answer.seen_owner != 0) answers.push_back(answer);
-  } else if (m.slot == kExtend && w.stale.owner != m.owner) {
+    if (!w.stale.is_held_by(m.owner) && answer.seen_owner != 0) answers.push_back(answer);
+  } else if (m.slot == kExtend && !w.stale.is_held_by(m.owner)) {
     answer.slot = kNoMatch;
     answers.push_back(answer);
   }
@@ -222,8 +240,10 @@ struct Turn {
     }
     const int must_see =
         rules::observer_span(kLease - kDrift, rules.observer_keeps_drift_margin ? kDrift : 0);
+    const bool short_lease = !rules.text_has_longest_lease && c.sight_owner != 0 &&
+                             is_reader(scope, client_of(c.sight_owner));
     if (rules.observes && c.sight_owner != 0 &&
-        rules::is_presumed_dead(0, must_see, int{c.sight_age})) {
+        rules::is_presumed_dead(0, must_see - (short_lease ? 1 : 0), int{c.sight_age})) {
       request.seen_owner = c.sight_owner;
       request.seen_beat = c.sight_beat;
     }
@@ -406,6 +426,9 @@ struct Turn {
     if (c.order <= w.top_order) return;
     w.top_order = c.order;
     w.top_token = numbered ? c.token : Byte{0};
+    if (scope.readers == 0 || is_reader(scope, i)) return;
+    w.wrote_order = w.top_order;
+    w.wrote_token = w.top_token;
   }
 
   /// The notice of a grant. The deadline counts from the sending of the renewal that the granted
@@ -445,7 +468,7 @@ struct Turn {
     const auto older = [](Byte& age) { age = std::min(byte(age + 1), byte(kOldest)); };
     const auto less = [](Byte& left) { left = byte(std::max(left - 1, 0)); };
     for (Document* doc : {&w.document, &w.committed, &w.stale}) {
-      less(doc->until);
+      less(doc->until), less(doc->own_until), less(doc->other.until);
       for (Entry& entry : doc->waiting) {
         if (entry.owner != 0) less(entry.left), older(entry.age);
       }
@@ -488,7 +511,9 @@ struct Turn {
     // The same dates, by a clock that is ahead or behind.
     const int moved = w.second != 0 ? -scope.skew : scope.skew;
     if (w.document.owner != 0) {
-      w.document.until = byte(std::max(w.document.until + moved, 0));
+      for (Byte* until : {&w.document.until, &w.document.own_until, &w.document.other.until}) {
+        if (*until != 0) *until = byte(std::max(*until + moved, 0));
+      }
       for (Entry& entry : w.document.waiting) {
         if (entry.owner != 0) entry.left = byte(std::clamp(entry.left + moved, 0, kPlace + 1));
       }
@@ -523,6 +548,7 @@ struct Turn {
 
   void execute() const {
     const Document before = d;
+    const Message sent = m;
     if (w.dirty == 0) w.committed_clock = w.clock;
     switch (m.slot) {
       case kAcquire: execute_acquire(); break;
@@ -536,21 +562,37 @@ struct Turn {
                          d.until != before.until || m.slot == kWon || m.slot == kExtended;
     m.beat = 0;
     if (stale) return;
+    if (is_reader(scope, i)) check_entries(before, sent);
     if ((changed && m.slot != kRefused && m.slot != kNoMatch) || enlisted) wrote(before);
     // A reply, of a refusal too, waits until a majority has the newest write.
     if (m.slot != kEmpty) m.committed = byte(w.dirty == 0);
   }
 
-  [[nodiscard]] int margin(bool extension = false) const {
-    const bool kept = rules.margin == Rules::Margin::in_document ||
-                      (rules.margin == Rules::Margin::not_in_extensions && !extension);
+  /// A command of a reader that takes no lock leaves every other reader's entry that is not over;
+  /// and a release leaves none of its own.
+  void check_entries(const Document& before, const Message& sent) const {
+    const bool took = sent.slot == kAcquire && !before.is_held_by(sent.owner) && d.readers() == 1;
+    for (const Byte owner : {before.owner, before.other.owner}) {
+      const bool stood = before.readers() > 0 && owner != 0 && owner != sent.owner &&
+                         before.until_of(owner) > kDue - waited;
+      if (stood && !took && !d.is_held_by(owner)) violate(kOwnership);
+    }
+    if (sent.slot == kDelete && d.is_held_by(sent.owner)) violate(kLeftBehind);
+  }
+
+  /// What is added to the lease of client `of`.
+  [[nodiscard]] int margin(int of, bool extension = false) const {
+    using Margin = Rules::Margin;
+    const bool kept = rules.margin == Margin::in_document ||
+                      (rules.margin == Margin::not_in_extensions && !extension) ||
+                      (rules.margin == Margin::not_of_readers && !is_reader(scope, of));
     return kept ? scope.clock_margin : 0;
   }
 
-  /// Client j was given the lock: does another client still count on it?
+  /// Client j was given the lock: does another client still count on it that j excludes?
   void check_grant(int j) const {
     for (int other = 0; other < scope.clients; ++other) {
-      if (other == j) continue;
+      if (other == j || !rules::excludes(is_reader(scope, j), is_reader(scope, other))) continue;
       if (is_package(scope, other)) {
         const bool held = d.owner != 0 && client_of(d.owner) == other;
         if (held && d.until > kDue) violate(kForeignTaken);
@@ -562,7 +604,7 @@ struct Turn {
 
   void execute_acquire() const {
     const bool there = d.owner != 0;
-    const bool ours = there && d.owner == m.owner;
+    const bool ours = d.is_held_by(m.owner);
     const bool owner_seen = d.owner == m.seen_owner || !rules.compares_seen_owner;
     const bool beat_seen = d.beat == m.seen_beat || !rules.compares_seen_beat;
     const bool dead = m.seen_owner != 0 && there && owner_seen && beat_seen;
@@ -576,15 +618,49 @@ struct Turn {
         (rules.expiry == Rules::Expiry::server_clock &&
          rules::is_expired(until_given, kDue - waited)) ||
         (rules.expiry == Rules::Expiry::client_clock && rules::is_expired(until_given, kDue + off));
-    if (there && !ours && !rules::may_take(dead, expired)) return refuse_attempt();
+    const bool takes = !there || rules::may_take(dead, expired);
+    const bool joins = (!ours || !rules.recognises_own_entry) && !takes && join();
+    if (!ours && !takes && !joins) return refuse_attempt();
     if (!stale && !ours) check_grant(i);
     took(Label::written);
     took(!there                     ? (w.top_order != 0 ? Label::inserted_again : Label::inserted)
+         : joins                    ? Label::handed_over
          : !ours                    ? Label::taken_over
          : is_extending(w, d.owner) ? Label::own_retry_while_extending
                                     : Label::own_retry);
     const bool wall = rules.lock == Lock::insert_unique || rules.lock == Lock::set_on_insert;
-    take_document(kDue - waited + kLease + margin() - (wall ? off : 0));
+    if (there && takes && !ours) lose_bounds();
+    take_document(kDue - waited + kLease + margin(i) - (wall ? off : 0), joins);
+  }
+
+  /// Whether the attempt joins the readers that hold the lock, of which those that are over go.
+  [[nodiscard]] bool join() const {
+    if (!is_reader(scope, i) || d.readers() == 0) return false;
+    Document left = d;
+    remove_over(left, rules.drops_readers_early ? scope.clock_margin : 0);
+    const int own = d.place_of(m.owner);
+    const auto* const end = own < 0 ? std::end(d.waiting) : d.waiting + own;
+    const bool passes = std::any_of(std::cbegin(d.waiting), end, [&](const Entry& entry) {
+      return entry.owner != 0 && !is_readers_place(entry);
+    });
+    if (!rules::may_join(passes && !rules.joins_past_writers, left.readers() < 2)) return false;
+    if (passes) violate(kPassed);
+    d = left;
+    return true;
+  }
+
+  /// The readers' entries that are over go.
+  void remove_over(Document& readers, int early = 0) const {
+    for (const Byte owner : {readers.owner, readers.other.owner}) {
+      if (rules::is_expired(int{readers.until_of(owner)}, kDue - waited + early)) {
+        readers.remove_holder(owner);
+      }
+    }
+  }
+
+  [[nodiscard]] bool is_readers_place(const Entry& entry) const {
+    const int of = client_of(entry.owner);
+    return is_reader(scope, of) || (rules.reads_places_of_writers && is_older(scope, of));
   }
 
   /// The holder is neither dead nor expired: the attempt changes only the queue.
@@ -594,7 +670,7 @@ struct Turn {
     const Message* answer = holder.awaited == 0 ? nullptr : &holder.message[holder.awaited - 1];
     if (answer != nullptr && answer->slot == kWon && answer->age < m.age) took(Label::raced);
     const bool awaited = c.awaited == action.slot + 1;
-    if (awaited && d.owner == c.doubtful && !is_package(scope, i)) violate(kUnrecognised);
+    if (awaited && d.is_held_by(c.doubtful) && !is_package(scope, i)) violate(kUnrecognised);
     refuse(m, d, rules, scope);
     if (scope.queue > 0 && !is_package(scope, i)) enlist();
     if (rules.checks_the_winner) return;
@@ -617,20 +693,24 @@ struct Turn {
     for (int p = 0; p < scope.queue; ++p) {
       if (d.waiting[p].owner != 0) continue;
       d.waiting[p] = entry;
+      if (!counts_turns()) return;
+      int others = 0;  // the writers before it, and for a writer one batch of readers
+      for (int q = 0; q <= p; ++q) others += is_readers_place(d.waiting[q]) ? 0 : 1;
+      w.patience[p] = byte(others);
       return;
     }
   }
 
   /// If the rules say so, a renewal does nothing when its place is gone.
   void execute_renewal() const {
-    if (d.owner == m.owner || d.place_of(m.owner) >= 0) return execute_acquire();
+    if (d.is_held_by(m.owner) || d.place_of(m.owner) >= 0) return execute_acquire();
     refuse(m, {}, rules, scope);
   }
 
   /// The receiver gets the lock if the giver still has it, or has it already.
   void execute_hand_over() const {
     const bool there = d.owner != 0;
-    const bool ours = there && d.owner == m.owner;
+    const bool ours = d.is_held_by(m.owner);
     const bool given = ours || (there && d.owner == m.seen_owner);
     const bool inserts = !there && rules.hand_over_inserts;
     if (!given && !inserts && (rules.hand_over_checks_owners || !there)) {
@@ -641,30 +721,50 @@ struct Turn {
     if (!given) violate(kOwnership);
     if (!ours && !stale) check_grant(i);
     took(Label::handed_over);
-    take_document(kDue - waited + kLease + margin());
+    lose_bounds();
+    take_document(kDue - waited + kLease + margin(i));
   }
 
-  /// The message's owner gets the document, and the reply says so.
-  void take_document(int until) const {
+  /// The message's owner gets the document, alone or beside the readers that hold it, and the reply
+  /// says so.
+  void take_document(int until, bool joins = false) const {
     using Beat = Rules::Beat;
-    const bool ours = d.owner != 0 && d.owner == m.owner;
-    if (ours && rules.never_lowers_expiry) until = std::max(until, int{d.until});
+    const bool ours = d.is_held_by(m.owner);
+    if (ours && rules.never_lowers_expiry) until = std::max(until, int{d.until_of(m.owner)});
     const int counter = d.owner == 0 ? 1 : std::min(d.counter + (ours ? 0 : 1), 7);
     const int beat = rules.beat == Beat::counted_in_document       ? (ours ? d.beat + 1 : 1)
                      : rules.beat == Beat::restarted_by_extensions ? 1
                      : rules.beat == Beat::kept_by_retries         ? int{m.beat}
                                                                    : 7;
     if (rules.lock != Lock::leasehold) d = {};  // it replaces the document, its queue too
-    if (const int place = d.place_of(m.owner); place >= 0) d.remove_place(place);
-    d.owner = m.owner;
-    d.beat = byte(std::min(beat, 7));
-    d.until = byte(std::max(until, 0));
+    if (const int place = d.place_of(m.owner); place >= 0) remove_place(w, d, place);
+    if (!ours && !joins) d.remove_holder(d.other.owner), d.remove_holder(d.owner);
+    hold(m.owner, until, byte(std::min(beat, 7)), joins);
     d.counter = byte(scope.rules.token == Rules::Token::counter ? counter : 0);
     const Byte read = m.token;  // of the cluster time, where the command has done so
     m.slot = kWon;
     m.order = next_order(w, scope);
     m.token = rules.token == Rules::Token::cluster_time && read != 0 ? read : token_for(m.order);
     m.seen_owner = m.seen_beat = 0;
+  }
+
+  /// This owner holds the document until then. A reader may be one more of them: `joins`.
+  void hold(Byte owner, int until, Byte beat, bool joins = false) const {
+    const bool first = d.owner == 0, reader = is_reader(scope, client_of(owner));
+    const Byte date = byte(std::max(until, 0));
+    if (first || rules.text_has_all_readers || owner == d.owner) d.beat = beat;
+    if (first || !reader) {
+      d.owner = owner;
+      d.until = date;
+    } else if (rules.expires_with_the_latest) {
+      d.until = std::max(d.until, date);
+    }
+    if (!reader) return;
+    if (first || (owner == d.owner && !joins)) {
+      d.own_until = date;
+    } else {
+      d.other = {owner, date};
+    }
   }
 
   /// The token of the write with this order.
@@ -681,37 +781,39 @@ struct Turn {
     using Beat = Rules::Beat;
     const bool there = d.owner != 0;
     const bool inserts = !there && rules.extension_inserts;
-    const bool matches = d.owner == m.owner || (there && !rules.extension_checks_owner);
+    const bool matches = d.is_held_by(m.owner) || (there && !rules.extension_checks_owner);
     m.slot = matches || inserts ? kExtended : kNoMatch;
     if (m.slot == kNoMatch) return;
     took(d.until > kDue ? Label::extension_in_time : Label::extension_late);
-    if (d.owner != m.owner) violate(kOwnership);
-    int until = kDue - waited + kLease + margin(true);
+    if (!d.is_held_by(m.owner)) {
+      violate(kOwnership);
+      d.owner = m.owner;
+    }
+    int until = kDue - waited + kLease + margin(i, true);
     if (rules.never_lowers_expiry && rules.margin != Rules::Margin::not_in_extensions) {
-      until = std::max(until, int{d.until});
+      until = std::max(until, int{d.until_of(m.owner)});
     }
     const bool keeps = rules.lock != Lock::leasehold || rules.beat == Beat::kept_by_extensions;
-    d.beat = keeps                                         ? d.beat
-             : rules.beat == Beat::restarted_by_extensions ? Byte{1}
-             : rules.beat == Beat::counted_in_document     ? byte(std::min(d.beat + 1, 7))
-                                                           : Byte{7};
-    d.owner = m.owner;
-    d.until = byte(std::max(until, 0));
+    hold(m.owner, until,
+         keeps                                         ? d.beat
+         : rules.beat == Beat::restarted_by_extensions ? Byte{1}
+         : rules.beat == Beat::counted_in_document     ? byte(std::min(d.beat + 1, 7))
+                                                       : Byte{7});
   }
 
   /// A delete; for a lock with a queue, the command that passes it on.
   void execute_delete() const {
     const bool own = rules::is_its_own(d.owner, m.owner, m.seen_owner);
-    if (d.owner != 0 && (own || !rules.release_checks_owner)) {
+    const bool knows_readers = scope.readers > 0 && !is_older(scope, i) && !is_package(scope, i);
+    if (knows_readers) {
+      leave();
+    } else if (d.owner != 0 && (own || !rules.release_checks_owner)) {
       if (!own) violate(kOwnership);
       took(d.until <= kDue            ? Label::deleted_expired
            : is_extending(w, d.owner) ? Label::deleted_while_extending
                                       : Label::deleted);
-      if (is_package(scope, i) || d.waiting[0].owner == 0) {
-        d = {};
-      } else {
-        pass_on();
-      }
+      if (is_package(scope, i)) d = {};
+      free_document();
     }
     if (rules.held_until_release_answered) {
       m.slot = kGone;
@@ -720,22 +822,95 @@ struct Turn {
     }
   }
 
-  /// Grants the first entry, and notifies its owner.
+  /// Nobody holds the document any more: it goes to the queue.
+  void free_document() const {
+    d.owner = d.own_until = 0;
+    d.other = {};
+    if (d.waiting[0].owner == 0) {
+      d = {};
+      return;
+    }
+    pass_on();
+    if (is_older(scope, i)) return lose_bounds();
+    if (!counts_turns()) return;
+    for (int p = 0; p < kMaxPlaces; ++p) {
+      if (d.waiting[p].owner == 0 || w.patience[p] == kUnbounded) continue;
+      if (w.patience[p] == 0) violate(kPassed);
+      w.patience[p] -= byte(w.patience[p] != 0);
+    }
+  }
+
+  /// A release where there may be readers: its owners leave the readers and the queue, readers that
+  /// are over go, and those who wait first get what is free then.
+  void leave() const {
+    const Document before = d;
+    for (const Byte owner : {m.owner, m.seen_owner}) {
+      if (const int place = d.place_of(owner); place >= 0) remove_place(w, d, place);
+    }
+    if (before.readers() > 0) remove_over(d);
+    for (const Byte owner : {m.owner, m.seen_owner}) d.remove_holder(owner);
+    const bool left = before.is_held_by(m.owner) || before.is_held_by(m.seen_owner);
+    if (before.owner == 0) return;
+    if (d.owner == 0 || (left && rules.leave_frees_others)) {
+      took(before.until <= kDue ? Label::deleted_expired : Label::deleted);
+      return free_document();
+    }
+    const bool beside = d.readers() > 0 || rules.leave_admits_beside_writers;
+    if (d.readers() != before.readers()) {
+      d.until = std::max(d.own_until, d.other.until);
+      d.beat = 7;
+    }
+    if (beside && d.waiting[0].owner != 0 && is_readers_place(d.waiting[0])) pass_on();
+  }
+
+  /// Whether it is counted how many come before a call of the queue.
+  [[nodiscard]] bool counts_turns() const {
+    return scope.readers > 0 && !scope.failovers && !stale;
+  }
+
+  /// The order of the queue was left.
+  void lose_bounds() const {
+    if (!counts_turns()) return;
+    for (int p = 0; p < kMaxPlaces; ++p) {
+      w.patience[p] = d.waiting[p].owner != 0 ? kUnbounded : Byte{0};
+    }
+  }
+
+  /// Grants the first entry. If it is a reader's, and the giver knows of readers, then also the
+  /// others of readers. One write grants them all.
   void pass_on() const {
-    const Entry granted = d.waiting[0];
+    const bool first_reads = is_readers_place(d.waiting[0]);
+    const Byte order = next_order(w, scope), token = token_for(order);
+    bool is_first = true;
+    for (int p = 0; p < kMaxPlaces && d.waiting[p].owner != 0;) {
+      const bool admitted =
+          rules::admits(is_first, first_reads, is_readers_place(d.waiting[p])) &&
+          d.other.owner == 0 && (is_first || (rules.admits_all_readers && !is_older(scope, i)));
+      const Entry granted = d.waiting[p];
+      if (admitted && rules.granted_entry_leaves) {
+        remove_place(w, d, p);
+      } else {
+        ++p;
+      }
+      if (admitted) grant(granted, order, token);
+      is_first = false;
+    }
+  }
+
+  /// Gives this entry's call the lock, and notifies it.
+  void grant(const Entry& granted, Byte order, Byte token) const {
     const int receiver = client_of(granted.owner);
     if (!stale) check_grant(receiver);
     took(Label::handed_over);
     // The entry shows when it was dated: a reading of the clock after its renewal was sent.
     const int read = rules.grant_dated_by_entry ? std::min(waited, kPlace - granted.left) : waited;
-    d.owner = granted.owner;
-    d.beat = granted.beat;
-    d.until = byte(kDue - read + kLease + margin());
-    if (rules.granted_entry_leaves) d.remove_place(0);
-    Notice& notice = w.client[receiver].notice;
-    notice = {.owner = granted.owner, .age = granted.age, .order = next_order(w, scope)};
-    notice.token = token_for(notice.order);
-    notice.committed = byte(!stale && !scope.failovers);
+    hold(granted.owner, kDue - read + kLease + margin(receiver),
+         d.owner == 0 ? granted.beat : Byte{7});
+    w.client[receiver].notice = {.owner = granted.owner,
+                                 .age = granted.age,
+                                 .token = token,
+                                 .order = order,
+                                 .committed = byte(!stale && !scope.failovers)};
   }
 };
 
@@ -773,13 +948,15 @@ struct Choices {
     const bool cleans_up_first = c.phase == kIdle && c.giver != 0;
     const bool asks = (c.phase == kIdle || c.phase == kWaiting) && !cleans_up_first && k >= 0;
     may(asks && fresh_owner(w, i) != 0, Act::attempt, i, k);
-    may(c.phase == kAttempting || (holds && c.awaited != 0), Act::time_out, i);
+    const bool awaits = c.phase == kAttempting || (holds && c.awaited != 0);
+    may(scope.time_outs && awaits, Act::time_out, i);
     // It keeps one owner to clean up: a client that may leave another one deletes that one first.
     const bool leaves_two = is_unsure(c) && rules.cleans_up && c.to_delete != 0;
-    may(c.waits() && !leaves_two, Act::give_up, i);
+    may(scope.time_outs && c.waits() && !leaves_two, Act::give_up, i);
     may(held && k >= 0 && rules.extends && c.awaited == 0, Act::extend, i, k);
     may(holds && k >= 0, Act::release, i, k);
-    for (int j = 0; scope.hand_overs && held && j < scope.clients; ++j) {
+    const bool gives = scope.hand_overs && held && !is_reader(scope, i);
+    for (int j = 0; gives && j < scope.clients; ++j) {
       const Client& to = w.client[j];
       const int free = free_slot(to, scope);
       const bool waits = to.phase == kIdle || to.phase == kWaiting;
@@ -816,7 +993,7 @@ struct Choices {
 
   void of_request(int i, int k, const Message& m, const Rules& rules) const {
     // It cannot have waited inside this primary for longer than this primary exists.
-    const bool reads_clock = m.slot != kDelete || scope.queue > 0;
+    const bool reads_clock = m.slot != kDelete || scope.queue > 0 || scope.readers > 0;
     const int longest = scope.late_starts && reads_clock ? std::min(m.age, w.since_failover) : 0;
     for (int waited = 0; waited <= longest; ++waited) may(true, Act::execute, i, k, waited);
     const bool by_clients_clock =
@@ -846,38 +1023,53 @@ World step(World world, LockAction action, const Scope& scope, Labels& labels) {
 }
 
 bool resource_takes(const World& w, int client, const Scope& scope) {
+  using enum Rules::Resource;
   const Client& c = w.client[client];
-  return tokens_are_orders(scope) ? c.order >= w.top_order : c.token >= w.top_token;
+  const auto kept = scope.rules.resource;
+  const bool orders = tokens_are_orders(scope);
+  const Byte token = orders ? c.order : c.token, seen = orders ? w.top_order : w.top_token,
+             wrote = orders ? w.wrote_order : w.wrote_token;
+  if (is_reader(scope, client)) {
+    return rules::accepts_read(token, kept == reads_are_writes ? seen : wrote);
+  }
+  return rules::accepts_write(token, kept == notes_no_reads ? wrote : seen);
 }
 
 const char* broken_in(const World& w, const Scope& scope) {
   if (w.violation != kNoViolation) return kBroken[w.violation].text;
   const auto looks_at = [&](Check guarantee) { return scope.guarantees.contains(guarantee); };
-  int holders = 0;
+  int holders = 0, writers = 0;
   // The package's client promises nothing of its own handle.
   for (int i = 0; i < scope.clients - (scope.dotnet ? 1 : 0); ++i) {
     const Client& c = w.client[i];
     const bool holding = is_held_by(w, i, scope);
+    const bool reads = is_reader(scope, i) && !scope.rules.readers_write;
     holders += holding ? 1 : 0;
+    writers += holding && !reads ? 1 : 0;
     if (holding && c.due == 0 && looks_at(Check::G5)) return kBroken[kHeldTooLong].text;
-    if (c.phase != kHeld || c.order >= w.top_order || !looks_at(Check::G3)) continue;
-    // A later grant arrived: its holder may have written, so this client's write has to be refused.
-    // If this client still holds, the grant is at fault.
-    if (resource_takes(w, i, scope)) return kBroken[kFenceOrder].text;
-    if (holding && c.lease > 0 && looks_at(Check::G1)) return kBroken[kFenceRefused].text;
+    if (c.phase != kHeld || !looks_at(Check::G3)) continue;
+    // A later grant that it excludes arrived: the holder may have used the resource, so this
+    // client's operation has to be refused. If this client still holds, the grant is at fault.
+    const bool takes = resource_takes(w, i, scope);
+    const bool late = c.order < (is_reader(scope, i) ? w.wrote_order : w.top_order);
+    if (late && takes) return kBroken[kFenceOrder].text;
+    const bool refused = !takes && holding && c.lease > 0;
+    if (refused && looks_at(Check::G1)) return kBroken[kFenceRefused].text;
   }
-  const bool two = holders > 1 && looks_at(Check::G2);
+  const bool two = holders > 1 && writers > 0 && looks_at(Check::G2);
   return two ? "G2: held() was true for two clients at once" : nullptr;
 }
 
 std::uint64_t reached_in(const World& w, const Scope& scope) {
   std::uint64_t bits = 0;
+  int readers = 0;
   const auto add = [&bits](std::uint64_t bit, bool is) { bits |= is ? bit : 0; };
   add(kWriteMayBeRolledBack, w.dirty != 0);
   add(kQueueHasAnEntry, w.document.waiting[0].owner != 0);
   for (int i = 0; i < scope.clients; ++i) {
     const Client& c = w.client[i];
     const bool holds = c.phase == kHeld;
+    readers += holds && c.lease > 0 && is_reader(scope, i) ? 1 : 0;
     add(kSomebodyHolds, holds && c.lease > 0);
     add(kHolderPastItsLease, holds && c.lease == 0);
     add(kLaterGrantBeforeTheLeaseEnded, holds && c.order < w.top_order);
@@ -886,6 +1078,7 @@ std::uint64_t reached_in(const World& w, const Scope& scope) {
     }
     add(kWaiterNotified, c.notice.owner != 0 && c.notice.committed != 0);
   }
+  add(kReadersShare, readers > 1);
   return bits;
 }
 

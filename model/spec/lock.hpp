@@ -45,7 +45,10 @@ struct Scope {
   bool losses_late = false;
   bool late_starts = true;     ///< commands may wait in the server with the time of their start
   bool stale_primary = false;  ///< the old primary goes on for a while after a failover
+  bool time_outs = true;       ///< of calls, and of the wait for a reply
   bool dotnet = false;         ///< the last client is one of the .NET package
+  bool older = false;          ///< the last client writes, and is of a release without readers
+  int readers = 0;             ///< so many of the clients only read, the first ones
   bool hand_overs = false;     ///< clients are calls of one process, which contend nevertheless
   int queue = 0;               ///< places in the lock document for waiting clients; at most 2
   Rules rules;
@@ -68,6 +71,7 @@ inline constexpr int kOldest = 2;       ///< an age in ticks; older makes no dif
 inline constexpr Byte kDue = 4;         ///< `until` of a document that expires now
 inline constexpr int kMaxPlaces = 2;    ///< in the queue
 inline constexpr int kPlace = 2;        ///< ticks for which an entry lives
+inline constexpr Byte kUnbounded = 9;   ///< how many may come before an entry whose order was lost
 
 constexpr Byte byte(int value) { return static_cast<Byte>(value); }
 
@@ -82,12 +86,36 @@ struct Entry {
   auto operator<=>(const Entry&) const = default;
 };
 
+/// One of the readers that share the lock: its owner, and its end by the primary's clock.
+struct Reader {
+  Byte owner{}, until{};
+  auto operator<=>(const Reader&) const = default;
+};
+
 /// The holder (0: there is none), its beat, its end by the primary's clock, and the waiting calls.
+/// If readers share it, the holder is the first; beat and end are those of their common text.
 struct Document {
   Byte owner{}, beat{}, until{}, counter{};
+  Byte own_until{};           ///< of a holder that reads; else 0
+  Reader other;               ///< who shares the lock with it
   Entry waiting[kMaxPlaces];  ///< live ones, without gaps
   auto operator<=>(const Document&) const = default;
 
+  [[nodiscard]] bool is_held_by(Byte of) const {
+    return of != 0 && (of == owner || of == other.owner);
+  }
+  /// How many readers share it; 0: none, or a writer holds it.
+  [[nodiscard]] int readers() const { return own_until == 0 ? 0 : other.owner == 0 ? 1 : 2; }
+  /// The end of this holder.
+  [[nodiscard]] Byte until_of(Byte of) const {
+    return own_until == 0 ? until : of == owner ? own_until : other.until;
+  }
+  /// Ends the holding of this owner. The other reader is the first then.
+  void remove_holder(Byte of) {
+    if (of != owner && of != other.owner) return;
+    if (of == owner) owner = other.owner, own_until = other.until;
+    other = {};
+  }
   /// The place of this owner in the queue, or -1.
   [[nodiscard]] int place_of(Byte of) const {
     return of == 0 ? -1 : waiting[0].owner == of ? 0 : waiting[1].owner == of ? 1 : -1;
@@ -169,10 +197,13 @@ struct World {
   Byte dirty{};                   ///< the last write is not yet a majority's
   Byte stale_runs{};
   Byte top_token{}, top_order{};  ///< of the latest grant that reached a client and the resource
+  Byte wrote_token{}, wrote_order{};  ///< the same of writers alone, where there are readers
   /// Beside a stale primary: the last grant's time by each primary's own count. A successor reuses
   /// the numbers that it has not seen.
   Byte clock{}, committed_clock{}, stale_clock{};
   Byte violation{};
+  /// For each place of the queue: how many grants to others may come before its own.
+  Byte patience[kMaxPlaces]{};
   Document document, committed, stale;
   Client client[kMaxClients];
   auto operator<=>(const World&) const = default;
@@ -182,7 +213,7 @@ struct World {
 template <typename W, typename F>
 void each_owner(W& w, F f) {
   for (auto* d : {&w.document, &w.committed, &w.stale}) {
-    f(d->owner);
+    f(d->owner), f(d->other.owner);
     for (auto& entry : d->waiting) f(entry.owner);
   }
   for (auto& c : w.client) {
@@ -194,24 +225,32 @@ void each_owner(W& w, F f) {
 /// Calls f for every token, or for every place of a write among all writes.
 template <typename W, typename F>
 void each_token(W& w, F f) {
-  f(w.top_token), f(w.clock), f(w.committed_clock), f(w.stale_clock);
+  f(w.top_token), f(w.wrote_token), f(w.clock), f(w.committed_clock), f(w.stale_clock);
   for (auto& c : w.client) {
     f(c.token), f(c.notice.token);
     for (auto& m : c.message) f(m.token);
   }
 }
+template <typename C, typename F>
+void each_order_of(C& client, F f) {
+  f(client.order), f(client.notice.order);
+  for (auto& m : client.message) f(m.order);
+}
 template <typename W, typename F>
 void each_order(W& w, F f) {
-  f(w.top_order);
-  for (auto& c : w.client) {
-    f(c.order), f(c.notice.order);
-    for (auto& m : c.message) f(m.order);
-  }
+  f(w.top_order), f(w.wrote_order);
+  for (auto& c : w.client) each_order_of(c, f);
 }
 
-/// Whether this client is the .NET package's, and the rules of a client.
+/// Whether this client is the .NET package's, whether it is of an older release, whether it reads,
+/// and its rules.
 [[nodiscard]] bool is_package(const Scope& scope, int client);
+[[nodiscard]] bool is_older(const Scope& scope, int client);
+[[nodiscard]] bool is_reader(const Scope& scope, int client);
 [[nodiscard]] const Rules& rules_for(const Scope& scope, int client);
+
+/// The entry at this place of the document's queue goes, with what is counted for it.
+void remove_place(World& world, Document& document, int place);
 
 /// Each grant's token is its place among the writes, so that one number says both. Beside a stale
 /// primary it is the count of the primary that wrote it.
@@ -336,7 +375,7 @@ void actions(const lock_world::World& world, const Scope& scope, std::vector<Loc
 inline constexpr std::uint64_t kSomebodyHolds = 1, kHolderPastItsLease = 2,
                                kLaterGrantBeforeTheLeaseEnded = 4, kWriteMayBeRolledBack = 8,
                                kDeadHolderObserved = 16, kQueueHasAnEntry = 32,
-                               kWaiterNotified = 64, kAllSituations = 127;
+                               kWaiterNotified = 64, kReadersShare = 128, kAllSituations = 255;
 /// The bits of the situations that occur here.
 [[nodiscard]] std::uint64_t reached_in(const lock_world::World& world, const Scope& scope);
 

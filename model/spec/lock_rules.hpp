@@ -33,7 +33,13 @@ struct Rules {
 
   // The document
   bool never_lowers_expiry = true;  ///< a write of an owner that is already there
-  enum class Margin : std::uint8_t { in_document, by_waiter, not_in_extensions, none };
+  enum class Margin : std::uint8_t {
+    in_document,
+    by_waiter,
+    not_in_extensions,
+    not_of_readers,
+    none
+  };
   Margin margin = Margin::in_document;
   enum class Beat : std::uint8_t {
     every_command,
@@ -83,6 +89,21 @@ struct Rules {
   bool granted_entry_leaves = true;
   bool accepts_ended_owners = false;
   bool renewals_restore = true;  ///< a renewal without a place takes the lock or a new place
+
+  // Sharing
+  bool expires_with_the_latest = true;    ///< `expiresAt` of readers is the latest of their dates
+  bool text_has_all_readers = true;       ///< the lockId changes with each of their writes
+  bool text_has_longest_lease = true;
+  bool joins_past_writers = false;        ///< that wait
+  bool drops_readers_early = false;       ///< by their leases, without the margin
+  bool recognises_own_entry = true;       ///< a retry renews its entry; else it adds one
+  bool leave_frees_others = false;
+  bool leave_admits_beside_writers = false;
+  bool admits_all_readers = true;         ///< that wait, if the first is one
+  bool reads_places_of_writers = false;   ///< takes those of an older release for readers'
+  bool readers_write = false;
+  enum class Resource : std::uint8_t { two_numbers, notes_no_reads, reads_are_writes };
+  Resource resource = Resource::two_numbers;
 
   // Releasing
   bool release_checks_owner = true;

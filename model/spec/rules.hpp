@@ -60,4 +60,31 @@ constexpr bool is_its_own(const Owner& owner, const Named&... named) {
   return ((owner == named) || ...);
 }
 
+/// Whether a holder keeps another out: readers share the lock.
+constexpr bool excludes(bool reads, bool other_reads) { return !reads || !other_reads; }
+
+/// Whether a reader becomes one more of the readers that hold the lock: `writer_waits_before`, the
+/// queue has a writer before its own place, or anywhere if it has none.
+constexpr bool may_join(bool writer_waits_before, bool has_room) {
+  return !writer_waits_before && has_room;
+}
+
+/// Whether a release admits this call of the queue. The first call decides: a writer is granted the
+/// lock alone, a reader together with every reader that waits.
+constexpr bool admits(bool is_first, bool first_reads, bool reads) {
+  return is_first || !excludes(first_reads, reads);
+}
+
+/// Whether a resource accepts a read: `wrote` is the highest token of the writes that it accepted.
+template <typename Token>
+constexpr auto accepts_read(Token token, Token wrote) {
+  return wrote <= token;
+}
+
+/// Whether a resource accepts a write: `seen` is the highest token of all that it accepted.
+template <typename Token>
+constexpr auto accepts_write(Token token, Token seen) {
+  return seen <= token;
+}
+
 }  // namespace leasehold::model::rules

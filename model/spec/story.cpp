@@ -15,8 +15,11 @@ std::string describe(const Scope& s) {
   const std::string places = s.queue == 1 ? "1 place" : std::to_string(s.queue) + " places";
   const auto if_on = [](bool on, const std::string& what) { return on ? ", " + what : ""; };
   return std::to_string(s.clients) + " clients" + (s.dotnet ? " (one of the .NET package)" : "") +
+         (s.older ? " (one of an older release)" : "") +
+         (s.readers > 0 ? " (" + std::to_string(s.readers) + " of them read)" : "") +
          " with " + std::to_string(s.messages) + (s.messages == 1 ? " message" : " messages") +
          " each in flight, without end: acquisitions, pauses" +
+         if_on(s.time_outs, "time-outs") +
          if_on(s.losses, s.losses_late ? "losses that no user awaits" : "losses") +
          if_on(s.crashes, "crashes") + if_on(s.ttl_passes, "TTL passes") +
          if_on(s.failovers, "failovers with rollback, clocks " + std::to_string(s.skew) +
@@ -38,8 +41,10 @@ std::string letter(int client) { return std::string(1, static_cast<char>('A' + c
 std::string in_the_queue(const World& from, const World& to, int client, Byte slot) {
   const Document &before = from.document, &after = to.document;
   if (slot == kDelete) {
-    if (before.owner == 0 || before.owner == after.owner) return "";
+    if (before.owner == after.owner && before.other == after.other) return "";
     if (after.owner == 0) return ": the document goes";
+    if (before.is_held_by(after.owner) && after.other.owner == 0) return ": leaves the readers";
+    if (after.readers() > 1) return ": readers share the lock";
     return ": passes the lock on to " + letter(client_of(after.owner));
   }
   if (std::equal(before.waiting, std::end(before.waiting), after.waiting)) return "";
