@@ -10,6 +10,7 @@
 #include "api/begin_acquire.hpp"
 #include "api/waiting_calls.hpp"
 #include "core/document/lock_queue.hpp"
+#include "core/document/lock_readers.hpp"
 #include "core/document/utf8.hpp"
 #include "core/limits.hpp"
 #include "runtime/force_release.hpp"
@@ -30,8 +31,9 @@ Result<LockHandle> acquire_blocking(const Lock& lock,
   const auto driver = Access::driver(lock);
   using State = Result<std::shared_ptr<runtime::HandleState>>;
   const auto mailbox = std::make_shared<runtime::Mailbox<State>>();
-  const auto session = driver->acquire(lock.name(), lock.options(), timeout,
-                                       [mailbox](auto result) { mailbox->put(std::move(result)); });
+  const auto session = driver->acquire(
+      lock.name(), lock.options(), timeout,
+      [mailbox](auto result) { mailbox->put(std::move(result)); }, lock.is_shared());
   const std::stop_callback cancel(stop, [&driver, session] { driver->cancel(session); });
   auto state = mailbox->take(*driver);
   if (!state) return state.error();
@@ -84,6 +86,8 @@ bool LockHandle::ensure(std::chrono::milliseconds least) const {
 std::stop_token LockHandle::lost() const {
   return holding_ ? inside(*holding_).lost() : std::stop_token();
 }
+
+bool LockHandle::shared() const { return holding_ && inside(*holding_).shared(); }
 
 FencingToken LockHandle::fencing_token() const {
   return holding_ ? inside(*holding_).token() : FencingToken();
@@ -174,16 +178,23 @@ void Lock::acquire_async(std::chrono::milliseconds timeout,
   const auto driver = Access::driver(*this);
   const auto cancellation =
       stop.stop_possible() ? std::make_shared<runtime::Cancellation>() : nullptr;
-  const auto session =
-      driver->acquire_async(name_, options_, timeout,
-                            [done = std::move(done), cancellation](Result<runtime::Handle> handle) {
-                              if (cancellation) cancellation->end();
-                              if (!handle) return done(handle.error());
-                              handle->end_in_background();
-                              done(Access::handle(std::move(handle).value()));
-                            });
+  const auto session = driver->acquire_async(
+      name_, options_, timeout,
+      [done = std::move(done), cancellation](Result<runtime::Handle> handle) {
+        if (cancellation) cancellation->end();
+        if (!handle) return done(handle.error());
+        handle->end_in_background();
+        done(Access::handle(std::move(handle).value()));
+      },
+      &runtime::Driver::call_back, shared_);
   if (!cancellation) return;
   cancellation->begin(stop, [&driver = *driver, session] { driver.cancel(session); });
+}
+
+Lock Lock::shared() const {
+  Lock reading = *this;
+  reading.shared_ = true;
+  return reading;
 }
 
 std::string ProviderOptions::default_holder() {
@@ -209,9 +220,12 @@ SeenHolder seen_holder(const core::LockDocument& document) {
   seen.left = seen.until - date(document.read_at);
   seen.token_at_least = FencingToken(document.fencing_token);
   seen.waiting = core::owners_in(document.queue).size();
+  const auto readers = core::readers_in(document.lock_id);
   if (const auto parts = core::parse_lock_id(document.lock_id)) {
     seen.lease = milliseconds(parts->lease_ms);
-    seen.holder = parts->holder;
+    const auto first = readers.empty() ? parts : core::parse_lock_id(readers.front().lock_id);
+    if (first) seen.holder = first->holder;
+    seen.readers = parts->shared ? std::max<std::size_t>(readers.size(), 1) : 0;
   }
   return seen;
 }
@@ -299,7 +313,8 @@ std::function<void()> begin_acquire(const Lock& lock, std::chrono::milliseconds 
         runtime::Handle handle(std::move(driver), std::move(state).value());
         handle.end_in_background();
         answered(Access::handle(std::move(handle)));
-      });
+      },
+      lock.is_shared());
   return [driver, session] { driver->cancel(session); };
 }
 

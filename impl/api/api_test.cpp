@@ -55,6 +55,57 @@ TEST(AcquireAsync, StoppedAtAnyMomentItAnswersOnceAndAGrantStays) {
   }
 }
 
+/// A writer of this process holds until all have asked, so that they are together whatever the
+/// machine does.
+TEST(SharedLocks, CallsThatReadHaveTheLockTogetherAndTheLastReleaseLeaves) {
+  Fixture f;
+  std::vector<LockEvent::Kind> events;
+  const auto note = [&events](const LockEvent& event) { events.push_back(event.kind); };
+  f.provider.emplace(provider_for(f.server, 2, note));
+  const auto lock = f.lock();
+  auto writer = lock.acquire().value();
+  EXPECT_FALSE(writer.shared() || LockHandle().shared());
+  std::vector<std::shared_ptr<Acquired>> asked;
+  for (int i = 0; i < 2; ++i) {
+    asked.push_back(std::make_shared<Acquired>());
+    lock.shared().acquire_async(kLong, [to = asked.back()](Result<LockHandle> got) {
+      to->promise.set_value(std::move(got));
+    });
+  }
+  writer.release();
+  auto one = asked[0]->answer.get().value(), other = asked[1]->answer.get().value();
+  EXPECT_TRUE(one.shared() && one.held() && other.shared() && other.held());
+  EXPECT_EQ(one.fencing_token(), other.fencing_token());
+  EXPECT_EQ(one.release(), ReleaseResult::released);
+  EXPECT_FALSE(one.held());
+  EXPECT_TRUE(other.held());
+  EXPECT_EQ(f.server->pass_ons, 0);
+  EXPECT_EQ(other.release(), ReleaseResult::released);
+  EXPECT_EQ(f.server->pass_ons, 1);
+  f.provider.reset();  // its events have come
+  EXPECT_EQ(std::ranges::count(events, LockEvent::Kind::joined), 1);
+}
+
+TEST(SharedLocks, EachKindOfCallAsksToReadAndEndsAsAnyOther) {
+  Fixture f;
+  std::atomic<int> reads = 0;
+  f.server->before = [&reads](const Command& command) {
+    const auto* acquire = std::get_if<core::AcquireCommand>(&command.body);
+    reads += acquire != nullptr && acquire->shared ? 1 : 0;
+  };
+  EXPECT_TRUE(f.lock({}, "a").try_acquire_shared().value().held());
+  EXPECT_TRUE(f.lock({}, "b").try_acquire_shared(kLong).value().held());
+  EXPECT_TRUE(f.lock({}, "c").shared().acquire().value().held());
+  EXPECT_EQ(reads, 3);
+  EXPECT_EQ(f.server->deletes, 0);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(f.lock().shared().acquire(stop.get_token()).error().kind, ErrorKind::cancelled);
+  f.server->mode = Mode::refuse;
+  EXPECT_EQ(f.lock().try_acquire_shared().error().kind, ErrorKind::refused);
+  EXPECT_EQ(f.lock().try_acquire_shared(milliseconds(1)).error().kind, ErrorKind::timed_out);
+}
+
 /// The call may be over, and its driver gone, before the token fires.
 TEST(Cancellation, NothingIsCancelledAfterTheEnd) {
   for (const bool ends_first : {false, true}) {

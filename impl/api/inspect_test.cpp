@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
+#include "core/testing/core_world.hpp"
 #include "runtime/testing/fake_server.hpp"
 
 /// What people ask of the locks of others.
@@ -25,6 +26,22 @@ TEST(Inspect, ShowsHowManyWaitAndAHolderAsLongAsItsDocumentIsThere) {
   EXPECT_EQ(seen.waiting, 2u);
   f.server->shown[0].read_at = {70'000};
   EXPECT_EQ(f.provider->inspect("lock").value()->left, std::chrono::seconds(-5));
+}
+
+TEST(Inspect, ShowsHowManyReadAndTheFirstOfThem) {
+  Fixture f;
+  const std::string one = std::string(32, 'a') + ".000003000.7.host:1:app";
+  const auto shows = [&](const std::string& lock_id) {
+    f.server->shown = {{"lock", lock_id, {5'000}, 9, ""}};
+    f.server->shown[0].expires_at = {65'000};
+    return f.provider->inspect("lock").value().value();
+  };
+  const auto two = shows(core::text_of_readers({one, std::string(32, 'b') + ".000003000.7.b"}));
+  EXPECT_EQ(two.readers, 2u);
+  EXPECT_EQ(two.holder, "host:1:app");
+  EXPECT_EQ(two.lease, milliseconds(3'000)) << "the longest";
+  EXPECT_EQ(shows(one).readers, 1u);
+  EXPECT_EQ(shows(std::string(32, 'a') + ".30000.7.host").readers, 0u) << "a writer";
 }
 
 TEST(Inspect, ADocumentThatAReleaseLeftIsAFreeLock) {

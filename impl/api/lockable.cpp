@@ -1,6 +1,8 @@
 #include <condition_variable>
 #include <leasehold/lockable.hpp>
+#include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "api/access.hpp"
@@ -16,6 +18,16 @@ bool passes(ErrorKind kind) {
          kind == ErrorKind::unavailable || kind == ErrorKind::unknown_outcome;
 }
 
+bool succeeded(const std::optional<Error>& error) {
+  if (error && !passes(error->kind)) throw LockError(error->message, *error);
+  return !error;
+}
+
+/// The longest time counts as for ever.
+void must_succeed(const std::optional<Error>& error) {
+  if (error) throw LockError(error->message, *error);
+}
+
 }  // namespace
 
 /// Threads enter one at a time and leave by `unlock`: else a thread that has lost the lock could
@@ -26,6 +38,8 @@ struct Lockable::State {
   /// Nothing: this thread has entered, and `handle` is its own.
   std::optional<Error> enter(milliseconds time);
   void leave();
+  /// Nothing: this thread reads. A writer that has entered keeps it waiting by its lock.
+  std::optional<Error> read(milliseconds time);
 
   const Lock lock;
   LockHandle handle;  ///< of the thread that has entered
@@ -33,6 +47,7 @@ struct Lockable::State {
   std::mutex mutex;  // protects the rest
   std::condition_variable left;
   bool entered = false;
+  std::map<std::thread::id, LockHandle> readers;
 };
 
 std::optional<Error> Lockable::State::enter(milliseconds time) {
@@ -61,26 +76,43 @@ void Lockable::State::leave() {
   left.notify_one();
 }
 
+std::optional<Error> Lockable::State::read(milliseconds time) {
+  auto got = lock.shared().try_acquire(time);
+  if (!got) return got.error();
+  const std::lock_guard guard(mutex);
+  readers.insert_or_assign(std::this_thread::get_id(), std::move(*got));
+  return std::nullopt;
+}
+
 Lockable::Lockable(Lock lock) : state_(std::make_unique<State>(std::move(lock))) {}
 
 Lockable::~Lockable() = default;
 
-/// The longest time counts as for ever.
-void Lockable::lock() {
-  if (const auto error = state_->enter(kLongestDuration)) throw LockError(error->message, *error);
-}
+void Lockable::lock() { must_succeed(state_->enter(kLongestDuration)); }
 
-bool Lockable::try_lock_within(milliseconds time) {
-  const auto error = state_->enter(time);
-  if (error && !passes(error->kind)) throw LockError(error->message, *error);
-  return !error;
-}
+bool Lockable::try_lock_within(milliseconds time) { return succeeded(state_->enter(time)); }
 
 void Lockable::unlock() {
   std::exchange(state_->handle, LockHandle()).release();
   state_->leave();
 }
 
-const LockHandle& Lockable::handle() const { return state_->handle; }
+void Lockable::lock_shared() { must_succeed(state_->read(kLongestDuration)); }
+
+bool Lockable::try_lock_shared_within(milliseconds time) { return succeeded(state_->read(time)); }
+
+/// Released outside the mutex, because that waits for an answer.
+void Lockable::unlock_shared() {
+  std::unique_lock guard(state_->mutex);
+  auto reader = state_->readers.extract(std::this_thread::get_id());
+  guard.unlock();
+  reader.mapped().release();
+}
+
+const LockHandle& Lockable::handle() const {
+  const std::lock_guard guard(state_->mutex);
+  const auto reader = state_->readers.find(std::this_thread::get_id());
+  return reader == state_->readers.end() ? state_->handle : reader->second;
+}
 
 }  // namespace leasehold

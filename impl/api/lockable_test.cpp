@@ -3,6 +3,7 @@
 #include <future>
 #include <leasehold/lockable.hpp>
 #include <mutex>
+#include <shared_mutex>
 #include <thread>
 
 #include "runtime/testing/fake_server.hpp"
@@ -111,6 +112,31 @@ TEST(Lockables, ThreadsOfOneObjectExcludeEachOtherUntilTheUnlock) {
   EXPECT_EQ(f.server->deletes, 1);
   lock.unlock();
   EXPECT_EQ(f.server->deletes, 2);
+}
+
+TEST(Lockables, ThreadsOfOneObjectReadTogetherEachByAHandleOfItsOwn) {
+  Fixture f;
+  auto lock = lockable(f);
+  std::shared_lock here(lock);
+  EXPECT_TRUE(lock.handle().shared() && lock.handle().held());
+  const auto* const mine = &lock.handle();
+  std::async(std::launch::async, [&] {
+    EXPECT_FALSE(lock.handle().held());
+    const std::shared_lock there(lock, milliseconds(60'000));
+    EXPECT_TRUE(there && lock.handle().held());
+    EXPECT_NE(&lock.handle(), mine);
+  }).get();
+  EXPECT_TRUE(lock.handle().held());
+  here.unlock();
+  EXPECT_FALSE(lock.handle().held());
+  EXPECT_EQ(f.server->deletes, 0) << "readers leave";
+  EXPECT_TRUE(lock.try_lock_shared_until(std::chrono::steady_clock::time_point::max()));
+  lock.unlock_shared();
+  f.server->mode = Mode::refuse;
+  EXPECT_FALSE(lock.try_lock_shared());
+  EXPECT_FALSE(lock.try_lock_shared_until(std::chrono::system_clock::time_point()));
+  f.provider.reset();
+  EXPECT_THROW(lock.lock_shared(), LockError);
 }
 
 TEST(Lockables, ALossDoesNotLetAnotherThreadIn) {

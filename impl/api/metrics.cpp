@@ -41,7 +41,8 @@ std::string bound(std::chrono::nanoseconds time) {
 }
 
 bool begins_holding(Kind kind) {
-  return kind == Kind::acquired || kind == Kind::handed_over || kind == Kind::passed_on;
+  return kind == Kind::acquired || kind == Kind::handed_over || kind == Kind::passed_on ||
+         kind == Kind::joined;
 }
 
 std::string sample(const std::string& name, const std::string& labels, const std::string& value) {
@@ -64,6 +65,7 @@ const char* to_string(Kind kind) {
     case Kind::lost: return "lost";
     case Kind::released: return "released";
     case Kind::cleaned_up: return "cleaned_up";
+    case Kind::joined: return "joined";
   }
   return "?";
 }

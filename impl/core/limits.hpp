@@ -36,6 +36,10 @@ inline constexpr std::size_t kMostInQueue = 64;
 /// as the document, and 128 readers are 13 kB.
 inline constexpr std::size_t kMostReaders = 128;
 
+/// For so long after the sending of the attempt that made a reader's entry, readers of the same
+/// process come to share it: no longer, because a writer elsewhere waits for all of them.
+inline constexpr std::chrono::milliseconds kSharedFor{100};
+
 /// Hand-overs in a row: each keeps the lock from other processes for one more holding.
 inline constexpr int kMaxHandOvers = 1'000;
 

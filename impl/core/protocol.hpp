@@ -113,7 +113,6 @@ struct StreamCommand {
   std::int64_t cursor = 0;  ///< not open: the one that open returned
   std::uint64_t provider = 0;  ///< open: to report writes that name an owner with this first half
   FencingToken since = {};     ///< open: from this place in the oplog on; 0: from now on
-  bool shared = false;         ///< open: to report writes of several readers as well
 };
 
 /// A command of one of the published locks: its bytes, and how to read its reply.
@@ -226,7 +225,7 @@ struct Timer {
   enum class Kind {
     attempt,          ///< session: its pause is over, the next attempt is due
     give_up,          ///< session: the caller's timeout is over
-    lease_end,        ///< session: a held lock's deadline; set again if that has moved
+    lease_end,        ///< session that won: a held lock's deadline; set again if that has moved
     command_timeout,  ///< command: no answer in time, it is cut off
     extension_round,  ///< the earliest extension is due
     departure,        ///< departure: the pause before the next delete or hand-over is over
@@ -309,9 +308,10 @@ struct Granted {
   FencingToken token;
   Owner owner;
   std::string lock_id;  ///< that the command wrote
-  CommandId command;    ///< passed on: the step of the stream that reported it
-  /// By an attempt of its own, by a handle of this process, or by a release of another.
-  enum class By { attempt, hand_over, pass_on } by;
+  CommandId command;    ///< passed on: the step of the stream that reported it; shared: 0
+  /// By an attempt of its own, by a handle of this process, by a release of another process, or
+  /// because it reads and shares the entry of another reader of this process.
+  enum class By { attempt, hand_over, pass_on, share } by;
   LocalInstant sent;      ///< from when the lease counts, whenever the reply came
   LocalInstant deadline;  ///< when held() turns false, unless an extension moves it
   bool shared = false;    ///< to read

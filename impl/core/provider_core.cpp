@@ -46,9 +46,17 @@ void ProviderCore::extend_due(SendingStep step) {
   held_.run_round(step);
 }
 
-/// The caller chooses the number of its session, and chooses no number twice while it is in use.
+/// The caller chooses the number of its session, and chooses no number twice while it is in use, or
+/// another session shares what it won. A reader that comes soon after another of this process
+/// shares its entry.
 void ProviderCore::on(const AcquireAsked& event, SendingStep step) {
-  LEASEHOLD_CHECK(!contenders_.find(event.session) && !held_.find(event.session));
+  LEASEHOLD_CHECK(!contenders_.find(event.session) && !held_.find(event.session) &&
+                  held_.lock_of(event.session) == 0);
+  const HeldLock* entry = event.shared ? held_.find(contenders_.reader_of(event.name)) : nullptr;
+  if (entry != nullptr && step.now < entry->won_at + kSharedFor &&
+      entry->may_be_shared_by(event.options, step.now)) {
+    return held_.share(entry->won_by, event.session, step);
+  }
   contenders_.add(event, step);
 }
 
@@ -58,13 +66,14 @@ void ProviderCore::on(const CancelAsked& event, SendingStep step) {
 }
 
 /// Held or lost, the handle has ended: it answers no from before this event on. The lock goes to a
-/// call that waits here, by a hand-over, or to any process.
+/// call that waits here, by a hand-over, or to any process. What several sessions share stays until
+/// the last of them releases it.
 void ProviderCore::on(const ReleaseAsked& event, SendingStep step) {
   // Before anything is sent: this process must not hold what the server may give to another.
   const auto lock = held_.take(event.session, step);
   if (!lock) return;
   const SessionId next =
-      lock->may_be_handed_over() ? contenders_.receiver_after(event.session, lock->name) : 0;
+      lock->may_be_handed_over() ? contenders_.receiver_after(lock->won_by, lock->name) : 0;
   if (next != 0) {
     const DepartureId id = departures_.new_id();
     const AcquireCall& receiver = contenders_.receive(next, id, lock->hand_overs + 1, step);
@@ -72,18 +81,18 @@ void ProviderCore::on(const ReleaseAsked& event, SendingStep step) {
   }
   // Where others queue, the calls that wait here join them at once; otherwise once it is free.
   const bool queued = departures_.passes_on(lock->name, step.now);
-  contenders_.released(event.session, lock->name, queued ? step.now : LocalInstant::max(), step);
+  contenders_.released(lock->won_by, lock->name, queued ? step.now : LocalInstant::max(), step);
   departures_.release(*lock, event.session, step);
 }
 
 /// As if the timer had fired, which may be late: held() has answered no, and that is final.
 void ProviderCore::on(const DeadlineSeen& event, SendingStep step) {
-  lose(event.session, LostReason::deadline, step);
+  lose(held_.lock_of(event.session), LostReason::deadline, step);
 }
 
 /// As if the round's timer had fired.
 void ProviderCore::on(const ExtendAsked& event, SendingStep step) {
-  if (held_.make_due(event.session, step.now)) extend_due(step);
+  if (held_.make_due(held_.lock_of(event.session), step.now)) extend_due(step);
 }
 
 /// Locks that are held stay held: their handles outlive the provider.
@@ -240,12 +249,24 @@ void ProviderCore::win(SessionId id, const Win& win, SendingStep step) {
   if (step.now >= lock.deadline) return win_too_late(id, step);
   departures_.see(call.name, win.document, step.now);
   step.out.push_back(Granted{id, lock.name, lock.token, lock.owner, win.document.lock_id,
-                             win.command, win.by, win.sent, lock.deadline});
+                             win.command, win.by, win.sent, lock.deadline, lock.shared});
   held_.add(id, std::move(lock), step);
   // The process that a lock is passed on from has asked for the index, or the one before it.
   if (win.by == Granted::By::attempt) index_.ensure(step);
   // Last, for `call` is of it: the session is a held lock from here on and nothing else.
   contenders_.won(id, win, step);
+  if (held_.find(id)->shared) share_with_those_behind(id, step);
+}
+
+/// They waited for this lock before it was won, however long ago that was asked for.
+void ProviderCore::share_with_those_behind(SessionId id, SendingStep step) {
+  const HeldLock& lock = *held_.find(id);
+  for (const auto reader : contenders_.readers_behind(id, lock.name)) {
+    if (!lock.may_be_shared_by(contenders_.at(reader).options, step.now)) continue;
+    contenders_.shares(reader, step);
+    held_.share(id, reader, step);
+  }
+  contenders_.reads(id, lock.name, step);
 }
 
 /// The win was over before it could be used: its owner gives the lock back. The call goes on with

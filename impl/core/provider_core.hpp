@@ -31,7 +31,7 @@ namespace leasehold::core {
 ///     // effects: Send{acquire}, SetTimer{command_timeout}, SetTimer{give_up}
 ///     core.next(ReplyArrived{1, reply}, now, entropy, effects);  // -> Granted{7, token, ...}
 ///
-/// INVARIANT: a session is either an acquire call or a held lock, never both. A call that is
+/// INVARIANT: a session is either an acquire call or has a held lock, never both. A call that is
 /// Receiving is the receiver of one Departure, and no other call is.
 /// Flow control: what finds no free slot (see PendingCommands) waits unsent, and is sent in this
 /// order: extensions that are due; departures by turns with attempts. While there are
@@ -79,6 +79,7 @@ class ProviderCore final : public Provider {
   // How a session passes from one part to the next. Only here.
   void conclude(SessionId id, const CallResult& result, SendingStep step);
   void win(SessionId id, const Win& win, SendingStep step);
+  void share_with_those_behind(SessionId id, SendingStep step);
   void win_too_late(SessionId id, SendingStep step);
   void time_is_over(SessionId id, SendingStep step);
   void give_up(SessionId id, ErrorKind kind, const std::string& why, SendingStep step);

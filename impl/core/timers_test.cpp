@@ -23,8 +23,10 @@ void only_wanted_timers_are_set(const DrawnSchedule& w) {
     switch (timer.kind) {
       case Kind::command_timeout: RC_ASSERT(w.under_way.contains(timer.id)); break;
       case Kind::attempt: RC_ASSERT(!w.receives(timer.id)); [[fallthrough]];
-      case Kind::give_up: RC_ASSERT(!w.granted.contains(timer.id)); [[fallthrough]];
-      case Kind::lease_end: RC_ASSERT(!w.over.contains(timer.id)); break;
+      case Kind::give_up:
+        RC_ASSERT(!w.granted.contains(timer.id) && !w.over.contains(timer.id));
+        break;
+      case Kind::lease_end: RC_ASSERT(w.is_had(timer.id)); break;
       default: break;
     }
   }

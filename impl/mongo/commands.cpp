@@ -25,6 +25,10 @@ constexpr BsonTexts::Text kCommands[] = {
       "writeConcern": "@concern", "maxTimeMS": "@limit"})"},
     {"@extension", R"({
       "q": {"_id": "@name", "lockId": "@owner", "acquiredAt": "@acquired at"}, "u": ["@stage"]})"},
+    {"@extension of reader", R"({
+      "q": {"_id": "@name", "$or": [
+        {"lockId": "@among readers"}, {"lockId": "@alone", "acquiredAt": "@acquired at"}]},
+      "u": ["@stage"]})"},
     {"@extend", R"({
       "update": "@collection", "updates": "@extensions", "ordered": false,
       "writeConcern": "@concern", "maxTimeMS": "@limit"})"},
@@ -80,6 +84,9 @@ std::string pattern_of(core::Owner one, const std::optional<core::Owner>& other 
   return ('^' + owner + "\\.").append(rest);
 }
 
+/// What may stand before a part of a reader's entry, in a pattern.
+const std::string kAmongReaders = R"(0{32}\.[^~]*\.)";
+
 /// Fills a text with what all of them have and with these.
 struct Builder {
   Bson filled(std::string_view text, std::initializer_list<Hole> own) const {
@@ -100,11 +107,17 @@ struct Builder {
     for (std::size_t i = 0; i < command.statements.size(); ++i) {
       const auto& one = command.statements[i];
       const Bson stage = stage_of(one);
+      const auto since = one.acquired_at.since_1970_ms;
+      const auto owner = pattern_of(one.owner), alone = pattern_of(one.owner, std::nullopt, "0"),
+                 among = '^' + kAmongReaders + std::to_string(since) + "\\." + owner.substr(1);
       all.copy(std::to_string(i),
-               commands().filled("@extension", {{"@name", one.name},
-                                             {"@owner", Regex{pattern_of(one.owner).c_str()}},
-                                             {"@acquired at", Date{one.acquired_at.since_1970_ms}},
-                                             {"@stage", &stage}}));
+               commands().filled(one.shared ? "@extension of reader" : "@extension",
+                                {{"@name", one.name},
+                                 {"@owner", Regex{owner.c_str()}},
+                                 {"@among readers", Regex{among.c_str()}},
+                                 {"@alone", Regex{alone.c_str()}},
+                                 {"@acquired at", Date{since}},
+                                 {"@stage", &stage}}));
     }
     return filled("@extend", {{"@extensions", Elements{&all}}});
   }
@@ -144,7 +157,8 @@ struct Builder {
       return filled("@next", {{"@cursor", command.cursor}, {"@wait", Int32{wait}}});
     }
     if (command.step == Step::close) return filled("@close", {{"@cursor", command.cursor}});
-    const auto ours = '^' + to_hex(core::Owner{command.provider, 0}).substr(0, 16);
+    const auto ours = "^(" + kAmongReaders + ")?" +
+                      to_hex(core::Owner{command.provider, 0}).substr(0, 16);
     const Bson from =
         command.since ? commands().filled("@since", {{"@place", command.since}}) : Bson();
     return filled("@open", {{"@ours", Regex{ours.c_str()}}, {"@from", &from}});

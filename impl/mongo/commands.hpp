@@ -32,15 +32,20 @@ struct Limits {
 /// queues has an entry then, in place of an earlier one of the same owner, or at the end unless the
 /// queue is full. A document of another form is not changed: its holder would not know its own
 /// lockId any more.
+///
+/// A reader joins other readers, unless a writer waits before it or they are as many as may be:
+/// then it is refused like any call. Its entry stands once, however often the command is executed.
 [[nodiscard]] Bson stage_of(const core::AcquireCommand& command);
 
 /// Takes the lock, whoever holds it.
 [[nodiscard]] Bson stage_of(const core::HandOverCommand& command);
 
-/// Extends the lock, and does not change its queue.
+/// Extends the lock, or the entry of a reader, and does not change the queue.
 [[nodiscard]] Bson stage_of(const core::ExtendStatement& statement);
 
-/// Leaves the document without the command's owners.
+/// Leaves the document without the command's owners. What nobody holds then goes to the first of
+/// the queue. With `readers`, it goes to all readers of the queue if the first reads, and so does
+/// what others still read.
 [[nodiscard]] Bson stage_of(const core::PassOnCommand& command);
 
 /// The lockId of the document's holder alone.

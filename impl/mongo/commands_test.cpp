@@ -37,6 +37,33 @@ TEST(Commands, AnObservedLockIdIsALiteralNeverAnExpression) {
       << text;
 }
 
+TEST(Commands, AnExtensionOfAReaderNamesItsGrantAmongOthersOrAlone) {
+  const core::ExtendStatement own{1, "job", kOwner, {1'700'000'000'123}, kHex + ".000003000.2",
+                                  milliseconds(3'000), milliseconds(500), {}, true};
+  const auto text = json(build({1, milliseconds(1'000), core::ExtendCommand{{own}}}, "locks"));
+  const auto pattern = [](const std::string& regex) {
+    return R"({ "$regularExpression" : { "pattern" : ")" + regex + R"(", "options" : "" } })";
+  };
+  EXPECT_TRUE(contains(
+      text, R"({ "q" : { "_id" : "job", "$or" : [ { "lockId" : )" +
+                pattern(R"(^0{32}\\.[^~]*\\.1700000000123\\.)" + kHex + R"(\\.)") +
+                R"( }, { "lockId" : )" + pattern('^' + kHex + R"(\\.0)") +
+                R"(, "acquiredAt" : { "$date" : "2023-11-14T22:13:20.123Z" } } ] }, )"))
+      << text;
+  EXPECT_FALSE(contains(text, "fencingToken")) << "a change of it means a grant";
+}
+
+/// How the name of a lock's holder, of a reader or of a waiting call is taken by a server, virtual
+/// runs show.
+TEST(Commands, TextOfAReaderIsALiteralNeverAnExpression) {
+  const core::AcquireCommand join{
+      1,       "job",           kOwner,          kHex + ".000003000.1.$lockId",
+      "$lockId", milliseconds(3'000), milliseconds(500), {}, core::kMostInQueue, {}, true};
+  const auto text = json(build({1, milliseconds(1'000), join}, "locks"));
+  EXPECT_TRUE(contains(text, R"({ "$literal" : ".)" + kHex + R"(.000003000.1.$lockId" })")) << text;
+  EXPECT_TRUE(contains(text, R"({ "$literal" : "$lockId" })")) << text;
+}
+
 TEST(Commands, LookReadsOnlyWhatJudgesAnExtensionAndTheEndsWhereOneIsToBeChosen) {
   for (const bool ends : {false, true}) {
     const Command look{4, milliseconds(100), core::ReadHoldersCommand{{"a", "b"}, ends}};
@@ -78,7 +105,8 @@ TEST(Commands, AChangeStreamTellsOfTheGrantsOfItsProvider) {
       R"( ] } }, { "$project" : { "documentKey" : 1, "clusterTime" : 1, "fullDocument" : 1, )"
       R"("updateDescription.updatedFields" : 1 } } ], "cursor" : {  }, "maxTimeMS" : 2700 })";
   const std::string pattern =
-      R"({ "$regularExpression" : { "pattern" : "^000000000000000a", "options" : "" } })";
+      R"({ "$regularExpression" : { "pattern" : "^(0{32}\\.[^~]*\\.)?000000000000000a", )"
+      R"("options" : "" } })";
   const std::string grants =
       R"({ "operationType" : "replace", "fullDocument.lockId" : )" + pattern +
       R"( }, { "updateDescription.updatedFields.lockId" : )" + pattern +
@@ -108,7 +136,8 @@ TEST(FencedBytes, AreWhatFencedUpdateSends) {
             R"({ "_id" : "order-7", "$or" : [ { "fencingToken" : null }, )"
             R"({ "fencingToken" : { "$lte" : 7, "$not" : { "$type" : "array" } } } ] })");
   EXPECT_EQ(json(Bson::of(write->update)),
-            R"({ "$set" : { "state" : "done" }, "$max" : { "best" : 9, "fencingToken" : 7 } })");
+            R"({ "$set" : { "state" : "done" }, )"
+            R"("$max" : { "best" : 9, "fencingToken" : 7, "writeToken" : 7 } })");
   EXPECT_EQ(detail::fenced_bytes(bytes(id), bytes(update).substr(1), FencingToken(7)).error(),
             (Error{ErrorKind::invalid_option, 0, "id and update must be whole documents"}));
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/document/lock_queue.hpp"
+#include "core/document/lock_readers.hpp"
 #include "mongo/bson.hpp"
 
 namespace leasehold::mongo {
@@ -152,6 +153,17 @@ core::NamedOwner read_named(const bson_t& fields, const std::string& name, Fenci
   return out;
 }
 
+void add_named(core::NamedOwner named, std::vector<core::NamedOwner>& to) {
+  const std::string whole = named.document.lock_id;
+  if (!core::is_of_readers(whole)) return to.push_back(std::move(named));
+  named.as = core::NamedOwner::As::holder;
+  for (const core::Reader& reader : core::readers_in(whole)) {
+    named.document.acquired_at = reader.since;
+    named.document.lock_id = reader.lock_id;
+    to.push_back(named);
+  }
+}
+
 void read_event(Reply& out, const bson_t& event) {
   const std::string name = Field(event, "documentKey._id").text();
   const auto at = Field(event, "clusterTime").timestamp();
@@ -159,7 +171,7 @@ void read_event(Reply& out, const bson_t& event) {
   for (const char* fields : {"fullDocument", "updateDescription.updatedFields"}) {
     Field(event, fields).as_document([&](const bson_t& after) {
       if (!Field(after, "lockId").text().empty()) {
-        out.named.push_back(read_named(after, name, at));
+        add_named(read_named(after, name, at), out.named);
       }
     });
   }
@@ -200,6 +212,15 @@ void read_plain(Reply& out, const core::RawCommand& command, const bson_t& reply
   }
   const bool shows = out.outcome == Outcome::done && Field(reply, "ok").truth();
   if (shows && command.role == core::RawCommand::Role::acquire) read_attempt(out, command, reply);
+}
+
+/// What the owner of the command is to see of a document that several share.
+core::LockDocument shown_to_owner(const core::Command& command, core::LockDocument document) {
+  if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
+    return core::holding_of(std::move(document), acquire->owner);
+  }
+  const auto* hand_over = std::get_if<core::HandOverCommand>(&command.body);
+  return hand_over == nullptr ? document : core::holding_of(std::move(document), hand_over->owner);
 }
 
 template <typename... Bodies>
@@ -254,7 +275,7 @@ Reply read_reply(const core::Command& command, const bson_t& reply) {
   const bool grants = is<core::AcquireCommand, core::HandOverCommand>(command);
   if (grants || is<core::PassOnCommand>(command)) {
     Field(reply, "value").as_document([&](const bson_t& value) {
-      out.documents.push_back(read_document(value));
+      out.documents.push_back(shown_to_owner(command, read_document(value)));
     });
   } else if (is<core::ReadHoldersCommand, core::InspectCommand>(command)) {
     Field(reply, "cursor.firstBatch").each_document([&](const bson_t& found) {

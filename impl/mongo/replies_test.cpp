@@ -103,6 +103,45 @@ TEST(ReadReply, AChangeStreamGivesItsCursorAndNothingOfADeletion) {
   EXPECT_EQ(gone.cursor, 0);
 }
 
+const std::string kReaders = "00000000000000000000000000000000.000030000.0.shared|"
+    "1700000060000.1700000000000.000000000000000a0000000000000001.000030000.7.a|"
+    "1700000050000.1700000000005.000000000000000b0000000000000002.000030000.8.b~queue";
+
+TEST(ReadReply, AReaderIsShownItsOwnEntryAndOthersTheGroup) {
+  const auto shown = [](decltype(Command::body) body) {
+    const auto text = R"({"ok": 1, "value": {"_id": "n", "lockId": ")" + kReaders +
+                      R"(", "acquiredAt": {"$date": {"$numberLong": "3"}}}})";
+    return read_reply({1, {}, std::move(body)}, Json(text.c_str())).documents.at(0);
+  };
+  const auto group = kReaders.substr(0, kReaders.find('~'));
+  const auto bens = shown(core::AcquireCommand{.owner = {0xB, 2}, .shared = true});
+  EXPECT_EQ(bens.lock_id, "000000000000000b0000000000000002.000030000.8.b");
+  EXPECT_EQ(bens.acquired_at.since_1970_ms, 1'700'000'000'005);
+  EXPECT_EQ(bens.queue, "queue");
+  EXPECT_EQ(shown(core::HandOverCommand{.owner = {0xA, 1}}).acquired_at.since_1970_ms,
+            1'700'000'000'000);
+  EXPECT_EQ(shown(core::AcquireCommand{.owner = {0xC, 3}, .shared = true}).lock_id, group);
+  EXPECT_EQ(shown(core::PassOnCommand{.owner = {0xA, 1}}).lock_id, group);
+}
+
+TEST(ReadReply, AnEventOfReadersIsOneForEach) {
+  const auto text = R"({"ok": 1, "cursor": {"id": 9, "nextBatch": [
+      {"documentKey": {"_id": "a"}, "clusterTime": {"$timestamp": {"t": 1577836801, "i": 7}},
+       "updateDescription": {"updatedFields": {"fencingToken": 7, "lockId": ")" + kReaders +
+                    R"("}}}]}})";
+  const Command next{5, {}, core::StreamCommand{core::StreamCommand::Step::next, 9}};
+  const auto named = read_reply(next, Json(text.c_str())).named;
+  ASSERT_EQ(named.size(), 2);
+  for (const auto& one : named) {
+    EXPECT_EQ(one.as, core::NamedOwner::As::holder) << "dates that did not change are not told";
+    EXPECT_EQ(one.document.name, "a");
+    EXPECT_EQ(one.document.queue, "queue");
+    EXPECT_EQ(one.at.value() & 0xFFFFFFFF, 7);
+  }
+  EXPECT_EQ(named[1].document.lock_id, "000000000000000b0000000000000002.000030000.8.b");
+  EXPECT_EQ(named[1].document.acquired_at.since_1970_ms, 1'700'000'000'005);
+}
+
 TEST(ReadReply, CorruptDocumentsSayWhatIsWrong) {
   const auto corruption = [](const char* value) {
     const std::string text = std::string(R"({"ok": 1, "value": )") + value + "}";

@@ -1,4 +1,5 @@
 #include "core/document/lock_queue.hpp"
+#include "core/document/lock_readers.hpp"
 #include "core/limits.hpp"
 #include "mongo/bson_texts.hpp"
 #include "mongo/commands.hpp"
@@ -8,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-static_assert(core::kQueueMark == '~' && core::kTicketsMark == "+.");
+static_assert(core::kQueueMark == '~' && core::kTicketsMark == "+." && core::kReaderMark == '|');
 
 constexpr BsonTexts::Text kStages[] = {
     {"@owner's", R"({"$eq": [{"$indexOfBytes": ["$lockId", {"$literal": "@owner."}]}, 0]})"},
@@ -66,8 +67,8 @@ constexpr BsonTexts::Text kStages[] = {
 
     // An upsert makes a document that has nothing but its name, and one without a sound lockId or
     // date is nobody's to take.
-    {"@observed", R"({
-      "case": {"$eq": ["@holder", {"$literal": "@observed lockId"}]}, "then": true})"},
+    {"@is observed", R"({"$eq": ["@holder", {"$literal": "@observed lockId"}]})"},
+    {"@observed", R"({"case": "@is observed", "then": true})"},
     {"@acquire", R"({"$replaceWith": {"$cond": [
       {"$switch": {
         "branches": [
@@ -145,12 +146,10 @@ constexpr BsonTexts::Text kStages[] = {
       "$$ROOT"]})"},
 
     // Cheaper than to go through the entries.
+    {"@same queue", R"({"$let": {"vars": {"at": {"$indexOfBytes": ["$lockId", "~"]}}, "in":
+      {"$cond": [{"$gte": ["$$at", 0]}, {"$substrBytes": ["$lockId", "$$at", -1]}, ""]}}})"},
     {"@extend", R"({"$set": {
-      "lockId": {"$concat": [
-        {"$literal": "@lockId"},
-        {"$let": {"vars": {"at": {"$indexOfBytes": ["$lockId", "~"]}}, "in":
-          {"$cond": [
-            {"$gte": ["$$at", 0]}, {"$substrBytes": ["$lockId", "$$at", -1]}, ""]}}}]},
+      "lockId": {"$concat": [{"$literal": "@lockId"}, "@same queue"]},
       "expiresAt": {"$max": ["$expiresAt", "@expiry"]},
       "fencingToken": {"$max": ["$fencingToken", "@own token"]}}})"},
 
@@ -220,22 +219,175 @@ constexpr BsonTexts::Text kStages[] = {
       "expiresAt": {"$date": {"$numberLong": "0"}},
       "fencingToken": "@token"})"},
 
+    {"@who stays in the queue", R"({"$filter": {"input": "@entries", "as": "e", "cond": {"$and": [
+      "@alive", {"$ne": ["@own at", "@lockId at"]}, {"$ne": ["@other at", "@lockId at"]}]}}})"},
+    {"@to the queue", R"({"$cond": [
+      {"$eq": [{"$size": "$$queue"}, 0]},
+      "@freed",
+      {"$let": {"vars": {"head": {"$arrayElemAt": ["$$queue", 0]}}, "in": "@to head"}}]})"},
+    {"@out of the queue", R"({"$mergeObjects": ["$$ROOT", {"lockId":
+      {"$concat": [
+        {"$reduce": {"input": "$$queue", "initialValue": "@holder", "in": "@append"}},
+        "@same tickets"]}}]})"},
     {"@pass on", R"({"$replaceWith": {"$cond": [
       "@our form",
+      {"$let": {"vars": {"queue": "@who stays in the queue"}, "in":
+        {"$cond": [{"$or": ["@owner's", "@other's"]}, "@to the queue", "@out of the queue"]}}},
+      "$$ROOT"]}})"},
+
+    // Readers. One that stands alone has its dates in the document's fields. The first part of what
+    // is split is no entry, and has no date in its place.
+    {"@shared", R"({"$and": [
+      "@our form", {"$eq": [{"$indexOfBytes": ["$lockId", ".0"]}, "@owner digits"]}]})"},
+    {"@their entries", R"({"$split": [
+      {"$cond": [
+        {"$eq": [{"$indexOfBytes": ["$lockId", "@readers' owner"]}, 0]},
+        "@holder",
+        {"$concat": [
+          {"$toString": {"$convert": {
+            "input": "$expiresAt", "to": "long", "onError": 0, "onNull": 0}}},
+          {"$concat": [".", "@given", "."]},
+          "@holder"]}]},
+      "|"]})"},
+    {"@readers", R"({"$cond": ["@shared", "@their entries", []]})"},
+
+    // The entry $$e of a reader, in parts rather than cut: a cut amid a character is an error.
+    {"@its until", R"({"$convert": {
+      "input": {"$arrayElemAt": [{"$split": ["$$e", "."]}, 0]},
+      "to": "long", "onError": 0, "onNull": 0}})"},
+    {"@its since", R"({"$arrayElemAt": [{"$split": ["$$e", "."]}, 1]})"},
+    {"@in time", R"({"$gt": ["@its until", {"$toLong": "$$NOW"}]})"},
+    {"@own", R"({"$eq": ["@own at", "@reader's lockId at"]})"},
+    {"@own or in time", R"({"$or": ["@own", "@in time"]})"},
+    // As a command leaves it. A late one does not lower `until`, and `since` names the first grant.
+    {"@own again", R"({"$concat": [
+      {"$toString": {"$max": ["@its until", {"$add": [{"$toLong": "$$NOW"}, "@in force"]}]}},
+      ".",
+      {"$ifNull": ["@its since", {"$toString": {"$toLong": "$$NOW"}}]},
+      {"$literal": "@.lockId"}]})"},
+
+    // The readers $$all. Who knows no readers relies on the longest lease and the latest date.
+    {"@append reader", R"({"$concat": ["$$value", "|", "$$this"]})"},
+    {"@their lockId", R"({"$reduce": {
+      "input": "$$all",
+      "initialValue": {"$concat": [
+        "@readers' owner",
+        {"$reduce": {"input": "$$all", "initialValue": "", "in":
+          {"$max": ["$$value", {"$arrayElemAt": [{"$split": ["$$this", "."]}, 3]}]}}},
+        ".0.shared"]},
+      "in": "@append reader"}})"},
+    {"@their end", R"({"$let": {
+      "vars": {"e":
+        {"$reduce": {"input": "$$all", "initialValue": "", "in": {"$max": ["$$value", "$$this"]}}}},
+      "in": {"$add": [{"$date": {"$numberLong": "0"}}, "@its until"]}}})"},
+    // $$before: those that held the lock already.
+    {"@theirs", R"({
+      "_id": "$_id",
+      "lockId": {"$concat": [
+        {"$reduce": {"input": "$$queue", "initialValue": "@their lockId", "in": "@append"}},
+        "@same tickets"]},
+      "acquiredAt": {"$cond": [{"$gt": [{"$size": "$$before"}, 0]}, "$acquiredAt", "$$NOW"]},
+      "expiresAt": "@their end",
+      "fencingToken": "@token"})"},
+
+    // The place $$e in the queue: a reader's has a lease that begins with 0.
+    {"@own place", R"({"$eq": ["@own at", "@lockId at"]})"},
+    {"@reads", R"({"$eq": [
+      {"$indexOfBytes": ["$$e", ".0", "@before lease", "@in lease"]}, "@before lease"]})"},
+    {"@no writer before", R"({"$let": {
+      "vars": {"e": {"$arrayElemAt": [
+        {"$filter": {"input": "$$queue", "as": "e", "cond":
+          {"$or": ["@own place", {"$eq": ["@reads", false]}]}}},
+        0]}},
+      "in": {"$or": ["@own place", {"$ne": [{"$type": "$$e"}, "string"]}]}}})"},
+
+    // $$before with the own entry at the end, and $$queue without the own place.
+    {"@joined", R"({"$let": {
+      "vars": {"all": {"$concatArrays": [
+        {"$filter": {"input": "$$before", "as": "e", "cond": {"$eq": ["@own", false]}}},
+        ["@own again"]]}},
+      "in": {"$let": {
+        "vars": {"queue": {"$filter": {
+          "input": "$$queue", "as": "e", "cond": {"$eq": ["@own place", false]}}}},
+        "in": "@theirs"}}}})"},
+    // $$e is the own entry, if it is there. A document that is not there, or is free, has a date
+    // before now, too.
+    {"@may join", R"({"$or": [
+      "$$e",
+      "@is observed",
+      {"$lte": ["$expiresAt", "$$NOW"]},
+      {"$and": [
+        "@shared", {"$lt": [{"$size": "$$before"}, "@most readers"]}, "@no writer before"]}]})"},
+    {"@join", R"({"$replaceWith": {"$cond": [
+      {"$or": [
+        {"$eq": ["$$ROOT", {"_id": "$_id"}]},
+        {"$and": [{"$eq": [{"$type": "$lockId"}, "string"]},
+                  {"$eq": [{"$type": "$expiresAt"}, "date"]}]}]},
       {"$let": {
-        "vars": {"queue": {"$filter": {"input": "@entries", "as": "e", "cond":
-          {"$and": [
-            "@alive", {"$ne": ["@own at", "@lockId at"]}, {"$ne": ["@other at", "@lockId at"]}]}}}},
-        "in": {"$cond": [
-          {"$or": ["@owner's", "@other's"]},
-          {"$cond": [
-            {"$eq": [{"$size": "$$queue"}, 0]},
-            "@freed",
-            {"$let": {"vars": {"head": {"$arrayElemAt": ["$$queue", 0]}}, "in": "@to head"}}]},
-          {"$mergeObjects": ["$$ROOT", {"lockId":
-            {"$concat": [
-              {"$reduce": {"input": "$$queue", "initialValue": "@holder", "in": "@append"}},
-              "@same tickets"]}}]}]}}},
+        "vars": {"queue": {"$filter": {"input": "@entries", "as": "e", "cond": "@alive"}}},
+        "in": {"$let": {
+          "vars": {"before": {"$filter": {
+            "input": {"$cond": ["@is observed", [], "@readers"]},
+            "as": "e", "cond": "@own or in time"}}},
+          "in": {"$let": {
+            "vars": {"e": {"$arrayElemAt": [
+              {"$filter": {"input": "$$before", "as": "e", "cond": "@own"}}, 0]}},
+            "in": {"$cond": ["@may join", "@joined", "@refused"]}}}}}}},
+      "$$ROOT"]}})"},
+
+    {"@extend reader", R"({"$replaceWith": {"$let": {
+      "vars": {"all": {"$map": {
+        "input": {"$filter": {"input": "@their entries", "as": "e", "cond": "@own or in time"}},
+        "as": "e",
+        "in": {"$cond": ["@own", "@own again", "$$e"]}}}},
+      "in": {"$mergeObjects": ["$$ROOT", {
+        "lockId": {"$concat": ["@their lockId", "@same queue"]},
+        "expiresAt": "@their end"}]}}}})"},
+
+    // To the readers of the queue, if its first is one: from places to entries. Each is dated as
+    // the one whom a lock is given to. $$gives: the lock is not a writer's that stays.
+    {"@admitted readers", R"({"$cond": [
+      {"$and": [
+        "$$gives",
+        {"$let": {"vars": {"e": {"$arrayElemAt": ["$$queue", 0]}}, "in": "@reads"}},
+        {"$lt": [{"$size": "$$before"}, "@most readers"]}]},
+      {"$slice": [
+        {"$filter": {"input": "$$queue", "as": "e", "cond": "@reads"}},
+        0,
+        {"$subtract": ["@most readers", {"$size": "$$before"}]}]},
+      []]})"},
+    {"@entry of $$head", R"({"$let": {"vars": {"since": {"$toLong": "@granted at"}}, "in":
+      {"$concat": [
+        {"$toString": {"$add": ["$$since", "@lasts"]}},
+        ".",
+        {"$toString": "$$since"},
+        {"$concat": [".", "@head lockId"]}]}}})"},
+    {"@theirs after a leave", R"({"$let": {
+      "vars": {"queue": {"$filter": {
+        "input": "$$queue", "as": "e", "cond": {"$eq": [{"$in": ["$$e", "$$admitted"]}, false]}}}},
+      "in": {"$mergeObjects": ["@theirs", {"$cond": [
+        {"$eq": [{"$size": "$$admitted"}, 0]}, {"fencingToken": "$fencingToken"}, {}]}]}}})"},
+    {"@leave", R"({"$replaceWith": {"$cond": [
+      "@our form",
+      {"$let": {
+        "vars": {"queue": "@who stays in the queue"},
+        "in": {"$let": {
+          "vars": {"before": {"$filter": {"input": "@readers", "as": "e", "cond": {"$and": [
+            "@in time",
+            {"$eq": ["@own", false]},
+            {"$ne": ["@other at", "@reader's lockId at"]}]}}}},
+          "in": {"$let": {
+            "vars": {"gives": {"$or": ["@owner's", "@other's", "@shared"]}},
+            "in": {"$let": {
+              "vars": {"admitted": "@admitted readers"},
+              "in": {"$let": {
+                "vars": {"all": {"$concatArrays": [
+                  "$$before",
+                  {"$map": {"input": "$$admitted", "as": "head", "in": "@entry of $$head"}}]}},
+                "in": {"$cond": [
+                  {"$gt": [{"$size": "$$all"}, 0]},
+                  "@theirs after a leave",
+                  {"$cond": ["$$gives", "@to the queue", "@out of the queue"]}]}}}}}}}}}}},
       "$$ROOT"]}})"},
 };
 
@@ -252,9 +404,17 @@ const BsonTexts& stages() {
                               {"@stands at", core::kStandsAt},
                               {"@lasts at", core::kLastsAt},
                               {"@lockId at", core::kEntryLockIdAt},
+                              {"@before lease", core::kEntryLockIdAt + kOwnerDigits},
+                              {"@in lease", core::kEntryLockIdAt + kOwnerDigits + 2},
+                              {"@readers' owner", core::kReadersOwner},
+                              {"@reader's lockId at", core::kReaderLockIdAt},
+                              {"@most readers", std::int64_t{core::kMostReaders}},
                               {"@end of owner", core::kEntryLockIdAt + kOwnerDigits - 1}});
   return all;
 }
+
+/// No lockId has a mark before its queue.
+constexpr std::string_view kNoHolders = "~";
 
 /// When the server may give the lock to another: the margin is for clocks of other members.
 std::int64_t in_force(milliseconds lease, milliseconds margin) { return (lease + margin).count(); }
@@ -290,11 +450,13 @@ Bson stage_of(const core::AcquireCommand& command) {
     observed = stages().filled("@observed", {{"@observed lockId", *command.observed}});
   }
   if (command.queues_for) refused = queued(command);
-  return stages().filled("@acquire",
+  return stages().filled(command.shared ? "@join" : "@acquire",
                         {{"@owner.", to_hex(command.owner) + '.'},
                          {"@lockId", command.lock_id},
+                         {"@.lockId", '.' + command.lock_id},
                          {"@in force", in_force(command.lease, command.margin)},
                          {"@if observed", observed ? &*observed : nullptr},
+                         {"@observed lockId", command.observed ? *command.observed : kNoHolders},
                          refused ? Hole{"@refused", &*refused} : Hole{"@refused", "$$ROOT"}});
 }
 
@@ -305,6 +467,12 @@ Bson stage_of(const core::HandOverCommand& command) {
 }
 
 Bson stage_of(const core::ExtendStatement& statement) {
+  if (statement.shared) {
+    return stages().filled("@extend reader",
+                          {{"@owner.", to_hex(statement.owner) + '.'},
+                           {"@.lockId", '.' + statement.lock_id},
+                           {"@in force", in_force(statement.lease, statement.margin)}});
+  }
   return stages().filled("@extend", {{"@lockId", statement.lock_id},
                                     {"@in force", in_force(statement.lease, statement.margin)},
                                     {"@own token", statement.token.value()}});
@@ -314,7 +482,8 @@ Bson stage_of(const core::PassOnCommand& command) {
   static const Bson given = stages().filled("@given to head");
   static const Bson offered = stages().filled("@offered to head");
   const core::Owner other = command.or_owner.value_or(command.owner);
-  return stages().filled("@pass on", {{"@owner.", to_hex(command.owner) + '.'},
+  return stages().filled(command.readers ? "@leave" : "@pass on",
+                        {{"@owner.", to_hex(command.owner) + '.'},
                                      {"@other.", to_hex(other) + '.'},
                                      {"@to head", command.offers ? &offered : &given}});
 }

@@ -31,6 +31,10 @@ void RecipeProvider::on(const core::AcquireAsked& event, Step step) {
     step.out.push_back(core::Ended{event.session, event.name, {ErrorKind::shut_down, 0, "closed"}});
     return;
   }
+  if (event.shared) {
+    const Error error{ErrorKind::invalid_option, 0, "a published lock cannot be shared"};
+    return step.out.push_back(core::Ended{event.session, event.name, error});
+  }
   Session& s = sessions_[event.session];
   s.call = {event.name, core::fresh_owner(step), event.options};
   s.give_up_at = event.give_up_at;

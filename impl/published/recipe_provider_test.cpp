@@ -50,6 +50,13 @@ void settle_indexes(Bench& bench, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) bench.give(core::ReplyArrived{i + 1, done});
 }
 
+TEST(PublishedLocks, NoneCanBeShared) {
+  Bench bench(*recipe_named("insert-unique"));
+  bench.give(core::AcquireAsked{1, "l", core::CoreWorld::options(), std::nullopt, false, true});
+  EXPECT_EQ(bench.the<core::Ended>().error.kind, ErrorKind::invalid_option);
+  EXPECT_TRUE(bench.sent().empty());
+}
+
 TEST(InsertUnique, ItsTransactionIsCommittedBeforeTheWorkBegins) {
   Bench bench(*recipe_named("insert-unique"));
   bench.ask();

@@ -99,12 +99,12 @@ Error Driver::forked_error(const std::string& name) {
 
 core::SessionId Driver::acquire(const std::string& name, const LockOptions& options,
                                 std::optional<std::chrono::milliseconds> timeout,
-                                Answered answered) {
+                                Answered answered, bool shared) {
   if (forked()) {
     answered(forked_error(name));
     return 0;
   }
-  core::AcquireAsked asked{0, name, options, std::nullopt, false};
+  core::AcquireAsked asked{0, name, options, std::nullopt, false, shared};
   if (timeout && timeout->count() <= 0) {
     asked.single_attempt = true;
   } else if (timeout) {
@@ -122,20 +122,20 @@ core::SessionId Driver::acquire(const std::string& name, const LockOptions& opti
 
 core::SessionId Driver::acquire_async(const std::string& name, const LockOptions& options,
                                       std::optional<std::chrono::milliseconds> timeout, Done done,
-                                      Post post) {
+                                      Post post, bool shared) {
   using State = Result<std::shared_ptr<HandleState>>;
   const auto call = [](const std::shared_ptr<Driver>& driver, const Done& to, const State& state) {
     state ? to(Handle(driver, *state)) : to(state.error());
   };
   const bool no_thread_to_call_it = forked();
-  return acquire(name, options, timeout,
-                 [=, driver = shared_from_this(), kept = std::move(done)](State state) mutable {
-                   if (no_thread_to_call_it) return call(driver, kept, state);
-                   // What is left here, under the lock, is empty: both go to the callback's thread.
-                   Driver& poster = *driver;
-                   (poster.*post)([call, driver = std::move(driver), kept = std::move(kept),
-                                   state = std::move(state)] { call(driver, kept, state); });
-                 });
+  auto answered = [=, driver = shared_from_this(), kept = std::move(done)](State state) mutable {
+    if (no_thread_to_call_it) return call(driver, kept, state);
+    // What is left here, under the lock, is empty: both go to the callback's thread.
+    Driver& poster = *driver;
+    (poster.*post)([call, driver = std::move(driver), kept = std::move(kept),
+                    state = std::move(state)] { call(driver, kept, state); });
+  };
+  return acquire(name, options, timeout, std::move(answered), shared);
 }
 
 void Driver::cancel(core::SessionId session) { step(core::CancelAsked{session}); }

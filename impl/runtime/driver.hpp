@@ -86,9 +86,10 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  /// Starts an acquire. No timeout: waits for ever; zero: one attempt.
+  /// Starts an acquire. No timeout: waits for ever; zero: one attempt. `shared`: to read.
   core::SessionId acquire(const std::string& name, const LockOptions& options,
-                          std::optional<std::chrono::milliseconds> timeout, Answered answered);
+                          std::optional<std::chrono::milliseconds> timeout, Answered answered,
+                          bool shared = false);
 
   /// The same, but `done` is called by `post`: as a user's function, unless that says otherwise. It
   /// keeps the driver until then.
@@ -96,7 +97,7 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   using Post = void (Driver::*)(Callbacks::Function);
   core::SessionId acquire_async(const std::string& name, const LockOptions& options,
                                 std::optional<std::chrono::milliseconds> timeout, Done done,
-                                Post post = &Driver::call_back);
+                                Post post = &Driver::call_back, bool shared = false);
 
   void cancel(core::SessionId session);
   void release(core::SessionId session);

@@ -89,7 +89,7 @@ void LockEventTranslator::on_effect(const core::Effect& effect, core::LocalInsta
   } else if (const auto* granted = std::get_if<core::Granted>(&effect)) {
     Since& since = since_.at(granted->session);
     since.granted = now;
-    constexpr std::array kBy{Kind::acquired, Kind::handed_over, Kind::passed_on};
+    constexpr std::array kBy{Kind::acquired, Kind::handed_over, Kind::passed_on, Kind::joined};
     const auto kind = kBy[static_cast<std::size_t>(granted->by)];
     out.push_back({kind, granted->name, granted->token, now - since.asked, {}});
   } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <variant>
 
+#include "core/document/lock_readers.hpp"
 #include "core/pending_commands.hpp"
 #include "core/queue/queue_place.hpp"
 
@@ -35,6 +36,7 @@ struct AcquireCall {
   LockOptions options;
   std::optional<LocalInstant> give_up_at;  ///< none: it waits for ever
   bool single_attempt = false;  ///< past the queue of its process; Waiting only for a slot
+  bool shared = false;          ///< it asks to read
   Owner owner;  ///< dead, hence replaced, from the moment a delete of it is sent
   std::variant<Queued, Waiting, Attempting, Receiving> phase;
 
@@ -55,10 +57,9 @@ struct AcquireCall {
   /// What the caller gets that ends for this reason; the last failure says more.
   [[nodiscard]] Error error(ErrorKind kind, const std::string& why) const;
 
-  /// What its attempt with this beat writes if it wins. Other processes need the lease to observe
-  /// the holder; `holder` is for people.
+  /// What its attempt with this beat writes if it wins.
   [[nodiscard]] std::string lock_id(std::uint64_t beat, const std::string& holder) const {
-    return format_lock_id({owner, options.expiry.count(), beat, holder});
+    return written_lock_id(owner, options.expiry, beat, holder, shared);
   }
 
   /// Whether a document of its owner may be there, now or by a late command.

@@ -1,5 +1,7 @@
 #include "core/acquire/attempt_answer.hpp"
 
+#include "core/document/lock_readers.hpp"
+
 namespace leasehold::core {
 namespace {
 
@@ -40,7 +42,9 @@ AttemptAnswer read_answer(const AcquireCall& call, std::uint64_t beat, const std
 
 std::string held_by(const LockDocument& document) {
   if (!document.corruption.empty()) return "corrupt lock document: " + document.corruption;
-  return "held by " + std::string(holder_for_people(document.lock_id));
+  const auto readers = readers_in(document.lock_id).size();
+  if (readers < kMostReaders) return "held by " + holder_for_people(document.lock_id);
+  return "shared by " + std::to_string(readers) + " readers, no more have room";
 }
 
 }  // namespace leasehold::core

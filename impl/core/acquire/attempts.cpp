@@ -27,6 +27,7 @@ void Contenders::attempt(SessionId id, SendingStep step) {
                          attempt.observed,
                          call.options.expiry,
                          call.options.clock_margin};
+  command.shared = call.shared;
   call.enlists = call.enlists || (call.queues() && pacing_.has_rival(call.name, step.now));
   // A grant by the entry that this attempt leaves will count from now (see QueuePlace).
   if (call.enlists) {
@@ -119,6 +120,11 @@ void Contenders::refused(SessionId id, const PendingCommand& attempt, const Repl
 void Contenders::see_holder(AcquireCall& call, const Reply& refusal, Step step) {
   const LockDocument& document = refusal.documents.front();
   call.last_failure.message = held_by(document);
+  const auto held = parse_lock_id(document.lock_id);
+  const bool by_readers = held && held->shared;
+  if (by_readers && call.shared && readers_in(document.lock_id).size() < kMostReaders) {
+    call.last_failure.message += ", and a call that writes waits";
+  }
   if (!document.corruption.empty() && !call.corruption_reported) {
     call.corruption_reported = true;
     step.out.push_back(Warned{"lock '" + call.name + "': " + call.last_failure.message +
@@ -126,12 +132,13 @@ void Contenders::see_holder(AcquireCall& call, const Reply& refusal, Step step) 
   }
   // After the warning: a corrupt document has no lockId of ours, and is forgotten here.
   pacing_.see_holder(call.name, document.lock_id, step.now);
-  if (!document.queue.empty()) join_queue(call, step);
+  if (by_readers || !document.queue.empty()) join_queue(call, step);
   if (call.queues()) call.place.shown(refusal, call.owner, step.now);
 }
 
-/// Where others queue, a call that polls would find the lock free by luck alone. So it queues too,
-/// whatever its strategy, and asks at least as often as that strategy would.
+/// Where others queue, a call that polls would find the lock free by luck alone, and where others
+/// read, new readers would come for ever. So it queues too, whatever its strategy, and asks at
+/// least as often as that strategy would.
 ///
 /// Its owner changes, because the owner of a call that queues begins with its provider's half. Not
 /// while a document or a request of the old owner may be about.

@@ -67,6 +67,9 @@ HeldLock held_lock(const AcquireCall& call, const Win& win) {
   lock.owner = call.owner;
   lock.token = win.at;
   lock.acquired_at = win.document.acquired_at;
+  lock.shared = call.shared;
+  lock.won_at = lock.sent = win.sent;
+  lock.lock_id = win.document.lock_id;
   if (options.max_holding) lock.ends_at = win.sent + *options.max_holding;
   lock.deadline =
       std::min(lease_deadline(win.sent, options.expiry, options.max_drift), lock.ends_at);
@@ -90,6 +93,7 @@ void Contenders::add(const AcquireAsked& asked, SendingStep step) {
   call.options = asked.options;
   call.give_up_at = asked.give_up_at;
   call.single_attempt = asked.single_attempt;
+  call.shared = asked.shared;
   call.owner = owners_.draw(call.queues(), step);
   // This is for a call that contends at once; `contend` sets it again for one that was queued.
   call.contends_since = step.now;
@@ -271,6 +275,37 @@ void Contenders::won(SessionId id, const Win& win, SendingStep step) {
     if (queue != nullptr) queue->tenure_since = win.sent;
   }
   take(id, step);
+}
+
+/// Those that write do not share, nor do those behind one that writes, because they came later.
+std::vector<SessionId> Contenders::readers_behind(SessionId holder, const std::string& name) {
+  std::vector<SessionId> readers;
+  const WaitQueue* queue = queues_.headed_by(holder, name);
+  if (queue == nullptr) return readers;
+  const auto& waiters = queue->waiters;
+  const auto end = std::ranges::find_if(waiters, [this](SessionId id) { return !at(id).shared; });
+  readers.assign(waiters.begin(), end);
+  return readers;
+}
+
+void Contenders::shares(SessionId id, SendingStep step) {
+  const AcquireCall call = take(id, step);
+  const SessionId next = queues_.leave(call.name, id, true);
+  LEASEHOLD_CHECK(call.in<AcquireCall::Queued>() && next == 0);
+}
+
+/// A call that waited behind it would have no place in the lock's queue, while readers of other
+/// processes came.
+void Contenders::reads(SessionId holder, const std::string& name, SendingStep step) {
+  WaitQueue* queue = queues_.headed_by(holder, name);
+  if (queue == nullptr) return;
+  queue->reader = holder;
+  if (!queue->waiters.empty()) leave(holder, name, step.now, step);
+}
+
+SessionId Contenders::reader_of(const std::string& name) const {
+  const WaitQueue* queue = closed_ ? nullptr : queues_.find(name);
+  return queue != nullptr && queue->head == queue->reader ? queue->head : 0;
 }
 
 /// No call follows one that was not the head, nor a single attempt, which is in no queue.

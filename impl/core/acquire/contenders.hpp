@@ -72,7 +72,8 @@ using CallResult = std::variant<std::monostate, Win, Error>;
 /// INVARIANT: a call that is no single attempt is the head of its queue exactly if it is not
 /// Queued. So for one lock one call of a process asks the server, besides single attempts.
 /// INVARIANT: a call that is Receiving is the head of its queue: no other contends meanwhile.
-/// INVARIANT: the head of a queue is a call here, or a session that holds the lock.
+/// INVARIANT: the head of a queue is a call here, or a session that holds the lock. No call waits
+/// behind one that reads: the next call is then the head, and the reader holds past the queue.
 /// INVARIANT: of a call at most one attempt is under way, and none while its attempt timer is set.
 /// INVARIANT: a single attempt makes one, and waits for nothing but a free slot.
 /// INVARIANT: a call with `give_up_at` has its give_up timer set until it is taken out.
@@ -127,6 +128,15 @@ class Contenders {
 
   /// It holds the lock by that: it is no call any more, and goes on as the head of its queue.
   void won(SessionId id, const Win& win, SendingStep step);
+  /// The calls right behind this session, which holds the lock, that ask to read.
+  [[nodiscard]] std::vector<SessionId> readers_behind(SessionId holder, const std::string& name);
+  /// This one of them shares the entry of the holder: it is no call any more.
+  void shares(SessionId id, SendingStep step);
+  /// The holder reads: the first call that still waits behind it asks for itself.
+  void reads(SessionId holder, const std::string& name, SendingStep step);
+  /// The session that reads, and that the last call of this name has made an entry for; 0: there is
+  /// none, or a call waits that came later.
+  [[nodiscard]] SessionId reader_of(const std::string& name) const;
   /// It has won or ended: taken out, with its timers. What is under way for it stays so; it leaves
   /// its queue once its owner has departed.
   AcquireCall take(SessionId id, SendingStep step);

@@ -3,6 +3,7 @@
 
 #include "core/document/lock_id.hpp"
 #include "core/document/lock_queue.hpp"
+#include "core/document/lock_readers.hpp"
 
 namespace leasehold::core {
 namespace {

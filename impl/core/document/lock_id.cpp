@@ -105,9 +105,4 @@ std::optional<LockId> parse_lock_id(std::string_view lock_id) {
   return parts;
 }
 
-std::string_view holder_for_people(std::string_view lock_id) {
-  const auto parts = parse_lock_id(lock_id);
-  return parts && !parts->holder.empty() ? parts->holder : split_queue(lock_id).lock_id;
-}
-
 }  // namespace leasehold::core

@@ -54,8 +54,4 @@ struct LockId {
 [[nodiscard]] std::optional<LockId> parse_lock_id(std::string_view lock_id);
 [[nodiscard]] std::optional<LockId> parse_lock_id(std::string&&) = delete;
 
-/// The holder of the lock, for people: its name, or the whole value but the queue if that is of
-/// another form or names no holder.
-[[nodiscard]] std::string_view holder_for_people(std::string_view lock_id);
-
 }  // namespace leasehold::core

@@ -25,6 +25,18 @@ std::chrono::milliseconds dated(std::string_view entry) {
   return std::chrono::milliseconds(number_at(entry, 0) - number_at(entry, kStandsAt));
 }
 
+/// What the calls of the entries write, in their order.
+std::vector<LockId> lock_ids_in(std::string_view queue) {
+  std::vector<LockId> all;
+  while (!queue.empty()) {
+    const auto [entry, rest] = split_queue(queue);
+    queue = rest;
+    if (entry.size() < kEntryLockIdAt) continue;
+    if (const auto parts = parse_lock_id(entry.substr(kEntryLockIdAt))) all.push_back(*parts);
+  }
+  return all;
+}
+
 /// So many will not be taken while a queue is there.
 constexpr std::int64_t kMostTickets = 1'000'000'000;
 
@@ -70,14 +82,12 @@ std::chrono::milliseconds dated_within(std::string_view queue) {
 /// Expired entries count as well: whether one is void, only a server can say, by its own clock.
 std::vector<Owner> owners_in(std::string_view queue) {
   std::vector<Owner> owners;
-  while (!queue.empty()) {
-    const auto [entry, rest] = split_queue(queue);
-    queue = rest;
-    if (entry.size() < kEntryLockIdAt) continue;
-    const auto parts = parse_lock_id(entry.substr(kEntryLockIdAt));
-    if (parts) owners.push_back(parts->owner);
-  }
+  for (const LockId& waiting : lock_ids_in(queue)) owners.push_back(waiting.owner);
   return owners;
+}
+
+bool a_reader_waits(std::string_view queue) {
+  return std::ranges::any_of(lock_ids_in(queue), &LockId::shared);
 }
 
 /// The first, if it is there twice: the server replaces an entry in place, but another program

@@ -50,10 +50,37 @@ LockDocument holding_of(LockDocument document, Owner owner) {
   return document;
 }
 
+/// More names than a line has room for are left out.
+std::string holder_for_people(std::string_view lock_id) {
+  constexpr int kNamed = 3;
+  const auto all = readers_in(lock_id);
+  if (!all.empty()) {
+    std::string names;
+    int left = kNamed;
+    for (const Reader& one : all) {
+      const auto id = parse_lock_id(one.lock_id);
+      if (!id || id->holder.empty() || left-- <= 0) continue;
+      names.append(names.empty() ? "" : ", ").append(id->holder);
+    }
+    if (left < 0) names += ", ...";
+    const auto count = std::to_string(all.size()) + (all.size() == 1 ? " reader" : " readers");
+    return names.empty() ? count : count + " (" + names + ")";
+  }
+  const auto parts = parse_lock_id(lock_id);
+  return std::string(parts && !parts->holder.empty() ? parts->holder
+                                                     : split_queue(lock_id).lock_id);
+}
+
 std::string readers_holder(std::string holder) {
   holder = valid_utf8_prefix(std::string_view(holder).substr(0, kReadersHolderBytes));
   std::ranges::replace(holder, kReaderMark, '-');
   return holder;
+}
+
+std::string written_lock_id(Owner owner, std::chrono::milliseconds expiry, std::uint64_t beat,
+                            const std::string& holder, bool shared) {
+  const std::string name = shared ? readers_holder(holder) : holder;
+  return format_lock_id({owner, expiry.count(), beat, name, {}, shared});
 }
 
 }  // namespace leasehold::core

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,7 +47,17 @@ struct Reader {
 /// lockId and `since` in the place of theirs.
 [[nodiscard]] LockDocument holding_of(LockDocument document, Owner owner);
 
+/// Who has the lock, for people: the holder's name; "2 readers (ann, ben)"; or the whole value but
+/// the queue if that is of another form or names no holder.
+[[nodiscard]] std::string holder_for_people(std::string_view lock_id);
+
 /// A name for an entry: cut, and without what would end an entry.
 [[nodiscard]] std::string readers_holder(std::string holder);
+
+/// The lockId that a command of this owner writes, for itself or for its entry. Other processes
+/// need the lease to observe the holder; `holder` is for people.
+[[nodiscard]] std::string written_lock_id(Owner owner, std::chrono::milliseconds expiry,
+                                          std::uint64_t beat, const std::string& holder,
+                                          bool shared);
 
 }  // namespace leasehold::core

@@ -55,6 +55,14 @@ TEST(LockReaders, AReaderSeesItsOwnEntryInThePlaceOfAHolder) {
   EXPECT_EQ(holding_of(document, kNobody), document);
 }
 
+TEST(LockReaders, PeopleAreToldHowManyAndWho) {
+  EXPECT_EQ(holder_for_people(kTwo + "~" + entry("1700000060000", kNobody)),
+            "2 readers (host:1:, host:1:)");
+  EXPECT_EQ(holder_for_people(kTwo + '|' + entry("1700000050000", {4, 4}, "cid") + '|' +
+                              entry("1700000050000", {5, 5}, "dan")),
+            "4 readers (host:1:, host:1:, cid, ...)");
+}
+
 TEST(LockReaders, ANameIsCutAndEndsNoEntry) {
   EXPECT_EQ(readers_holder("a|b"), "a-b");
   EXPECT_EQ(readers_holder(std::string(63, 'x') + "\u00e4").size(), 63);

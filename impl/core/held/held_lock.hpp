@@ -1,23 +1,34 @@
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "core/protocol.hpp"
 
 namespace leasehold::core {
 
-/// A lock that this provider holds, or has lost but not yet released.
+/// A lock that this provider holds, or has lost but not yet released. Several sessions that read
+/// may share it: for servers they are one reader, with one token and one deadline, which one
+/// extension moves on for them all. It is lost for them all, and released by each.
 ///
 /// INVARIANT: name, options, owner, token, acquired_at and ends_at are the grant's and never
 /// change. `deadline` only ever moves on, and not beyond `ends_at`; once lost, nothing changes any
-/// more but `command`.
+/// more but `command` and `sessions`.
+/// INVARIANT: `sessions` are all that have not released it, at least one: its owner leaves the
+/// database when the last of them does, and not before.
 struct HeldLock {
   std::string name;
   LockOptions options;
   Owner owner;
   FencingToken token;         ///< of the write that won
   ServerInstant acquired_at;  ///< with the owner, it names this grant to the server
+  bool shared = false;        ///< to read
+  SessionId won_by = 0;       ///< by this number its timers, its commands and the queue know it
+  std::set<SessionId> sessions;
+  LocalInstant won_at;        ///< when the command was sent that won
   LocalInstant deadline;      ///< held() is false after it
+  LocalInstant sent;          ///< when the command was sent that the deadline counts from ...
+  std::string lock_id;        ///< ... and what it wrote
   LocalInstant ends_at = LocalInstant::max();  ///< no extension moves the deadline beyond this
   LocalInstant extend_at;                      ///< when its next extension is due
   CommandId command = 0;       ///< the extension under way or the read that follows it, or 0
@@ -33,11 +44,20 @@ struct HeldLock {
     return whole - whole / 10 * static_cast<std::int64_t>(owner.low % kSteps) / kSteps;
   }
 
+  /// Whether a call with these options that reads may share it from now on. What its session would
+  /// have by an entry of its own it has by this one: the same lease, counted from a little before.
+  [[nodiscard]] bool may_be_shared_by(const LockOptions& other, LocalInstant now) const {
+    return shared && !lost && now < deadline && !options.max_holding && !other.max_holding &&
+           options.expiry == other.expiry && options.clock_margin == other.clock_margin &&
+           options.max_drift == other.max_drift;
+  }
+
   /// Whether a release may hand it over instead of deleting it. After an attempt that was never
   /// answered the owner has to be deleted, and once more. And a hand-over leaves other processes no
-  /// gap to win in; so their turn comes after `hand_overs_in_a_row`.
+  /// gap to win in; so their turn comes after `hand_overs_in_a_row`. A reader may be one of many,
+  /// and what it leaves is not its own to give.
   [[nodiscard]] bool may_be_handed_over() const {
-    return !lost && !late_commands && hand_overs < options.hand_overs_in_a_row;
+    return !shared && !lost && !late_commands && hand_overs < options.hand_overs_in_a_row;
   }
   /// Whether this process has had it as often in a row as it may: then other processes are next.
   [[nodiscard]] bool had_its_turns() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.hpp"
+#include "core/document/lock_readers.hpp"
 #include "core/limits.hpp"
 
 namespace leasehold::core {
@@ -33,14 +34,40 @@ void HeldLocks::add(SessionId id, HeldLock lock, Step step) {
   LEASEHOLD_CHECK(step.now < lock.deadline);
   set_timer(Timer::Kind::lease_end, id, lock.deadline, step);
   arm_round_at(lock.extend_at, step);
+  lock.won_by = id;
+  lock.sessions = {id};
   const bool is_new = locks_.emplace(id, std::move(lock)).second;
-  LEASEHOLD_CHECK(is_new);
+  LEASEHOLD_CHECK(is_new && of_session_.emplace(id, id).second);
+}
+
+/// No command: it is the same reader for servers.
+void HeldLocks::share(SessionId id, SessionId session, Step step) {
+  HeldLock& lock = locks_.at(id);
+  LEASEHOLD_CHECK(lock.shared && !lock.lost && step.now < lock.deadline);
+  LEASEHOLD_CHECK(of_session_.emplace(session, id).second);
+  lock.sessions.insert(session);
+  step.out.push_back(Granted{session, lock.name, lock.token, lock.owner, lock.lock_id, 0,
+                             Granted::By::share, lock.sent, lock.deadline, true});
+}
+
+SessionId HeldLocks::lock_of(SessionId session) const {
+  const auto found = of_session_.find(session);
+  return found == of_session_.end() ? 0 : found->second;
 }
 
 /// Takes a lost lock too, with its timer cleared already: to clear it twice does no harm.
-std::optional<HeldLock> HeldLocks::take(SessionId id, Step step) {
+std::optional<HeldLock> HeldLocks::take(SessionId session, Step step) {
+  const SessionId id = lock_of(session);
+  if (id == 0) return std::nullopt;
+  HeldLock& lock = locks_.at(id);
+  of_session_.erase(session);
+  lock.sessions.erase(session);
+  if (!lock.sessions.empty()) {
+    const auto result = lock.lost ? ReleaseResult::not_owner : ReleaseResult::released;
+    step.out.push_back(Released{session, lock.name, lock.token, result});
+    return std::nullopt;
+  }
   auto node = locks_.extract(id);
-  if (node.empty()) return std::nullopt;
   clear_timer(Timer::Kind::lease_end, id, step);
   return std::move(node.mapped());
 }
@@ -50,7 +77,9 @@ void HeldLocks::lose(SessionId id, LostReason reason, Step step) {
   HeldLock& lock = locks_.at(id);
   LEASEHOLD_CHECK(!lock.lost);
   lock.lost = true;
-  step.out.push_back(Lost{id, lock.name, lock.token, reason});
+  for (const auto session : lock.sessions) {
+    step.out.push_back(Lost{session, lock.name, lock.token, reason});
+  }
   clear_timer(Timer::Kind::lease_end, id, step);
 }
 
@@ -175,8 +204,10 @@ void HeldLocks::send_extension(const std::vector<SessionId>& ids, SendingStep st
   for (const auto id : ids) {
     const HeldLock& lock = locks_.at(id);
     timeout = std::min(timeout, lock.options.effective_operation_timeout());
-    command.statements.push_back({id, lock.name, lock.owner, lock.acquired_at, lock_id(lock, beat),
-                                  lock.options.expiry, lock.options.clock_margin, lock.token});
+    command.statements.push_back(
+        {*lock.sessions.begin(), lock.name, lock.owner, lock.acquired_at,
+         written_lock_id(lock.owner, lock.options.expiry, beat, holder_, lock.shared),
+         lock.options.expiry, lock.options.clock_margin, lock.token, lock.shared});
   }
   const auto sent =
       step.pending.send({.kind = PendingCommand::Kind::extension, .sessions = ids, .beat = beat},
@@ -270,11 +301,11 @@ std::vector<HeldLocks::Loss> HeldLocks::read_holders_answered(const PendingComma
     const HeldLock* lock = answered(id);
     if (lock == nullptr) continue;
     const auto document = found.find(lock->name);
-    const auto parts =
-        document == found.end() ? std::nullopt : parse_lock_id(document->second->lock_id);
+    const LockDocument own = document == found.end() ? LockDocument()
+                                                     : holding_of(*document->second, lock->owner);
+    const auto parts = parse_lock_id(own.lock_id);
     // The owner alone would not do: after a loss unnoticed here it may be another grant's.
-    const bool ours =
-        parts && parts->owner == lock->owner && document->second->acquired_at == lock->acquired_at;
+    const bool ours = parts && parts->owner == lock->owner && own.acquired_at == lock->acquired_at;
     if (!ours) {
       not_there(id, reply, losses, step);
     } else if (parts->beat == read.beat) {
@@ -304,15 +335,18 @@ void HeldLocks::extended(SessionId id, const PendingCommand& extension, std::vec
   // Answers may overtake each other: an older one must not take away what a newer one gave.
   const auto deadline = std::min(
       lease_deadline(extension.sent, lock->options.expiry, lock->options.max_drift), lock->ends_at);
-  lock->deadline = std::max(lock->deadline, deadline);
+  const auto lock_id = written_lock_id(lock->owner, lock->options.expiry, extension.beat, holder_,
+                                       lock->shared);
+  if (deadline > lock->deadline) {
+    lock->deadline = deadline;
+    lock->sent = extension.sent;
+    lock->lock_id = lock_id;
+  }
   lock->extend_at = std::max(lock->extend_at, extension.sent + lock->cadence());
-  step.out.push_back(Extended{id, lock->name, lock->token, lock_id(*lock, extension.beat),
-                              extension.id, extension.sent, lock->deadline});
-}
-
-/// Other processes that observe the holder need the lease: it says how long the holder may live.
-std::string HeldLocks::lock_id(const HeldLock& lock, std::uint64_t beat) const {
-  return format_lock_id({lock.owner, lock.options.expiry.count(), beat, holder_});
+  for (const auto session : lock->sessions) {
+    step.out.push_back(Extended{session, lock->name, lock->token, lock_id, extension.id,
+                                extension.sent, lock->deadline});
+  }
 }
 
 /// The outcome of the extension is unknown, or it was not executed. Until the deadline there is

@@ -12,7 +12,8 @@
 namespace leasehold::core {
 
 /// The locks that a provider holds, and the rounds that extend them: what is due, and what soon
-/// will be, in few commands.
+/// will be, in few commands. A lock is named by the session that won it, also if that has released
+/// it and others share it still.
 ///
 /// INVARIANT: a lock that is not lost has its lease_end timer set for its deadline or earlier, and
 /// an extension under way or a round armed for its `extend_at` or earlier, unless its deadline
@@ -29,8 +30,13 @@ class HeldLocks {
 
   /// It has just been won. Its timers are set.
   void add(SessionId id, HeldLock lock, Step step);
-  /// Its handle has ended: taken out, with its timer. None: it was over already.
-  [[nodiscard]] std::optional<HeldLock> take(SessionId id, Step step);
+  /// This session shares it from here on, and is notified that it has it.
+  void share(SessionId id, SessionId session, Step step);
+  /// The lock that this session has, by the one that won it; 0: none, or it has released it.
+  [[nodiscard]] SessionId lock_of(SessionId session) const;
+  /// The handle of this session has ended: if it was the last that had the lock, that is taken out,
+  /// with its timer. None: others have it still, and the release is reported; or it was over.
+  [[nodiscard]] std::optional<HeldLock> take(SessionId session, Step step);
   /// Null: it is neither held, nor lost with its release still to come.
   [[nodiscard]] HeldLock* find(SessionId id);
 
@@ -76,12 +82,12 @@ class HeldLocks {
   /// By this command: the extension, or the read that confirms it.
   void extended(SessionId id, const PendingCommand& extension, std::vector<Loss>& losses,
                 Step step);
-  [[nodiscard]] std::string lock_id(const HeldLock& lock, std::uint64_t beat) const;
   void not_there(SessionId id, const Reply& reply, std::vector<Loss>& losses, Step step);
   void retry(SessionId id, Step step);
 
   std::string holder_;
   std::map<SessionId, HeldLock> locks_;
+  std::map<SessionId, SessionId> of_session_;  ///< the lock of each session that has one
   std::optional<LocalInstant> round_at_;   ///< the earliest round a timer is set for
   std::deque<SessionId> round_;            ///< those of it that no command carries yet
   std::size_t largest_batch_ = kMaxBatch;  ///< statements that one extension carries at most

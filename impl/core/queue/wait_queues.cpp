@@ -16,7 +16,7 @@ LocalInstant WaitQueue::turn_after_release(LocalInstant now) const {
 bool WaitQueues::join(const std::string& name, SessionId id) {
   WaitQueue& queue = queues_[name];
   LEASEHOLD_CHECK(queue.head != id);
-  if (queue.head == 0) {
+  if (queue.head == 0 || queue.head == queue.reader) {
     queue.head = id;
     return true;
   }

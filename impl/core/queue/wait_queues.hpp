@@ -13,6 +13,7 @@ namespace leasehold::core {
 struct WaitQueue {
   SessionId head = 0;  ///< contends, receives or holds; 0: none, once the provider closed
   std::deque<SessionId> waiters;
+  SessionId reader = 0;  ///< the head that has won the lock to read; the next call does not wait
   LocalInstant tenure_since;  ///< when this process last won the lock from others ...
   Duration tenure{0};         ///< ... and for how long it had it then, hand-overs included
   std::optional<LocalInstant> rival_seen;  ///< when another process last refused us

@@ -5,6 +5,8 @@
 
 #include "core/acquire/attempt_answer.hpp"
 #include "core/check.hpp"
+#include "core/document/lock_queue.hpp"
+#include "core/document/lock_readers.hpp"
 
 namespace leasehold::core {
 namespace {
@@ -27,7 +29,7 @@ Departure Departure::of(const std::string& name, Owner owner, const LockOptions&
 /// It names the owner, so that another's document is not touched, whatever became of the lock
 /// since. That makes it safe to send again.
 decltype(Command::body) Departure::delete_command() const {
-  if (by == By::pass_on) return PassOnCommand{name, owner, or_owner, offers};
+  if (by == By::pass_on) return PassOnCommand{name, owner, or_owner, offers, readers};
   return DeleteCommand{name, owner, or_owner, true};
 }
 
@@ -39,14 +41,16 @@ decltype(Command::body) Departure::hand_over_command(std::string lock_id) const 
 }
 
 std::string Departure::receivers_lock_id(std::uint64_t beat, const std::string& holder) const {
-  return format_lock_id({*or_owner, receiver->expiry.count(), beat, holder});
+  return written_lock_id(*or_owner, receiver->expiry, beat, holder, receiver->shared);
 }
 
+/// A pass-on shows the document as it was before, with all that read.
 bool Departure::has_left(const Reply& reply) const {
   if (by != By::pass_on) return reply.matched > 0;
-  const auto held =
-      reply.documents.empty() ? std::nullopt : parse_lock_id(reply.documents.front().lock_id);
-  return held && (held->owner == owner || held->owner == or_owner);
+  const auto had = [&reply](Owner one) {
+    return names_owner(holding_of(reply.documents.front(), one).lock_id, one);
+  };
+  return !reply.documents.empty() && (had(owner) || (or_owner && had(*or_owner)));
 }
 
 /// The first is a quarter of the timeout, so that a caller that waits for its release may still
@@ -61,26 +65,33 @@ Duration Departure::pause_after_failure(LocalInstant now) const {
 /// An empty queue says little: waiters of a lock that changes hands often come and go.
 void Departures::see(const std::string& name, const LockDocument& document, LocalInstant now) {
   if (!document.queue.empty()) waited_.keep(name, now);
+  const auto holder = parse_lock_id(document.lock_id);
+  const bool reads = holder && holder->shared;
+  if (reads || a_reader_waits(document.queue)) readers_.keep(name, now);
 }
 
 /// For as long as a rival is remembered. A queue that is overlooked costs the release one command
 /// more (Departure::By).
-bool Departures::passes_on(const std::string& name, LocalInstant now) const {
-  const auto* const at = waited_.find(name);
+bool Departures::lately(const Seen& seen, const std::string& name, LocalInstant now) {
+  const auto* const at = seen.find(name);
   return at != nullptr && now - *at < kRivalMemory;
 }
 
-/// A release passes the lock on where calls queued lately. Elsewhere it deletes the document, but
-/// only if there is no queue: a holder that wins no refused attempt sees no document for hours.
-Departure::By Departures::way_out(const std::string& name, LocalInstant now) const {
-  return passes_on(name, now) ? Departure::By::pass_on : Departure::By::deletion_unless_queued;
+/// A release passes the lock on where calls queued lately, or read, and a reader always does: its
+/// document is not its own. Elsewhere the release deletes the document, but only if there is no
+/// queue: a holder that wins no refused attempt sees no document for hours.
+Departure Departures::leaving(const std::string& name, Owner owner, const LockOptions& options,
+                              bool shared, LocalInstant now) const {
+  Departure departure = Departure::of(name, owner, options, now);
+  departure.readers = shared || lately(readers_, name, now);
+  if (departure.readers || passes_on(name, now)) departure.by = Departure::By::pass_on;
+  return departure;
 }
 
 /// The owner of a lock that was held or lost has to go. Its token is the time at which the document
 /// was its own for certain: what a primary says that knows only of times before is no answer.
 Departure Departures::departure_of(const HeldLock& lock, LocalInstant now) const {
-  Departure departure = Departure::of(lock.name, lock.owner, lock.options, now);
-  departure.by = way_out(lock.name, now);
+  Departure departure = leaving(lock.name, lock.owner, lock.options, lock.shared, now);
   departure.known_at = lock.token;
   departure.resend = lock.late_commands;
   return departure;
@@ -89,8 +100,8 @@ Departure Departures::departure_of(const HeldLock& lock, LocalInstant now) const
 /// What an ended call may have won has to go, and its entry in the lock's queue: a pass-on takes
 /// out both.
 Departure Departures::departure_of(const AcquireCall& call, LocalInstant now) const {
-  Departure departure = Departure::of(call.name, call.owner, call.options, now);
-  departure.by = call.enlists ? Departure::By::pass_on : way_out(call.name, now);
+  Departure departure = leaving(call.name, call.owner, call.options, call.shared, now);
+  if (call.enlists) departure.by = Departure::By::pass_on;
   departure.known_at = call.place.stood_at();
   departure.resend = call.may_own();
   return departure;
@@ -122,7 +133,10 @@ void Departures::hand_over(DepartureId id, const HeldLock& lock, SessionId sessi
   const LockOptions& options = receiver.options;
   Departure giver = release_of(lock, session, step);
   giver.or_owner = receiver.owner;
-  giver.receiver = {to, options.expiry, options.clock_margin};
+  giver.receiver = {to, options.expiry, options.clock_margin, receiver.shared};
+  // If the receiver ends, it may have become one of several readers.
+  giver.readers |= receiver.shared;
+  if (giver.readers) giver.by = Departure::By::pass_on;
   giver.timeout = std::min(giver.timeout, options.effective_operation_timeout());
   send(add(id, std::move(giver), step), step);
 }
@@ -176,6 +190,8 @@ void Departures::granted(const NamedOwner& named, Owner owner, SendingStep step)
   departure.name = departed->name;
   departure.owner = owner;
   departure.by = Departure::By::pass_on;
+  const auto granted = parse_lock_id(named.document.lock_id);
+  departure.readers = (granted && granted->shared) || lately(readers_, departure.name, step.now);
   departure.known_at = named.at;
   departure.timeout = departed->timeout;
   departure.give_up_at = two_leases_from(step.now, departed->expiry);

@@ -35,7 +35,9 @@ class Departures {
   void see(const std::string& name, const LockDocument& document, LocalInstant now);
   /// Whether a release passes this lock on, because calls queued for it lately. Otherwise it tries
   /// to delete the document first.
-  [[nodiscard]] bool passes_on(const std::string& name, LocalInstant now) const;
+  [[nodiscard]] bool passes_on(const std::string& name, LocalInstant now) const {
+    return lately(waited_, name, now);
+  }
 
   /// The handle of this session has ended, and no call of this process gets the lock.
   void release(const HeldLock& lock, SessionId session, SendingStep step);
@@ -81,7 +83,10 @@ class Departures {
 
  private:
   // departures.cpp: by which command an owner leaves.
-  [[nodiscard]] Departure::By way_out(const std::string& name, LocalInstant now) const;
+  using Seen = BoundedMap<std::string, LocalInstant, kMaxSights>;
+  [[nodiscard]] static bool lately(const Seen& seen, const std::string& name, LocalInstant now);
+  [[nodiscard]] Departure leaving(const std::string& name, Owner owner, const LockOptions& options,
+                                  bool shared, LocalInstant now) const;
   [[nodiscard]] Departure departure_of(const HeldLock& lock, LocalInstant now) const;
   [[nodiscard]] Departure departure_of(const AcquireCall& call, LocalInstant now) const;
   [[nodiscard]] Departure release_of(const HeldLock& lock, SessionId session, Step step);
@@ -113,7 +118,8 @@ class Departures {
   std::string holder_;
   std::map<DepartureId, Departure> departures_;
   DepartureId last_ = 0;
-  BoundedMap<std::string, LocalInstant, kMaxSights> waited_;  ///< when a call was last seen waiting
+  Seen waited_;   ///< when a call was last seen waiting
+  Seen readers_;  ///< when a reader was last seen, be it waiting or as the holder
   /// Kept until they have to make room: it is unknown how long requests may be on their way.
   BoundedMap<Owner, Departed, kMaxSights> departed_;
 };

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "core/document/lock_queue.hpp"
+#include "core/document/lock_readers.hpp"
 #include "core/provider_core.hpp"
 
 namespace leasehold::core {
@@ -44,9 +46,9 @@ class CoreWorld {
 
   /// Session `id` asks. No timeout: it waits for ever; `single`: one attempt, past the queue.
   void acquire(SessionId id, const std::string& name = "lock", LockOptions o = options(),
-               std::optional<Ms> timeout = std::nullopt, bool single = false) {
+               std::optional<Ms> timeout = std::nullopt, bool single = false, bool shared = false) {
     const auto give_up = timeout ? std::optional(now + *timeout) : std::nullopt;
-    give(AcquireAsked{id, name, std::move(o), give_up, single});
+    give(AcquireAsked{id, name, std::move(o), give_up, single, shared});
   }
 
   /// Moves the clock and fires every timer that comes due, earliest first.
@@ -183,6 +185,18 @@ class CoreWorld {
     return found == timers.end() ? std::nullopt : std::optional(found->first);
   }
 };
+
+/// The lockId of readers that hold by these, all admitted at that time.
+inline std::string text_of_readers(const std::vector<std::string>& lock_ids,
+                                   ServerInstant since = {1'700'000'000'000}) {
+  std::string text = std::string(kReadersOwner) + "000003000.0.shared";
+  auto admitted = std::to_string(since.since_1970_ms);
+  admitted.insert(0, kUntilDigits - admitted.size(), '0');
+  for (const auto& lock_id : lock_ids) {
+    ((text += kReaderMark) += "1700000060000." + admitted) += '.' + lock_id;
+  }
+  return text;
+}
 
 /// What one part of the core needs to be stepped without the others: a hand-moved clock, entropy,
 /// the commands under way, and the effects so far.

@@ -48,13 +48,19 @@ class DrawnSchedule : public CoreWorld {
   /// onlooker could.
   void happen(const Event& event) {
     if (const auto* reply = std::get_if<ReplyArrived>(&event)) under_way.erase(reply->command);
+    if (const auto* release = std::get_if<ReleaseAsked>(&event)) holds.erase(release->session);
     give(event);
     for (const auto& effect : effects) {
       if (const auto* sent = std::get_if<Send>(&effect)) {
         under_way[sent->command.id] = sent->command;
       }
       if (const auto* abandon = std::get_if<Abandon>(&effect)) under_way.erase(abandon->command);
-      if (const auto* won = std::get_if<Granted>(&effect)) granted.insert(won->session);
+      if (const auto* won = std::get_if<Granted>(&effect)) {
+        granted.insert(won->session);
+        holds[won->session] = owner_of[won->session] = won->owner;
+        shared += won->by == Granted::By::share ? 1 : 0;
+      }
+      if (const auto* lost = std::get_if<Lost>(&effect)) holds.erase(lost->session);
       if (const auto* ended = std::get_if<Ended>(&effect)) over.insert(ended->session);
       if (const auto* released = std::get_if<Released>(&effect)) over.insert(released->session);
     }
@@ -80,7 +86,17 @@ class DrawnSchedule : public CoreWorld {
   }
 
   std::map<CommandId, Command> under_way;  ///< neither answered nor abandoned
+  /// Whether a session that is not over has, or had and lost, the lock that this session won.
+  [[nodiscard]] bool is_had(SessionId won_by) const {
+    return std::ranges::any_of(owner_of, [&](const auto& one) {
+      return one.second == owner_of.at(won_by) && !over.contains(one.first);
+    });
+  }
+
   std::set<SessionId> granted, over;       ///< over: ended or released
+  std::map<SessionId, Owner> owner_of;     ///< of each that was granted a lock
+  std::map<SessionId, Owner> holds;        ///< and has neither lost nor released it
+  int shared = 0;                          ///< grants without a command
   std::function<void(const Effects&)> after_each;
 
  private:
@@ -108,8 +124,15 @@ class DrawnSchedule : public CoreWorld {
     const auto timeout = *rc::gen::inRange(0, 4);
     std::optional<LocalInstant> give_up;
     if (timeout > 1) give_up = now + Ms(*rc::gen::inRange(1, 30'000));
-    happen(AcquireAsked{++last_session_, *rc::gen::element<std::string>("a", "b"), drawn_options(),
-                        give_up, timeout == 1});
+    LockOptions options = drawn_options();
+    const bool reads = *rc::gen::arbitrary<bool>();
+    // Readers of one process share an entry only if their leases are alike.
+    if (reads && *rc::gen::inRange(0, 4) > 0) {
+      options.expiry = Ms(3'000);
+      options.max_holding.reset();
+    }
+    happen(AcquireAsked{++last_session_, *rc::gen::element<std::string>("a", "b"),
+                        std::move(options), give_up, timeout == 1, reads});
   }
 
   /// Any command under way, not the oldest: answers overtake each other.
@@ -134,8 +157,9 @@ class DrawnSchedule : public CoreWorld {
     }
     if (const auto* acquire = std::get_if<AcquireCommand>(&command.body)) {
       const bool won = *rc::gen::arbitrary<bool>();
-      reply.documents = {{acquire->name, won ? acquire->lock_id : std::string(32, 'f'),
-                          ServerInstant{77}, last_token_ - 1, ""}};
+      const auto other = *rc::gen::element(std::string(32, 'f'), text_of_readers({kOther}));
+      reply.documents = {{acquire->name, won ? acquire->lock_id : other, ServerInstant{77},
+                          last_token_ - 1, ""}};
       asked_for_.push_back({acquire->name, acquire->lock_id});
       if (!won && acquire->queues_for && *rc::gen::inRange(0, 4) > 0) {
         reply.documents[0].queue = std::string(kEntryLockIdAt, '1') + acquire->lock_id;
@@ -162,6 +186,7 @@ class DrawnSchedule : public CoreWorld {
     return {as, {name, lock_id, ServerInstant{79}, last_token_ - 1, ""}, at};
   }
 
+  static inline const std::string kOther = std::string(32, 'e') + ".000003000.1";
   std::vector<std::pair<std::string, std::string>> asked_for_;  ///< names and lockIds
   SessionId last_session_ = 0;
   std::int64_t last_token_ = 1'000;

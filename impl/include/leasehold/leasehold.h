@@ -114,6 +114,7 @@ typedef struct leasehold_lock_options {
   /** 0: a lock, which one may hold; 1..1000: a semaphore, which so many may hold at once, each in a
    * slot of its own, the lock NAME#SLOT. semaphore.hpp says more. */
   int64_t permits;
+  int64_t shared; /**< 1: to read, with all others that share the lock; 0: to exclude all others */
 } leasehold_lock_options;
 
 /** The holder of a lock, as the lock's document said at one moment; `SeenHolder` says more. */
@@ -126,6 +127,7 @@ typedef struct leasehold_seen_holder {
   int64_t lease_ms;       /**< its expiry; 0: of other software */
   int64_t token_at_least; /**< the holder's own may be higher, no earlier one's is */
   char holder[264];       /**< UTF-8, cut off if it is longer; empty: none */
+  int64_t readers;        /**< how many share it; 0: its holder shares it with nobody */
 } leasehold_seen_holder;
 
 /** Checks the URI and the options; contacts no server. `options` may be NULL. */
@@ -175,6 +177,9 @@ int64_t leasehold_remaining_ns(const leasehold_handle* handle);
  * place in the oplog as a BSON timestamp, seconds since 1970 << 32 | increment. Both have the same
  * order. Tokens exceed 2^53: do not make doubles of them. */
 int64_t leasehold_fencing_token(const leasehold_handle* handle, uint64_t* timestamp);
+
+/** 1 if it is held to read, with others that share it; else, and for NULL, 0. */
+int leasehold_shared(const leasehold_handle* handle);
 
 /** Which of the slots of a semaphore is held: 0 to `permits` - 1; -1: that of a lock, or NULL. */
 int leasehold_slot(const leasehold_handle* handle);

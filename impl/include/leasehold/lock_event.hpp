@@ -22,10 +22,11 @@ struct LockEvent {
     lost,              ///< `took`: since it was acquired; `detail`: the LostReason
     released,          ///< `took`: since it was acquired; `detail`: the ReleaseResult
     cleaned_up,        ///< what an attempt without an answer had won was deleted
+    joined,            ///< acquired to read, with another call of this process that reads
   };
   Kind kind = Kind::attempt;
   std::string lock;
-  FencingToken token;  ///< acquired, handed_over, passed_on, extended, lost, released; otherwise 0
+  FencingToken token;  ///< of what is or was acquired, however, or lost or released; otherwise 0
   std::chrono::nanoseconds took{0};
   std::string detail;
 

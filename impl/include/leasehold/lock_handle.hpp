@@ -18,7 +18,8 @@ struct Access;
 
 /// What a release found. After any of them this process does not hold the lock.
 enum class ReleaseResult {
-  released,   ///< the document was ours and is gone, acknowledged by a majority
+  released,   ///< the document was ours and is gone, acknowledged by a majority; or another call of
+              ///< this process reads by the same entry, which stays
   not_owner,  ///< the lock was no longer ours; no lock was touched
   unknown,    ///< no reply in time; the delete is repeated in the background
 };
@@ -83,7 +84,11 @@ class LockHandle {
   /// other callbacks, and may release or destroy this handle.
   [[nodiscard]] std::stop_token lost() const;
 
-  /// The fencing token, constant for the handle's life; 0 for an empty one.
+  /// Whether it was acquired to read, so that others may read as well.
+  [[nodiscard]] bool shared() const;
+
+  /// The fencing token, constant for the handle's life; 0 for an empty one. Handles of one process
+  /// that read may have the same.
   [[nodiscard]] FencingToken fencing_token() const;
 
   /// Frees the lock and returns what was found; waits at most `operation_timeout`. `held()` is

@@ -22,7 +22,7 @@ struct Access;
 }  // namespace detail
 
 /// A name bound to a provider and its options. A Lock proves nothing; `acquire` gives the proof.
-/// Not reentrant: two acquires of one name exclude each other, in one thread too.
+/// Not reentrant: two acquires of one name exclude each other, in one thread too, unless both read.
 /// Thread safety: all calls from any thread.
 class Lock {
  public:
@@ -46,6 +46,29 @@ class Lock {
   void acquire_async(std::chrono::milliseconds timeout,
                      std::function<void(Result<LockHandle>)> done, std::stop_token stop = {}) const;
 
+  /// The same lock to read: its calls, and functions that take it, share it with others that read,
+  /// in any process, while nobody else has it. The handle has a lease as any other. At most 128
+  /// processes read at once; further ones wait.
+  /// Order: a call that waits to write keeps out readers that come later. The first of those that
+  /// wait decides: if it reads, all that wait to read get the lock. So a writer waits for the
+  /// holders that there are, the writers before it, and at most one batch of readers. It waits in
+  /// the lock's queue whatever its strategy. A client that polls without a place, as other software
+  /// and older releases may, gets the lock only when nobody happens to read.
+  /// Calls of one process that read at about the same time, with the same lease and without
+  /// `max_holding`, send one command together; their handles have one token and one deadline, and
+  /// are lost together.
+  /// To write, release and acquire anew: two that read and waited to write would never get it.
+  /// An Error: as of `try_acquire`; `invalid_option` for a published lock.
+  ///
+  ///     if (auto read = lock.try_acquire_shared(5s)) serve(load_prices(), read->fencing_token());
+  ///     auto both = leasehold::acquire_all({prices.shared(), report}, 5s);
+  [[nodiscard]] Lock shared() const;
+  [[nodiscard]] bool is_shared() const { return shared_; }
+  Result<LockHandle> try_acquire_shared(std::chrono::milliseconds timeout = {},
+                                        std::stop_token stop = {}) const {
+    return shared().try_acquire(timeout, std::move(stop));
+  }
+
  private:
   friend struct detail::Access;
   Lock(std::shared_ptr<detail::Engine> engine, std::string name, LockOptions options);
@@ -53,6 +76,7 @@ class Lock {
   std::shared_ptr<detail::Engine> engine_;
   std::string name_;
   LockOptions options_;
+  bool shared_ = false;
 };
 
 /// Acquires several locks, or none. It takes them in the order of their names, so that calls of
@@ -80,6 +104,7 @@ struct SeenHolder {
   std::chrono::milliseconds lease{0};  ///< its expiry; 0: of other software
   FencingToken token_at_least;         ///< the holder's own may be higher, no earlier one's is
   std::size_t waiting = 0;  ///< calls in the lock's queue, recently dead ones included
+  std::size_t readers = 0;  ///< how many share the lock, `holder` being the first; 0: it writes
 };
 
 /// What all locks of a provider share.

@@ -34,7 +34,7 @@ namespace leasehold::inline v0_1 {
 [[nodiscard]] Result<LockProvider> connect(std::shared_ptr<mongoc_client_pool_t> pool,
                                            ProviderOptions options = {});
 
-/// Which document a fenced update is for.
+/// Which document a fenced update or read is for.
 struct FencedTarget {
   std::string database;
   std::string collection;
@@ -42,8 +42,9 @@ struct FencedTarget {
   bool upsert = false;
 };
 
-/// Updates one document unless a later holder has: the field `fencingToken` that it keeps there
-/// must not be above `token`, and is `token` afterwards. One command, acknowledged by a majority.
+/// Updates one document unless a later holder has written or read it: the field `fencingToken` that
+/// it keeps there must not be above `token`, and is `token` afterwards, as is `writeToken`, which
+/// `fenced_read` asks. One command, acknowledged by a majority.
 ///
 /// `id` is {_id: ...} and nothing else; `update` has update operators only ($set, $inc, ...).
 /// True: written. False: a later holder has written, or there is no such document and `upsert` is
@@ -62,6 +63,24 @@ struct FencedTarget {
 [[nodiscard]] Result<bool> fenced_update(mongoc_client_t* client, const FencedTarget& target,
                                          const bson_t& id, const bson_t& update,
                                          FencingToken token);
+
+/// Reads one document unless a later holder has written it: the field `writeToken` there must not
+/// be above `token`, and `fencingToken` is at least `token` afterwards. So a writer that was
+/// granted the lock before cannot change what was read, however late it comes. It is one command
+/// for a majority, and only the first read under a token writes. After a write by a release without
+/// this function, which sets no `writeToken`, a late reader is not refused.
+///
+/// `id` is as of `fenced_update`, and so are errors and thread safety; `upsert` counts for nothing.
+/// True: `document` is what was read. False: a later holder wrote it, or there is no such document.
+/// `document` need not be initialised; it is afterwards in any case, and the caller destroys it.
+///
+///     bson_t order;
+///     auto shown = leasehold::fenced_read(client, {"shop", "orders"}, id, reading.fencing_token(),
+///                                         order);
+///     if (shown && !*shown) ...  // a later holder has written: what was read so far is over
+///     bson_destroy(&order);
+[[nodiscard]] Result<bool> fenced_read(mongoc_client_t* client, const FencedTarget& target,
+                                       const bson_t& id, FencingToken token, bson_t& document);
 
 /// Not for users: the filter and the update of a fenced update, as BSON; both arguments are BSON.
 namespace detail {

@@ -15,7 +15,7 @@ struct FencedWrite {
 };
 
 /// The documents that `fenced_update` sends: the field `fencingToken` that the document keeps must
-/// not be above `token`, and is `token` afterwards. Sends nothing.
+/// not be above `token`, and is `token` afterwards, as is `writeToken`. Sends nothing.
 ///
 /// `id` is {_id: ...} and nothing else; `update` has update operators only. An Error
 /// (`invalid_option`) names what is wrong with them. Send it with a write concern of a majority. A

@@ -35,7 +35,7 @@ void span(Tracer& tracer, const char* name, const LockEvent& event, const char* 
 /// Spans of OpenTelemetry out of lock events, for `ProviderOptions::on_event`:
 ///
 /// - `leasehold.acquire`, from an acquire call to its end: attribute `leasehold.outcome` is
-///   "acquired", "handed_over", "passed_on" or "gave_up"; the latter has the kind of error as
+///   an event by which a lock is acquired, or "gave_up"; the latter has the kind of error as
 ///   `error.type`.
 /// - `leasehold.hold`, from the grant to the release or the loss: `leasehold.outcome` is "released"
 ///   or "lost"; `error.type` is the reason of a loss, or what the release found instead.
@@ -65,6 +65,7 @@ template <typename StartSpanOptions, typename Tracer>
       case Kind::acquired:
       case Kind::handed_over:
       case Kind::passed_on:
+      case Kind::joined:
         return end("leasehold.acquire", nullptr);
       case Kind::gave_up: return end("leasehold.acquire", event.detail.c_str());
       case Kind::lost:

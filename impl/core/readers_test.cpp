@@ -1,0 +1,398 @@
+#include <gtest/gtest.h>
+
+#include "core/queue/queue_test.hpp"
+#include "core/testing/drawn_schedule.hpp"
+
+/// Calls that read: what they ask, which of them share an entry, and how they leave.
+namespace leasehold::core::readers_test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr SessionId kFirst = 1, kSecond = 2, kThird = 3;
+
+struct World : QueueWorld {
+  void read(SessionId id, const LockOptions& o = options(), bool single = false) {
+    acquire(id, "lock", o, std::nullopt, single, true);
+  }
+  /// And a writer asks.
+  void write(SessionId id, const LockOptions& o = options()) { acquire(id, "lock", o); }
+  void win() { give(ReplyArrived{attempt().id, won(attempt(), ++oplog)}); }
+  void refuse(const std::string& lock_id, const std::string& queue = "") {
+    auto r = refused(lock_id);
+    r.documents.front().queue = queue;
+    r.operation_time = FencingToken(++oplog);
+    give(ReplyArrived{attempt().id, r});
+  }
+  /// The sessions that were granted the lock by the last event, in order.
+  [[nodiscard]] std::vector<SessionId> granted_now() const {
+    std::vector<SessionId> ids;
+    for (const auto& effect : effects) {
+      if (const auto* granted = std::get_if<Granted>(&effect)) ids.push_back(granted->session);
+    }
+    return ids;
+  }
+  [[nodiscard]] ExtendStatement extension() const {
+    return std::get<ExtendCommand>(sent_as<ExtendCommand>().back().body).statements.back();
+  }
+  /// Two sessions share an entry.
+  static World sharing() {
+    World w;
+    w.read(kFirst);
+    w.read(kSecond);
+    w.win();
+    return w;
+  }
+};
+const std::string kOthersText =
+    text_of_readers({to_hex({9, 9}) + ".000060000.1.a", to_hex({9, 8}) + ".000060000.1.b"});
+const std::string kFullText =
+    text_of_readers(std::vector<std::string>(kMostReaders, to_hex({9, 9}) + ".000060000.1"));
+
+TEST(Readers, EachCommandOfAReaderSaysSo) {
+  World w;
+  w.core = ProviderCore("a|" + std::string(100, 'b'));
+  w.read(kFirst);
+  EXPECT_TRUE(w.asked().shared);
+  EXPECT_EQ(w.asked().lock_id, to_hex(w.asked().owner) + ".000003000.1.a-" + std::string(62, 'b'));
+  w.win();
+  EXPECT_TRUE(w.the<Granted>().shared);
+  w.advance(milliseconds(1'000));
+  const auto extension = w.extension();
+  EXPECT_TRUE(extension.shared);
+  EXPECT_TRUE(parse_lock_id(extension.lock_id)->shared);
+  EXPECT_EQ(extension.acquired_at, ServerInstant{77}) << "when it was admitted";
+}
+
+TEST(Readers, TheMessageOfARefusalSaysHowManyReadAndWhyThereIsNoRoom) {
+  const std::vector<std::pair<std::string, std::string>> expected{
+      {kFullText, "lock 'lock': shared by 128 readers, no more have room"},
+      {kOthersText, "lock 'lock': held by 2 readers (a, b), and a call that writes waits"},
+      {text_of_readers({World::kRival}),
+       "lock 'lock': held by 1 reader, and a call that writes waits"}};
+  for (const auto& [text, message] : expected) {
+    World w;
+    w.read(kFirst, World::options(), true);
+    w.refuse(text);
+    EXPECT_EQ(w.the<Ended>().error.kind, ErrorKind::refused);
+    EXPECT_EQ(w.the<Ended>().error.message, message);
+  }
+  World writer;
+  writer.acquire(kFirst, "lock", World::options(), {}, true);
+  writer.refuse(kOthersText);
+  EXPECT_EQ(writer.the<Ended>().error.message, "lock 'lock': held by 2 readers (a, b)");
+}
+
+TEST(Readers, ACallThatPollsTakesAPlaceBehindReadersAndASingleAttemptDoesNot) {
+  const auto one_reader = to_hex({9, 9}) + ".000060000.1";  // by a hand-over, say
+  for (const auto& text : {kOthersText, one_reader, World::kRival}) {
+    World w;
+    w.write(kFirst);
+    w.refuse(text);
+    EXPECT_EQ(w.attempts(), text == World::kRival ? 1u : 2u);
+    EXPECT_EQ(w.asked().queues_for.has_value(), text != World::kRival);
+    w.acquire(kSecond, "lock", World::options(), {}, true);
+    EXPECT_FALSE(w.asked().queues_for);
+  }
+}
+
+TEST(Readers, AReaderLeavesByAPassOnForReadersAloneAndNeverByADelete) {
+  for (const bool holds : {true, false}) {
+    World w;
+    w.read(kFirst);
+    const auto owner = w.asked().owner;
+    if (holds) {
+      w.win();
+      w.give(ReleaseAsked{kFirst});
+    } else {
+      w.give(CancelAsked{kFirst});
+      w.give(ReplyArrived{w.attempt().id, World::with(Outcome::unknown)});
+    }
+    ASSERT_EQ(w.pass_ons(), 1u);
+    EXPECT_EQ(w.passed_on().owner, owner);
+    EXPECT_TRUE(w.passed_on().readers);
+    EXPECT_TRUE(w.sent_as<DeleteCommand>().empty());
+  }
+}
+
+TEST(Readers, AGrantToAReaderThatHasEndedIsLeftAsAReaderLeaves) {
+  World w;
+  w.read(kFirst, World::queued());
+  w.refuse(World::kRival);
+  const auto lock_id = w.asked().lock_id;
+  w.answer_queued();
+  w.answer_stream();
+  w.give(CancelAsked{kFirst});
+  w.leave_answered_at(++w.oplog);
+  w.acquire(kSecond, "other", World::queued());  // the stream is read on for it
+  w.now += kRivalMemory;
+  w.give(ReplyArrived{w.attempt().id, World::refused(World::kRival)});
+  w.answer_queued();
+  w.answer_stream({w.named(lock_id)});
+  ASSERT_EQ(w.pass_ons(), 2u);
+  EXPECT_TRUE(w.passed_on().readers);
+}
+
+TEST(Readers, AWriterPassesOnToThemWhereOneWasSeenLatelyAndElseItsCommandsAreAsBefore) {
+  const auto waits = World::entry_of(to_hex({7, 7}) + ".000003000.1");
+  const std::vector<std::pair<std::string, std::string>> seen{
+      {kOthersText, ""}, {World::kRival, waits}, {World::kRival, ""}};
+  for (const auto& [holder, queue] : seen) {
+    for (const auto later : {seconds(0), kRivalMemory}) {
+      World w;
+      w.acquire(kFirst, "lock", World::options(), {}, true);
+      w.refuse(holder, queue);
+      w.now += later;
+      w.hold(kSecond);
+      w.give(ReleaseAsked{kSecond});
+      const bool readers = later == seconds(0) && (holder == kOthersText || !queue.empty());
+      ASSERT_EQ(w.pass_ons(), readers ? 1u : 0u);
+      EXPECT_EQ(readers && w.passed_on().readers, readers);
+      EXPECT_EQ(w.sent_as<DeleteCommand>().size(), readers ? 0u : 1u);
+    }
+  }
+}
+
+TEST(Readers, ThoseBehindAWinnerShareItsEntryUpToTheFirstWriterWhichAsks) {
+  World w;
+  w.read(1);
+  w.read(2);
+  w.read(3);
+  w.write(4);
+  w.read(5);
+  w.advance(milliseconds(500));  // however long they have waited
+  const auto attempt = w.attempt();
+  w.win();
+  EXPECT_EQ(w.granted_now(), (std::vector<SessionId>{1, 2, 3}));
+  const auto& first = w.the<Granted>();
+  for (const auto& effect : w.effects) {
+    const auto* granted = std::get_if<Granted>(&effect);
+    if (granted == nullptr || granted->session == 1) continue;
+    EXPECT_EQ(granted->by, Granted::By::share);
+    EXPECT_TRUE(granted->shared && granted->owner == first.owner && granted->token == first.token);
+    EXPECT_TRUE(granted->deadline == first.deadline && granted->lock_id == first.lock_id);
+  }
+  EXPECT_EQ(w.asked().session, 4u) << "it takes its place in the lock's queue";
+  EXPECT_NE(w.attempt().id, attempt.id);
+  w.refuse(kOthersText);
+  EXPECT_TRUE(w.asked().queues_for);
+}
+
+TEST(Readers, OneThatComesSoonAfterAnotherSharesItsEntryAndALaterOneAsksForItself) {
+  for (const bool single : {false, true}) {
+    for (const auto later : {kSharedFor - milliseconds(1), kSharedFor}) {
+      World w;
+      w.read(kFirst);
+      w.now += milliseconds(10);  // it counts from the sending
+      w.win();
+      w.now += later - milliseconds(10);
+      w.read(kSecond, World::options(), single);
+      const bool shares = later < kSharedFor;
+      EXPECT_EQ(w.has<Granted>(), shares);
+      ASSERT_EQ(w.attempts(), shares ? 1u : 2u);
+      EXPECT_EQ(w.asked().session, shares ? kFirst : kSecond);
+    }
+  }
+}
+
+TEST(Readers, NoneSharesOnceACallOfItsProcessWaitsToWrite) {
+  World w;
+  w.read(kFirst);
+  w.win();
+  w.write(kSecond);
+  EXPECT_EQ(w.asked().session, kSecond);
+  w.read(kThird);
+  EXPECT_FALSE(w.has<Granted>());
+  EXPECT_EQ(w.attempts(), 2u) << "it waits behind the writer";
+}
+
+TEST(Readers, AnotherLeaseOrALimitedHoldingHasAnEntryOfItsOwn) {
+  const std::vector<void (*)(LockOptions&)> changes{
+      [](LockOptions& o) { o.expiry = milliseconds(3'001); },
+      [](LockOptions& o) { o.clock_margin += milliseconds(1); },
+      [](LockOptions& o) { o.max_drift *= 2; },
+      [](LockOptions& o) { o.max_holding = milliseconds(900); }};
+  for (const auto& change : changes) {
+    for (const bool first_differs : {false, true}) {
+      auto other = World::options();
+      change(other);
+      World w;
+      w.read(1, first_differs ? other : World::options());
+      w.read(2, first_differs ? World::options() : other);
+      w.read(3, first_differs ? other : World::options());
+      w.win();
+      const bool third_shares = !first_differs || !other.max_holding;
+      EXPECT_EQ(w.granted_now(),
+                (third_shares ? std::vector<SessionId>{1, 3} : std::vector<SessionId>{1}));
+      EXPECT_EQ(w.asked().session, 2u) << "and the next asks, as a reader that comes later does";
+      w.read(4, w.asked().lease == other.expiry ? other : World::options());
+      w.win();
+      EXPECT_FALSE(w.granted_now().empty());
+    }
+  }
+}
+
+TEST(Readers, AnEntryThatIsLostOrOverOrOfAClosedProviderIsNotShared) {
+  auto brief = World::options();
+  brief.expiry = milliseconds(90);
+  enum { kLost, kOver, kClosed };
+  for (const auto why : {kLost, kOver, kClosed}) {
+    World w;
+    w.read(kFirst, brief);
+    w.win();
+    if (why == kLost) w.give(DeadlineSeen{kFirst});
+    if (why == kOver) w.now += milliseconds(95);
+    if (why == kClosed) w.give(CloseAsked{});
+    w.read(kSecond, brief);
+    EXPECT_FALSE(w.has<Granted>()) << why;
+    EXPECT_EQ(w.has<Ended>(), why == kClosed);
+    EXPECT_EQ(w.asked().session, why == kClosed ? kFirst : kSecond);
+  }
+}
+
+TEST(Readers, TheLastOfThoseThatShareLeavesWhoeverThatIs) {
+  for (const auto last : {kFirst, kSecond}) {
+    auto w = World::sharing();
+    const auto sent = w.sent().size();
+    w.give(ReleaseAsked{last == kFirst ? kSecond : kFirst});
+    EXPECT_EQ(w.the<Released>().result, ReleaseResult::released);
+    w.give(ReleaseAsked{last == kFirst ? kSecond : kFirst});
+    EXPECT_FALSE(w.has<Released>()) << "it has released already";
+    EXPECT_EQ(w.sent().size(), sent);
+    w.give(ReleaseAsked{last});
+    ASSERT_EQ(w.pass_ons(), 1u);
+    EXPECT_EQ(w.the<Send>().command.id, w.sent().back().id);
+    EXPECT_FALSE(w.has<Released>());
+    const auto own = to_hex(w.passed_on().owner) + ".000003000.1";
+    w.give(ReplyArrived{w.last_command().id,
+                        shows(text_of_readers({World::kRival, own}), World::kLater)});
+    EXPECT_EQ(w.the<Released>().session, last);
+    EXPECT_EQ(w.the<Released>().result, ReleaseResult::released);
+  }
+}
+
+TEST(Readers, AnExtensionServesAllThatShareAlsoIfTheWinnerReleasesDuringIt) {
+  auto w = World::sharing();
+  w.read(kThird);
+  w.advance(milliseconds(1'000));
+  const auto sent = w.sent_as<ExtendCommand>().back();
+  ASSERT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
+  w.give(ReleaseAsked{kFirst});
+  w.give(ReplyArrived{sent.id, World::with(Outcome::done, 1)});
+  std::vector<SessionId> extended;
+  for (const auto& effect : w.effects) {
+    if (const auto* one = std::get_if<Extended>(&effect)) extended.push_back(one->session);
+  }
+  EXPECT_EQ(extended, (std::vector<SessionId>{kSecond, kThird}));
+  w.give(ExtendAsked{kThird});
+  EXPECT_EQ(w.extension().session, kSecond) << "on behalf of one that still has it";
+}
+
+TEST(Readers, ALossIsToldToEachThatSharesAndTheLastReleaseCleansUp) {
+  auto w = World::sharing();
+  w.give(DeadlineSeen{kSecond});
+  EXPECT_EQ(w.count<Lost>(), 2);
+  w.give(ReleaseAsked{kFirst});
+  EXPECT_EQ(w.the<Released>().result, ReleaseResult::not_owner);
+  EXPECT_EQ(w.pass_ons(), 0u);
+  w.give(ReleaseAsked{kSecond});
+  EXPECT_EQ(w.pass_ons(), 1u);
+}
+
+/// An extension returns only totals: one of its two statements matched.
+TEST(Readers, AReadAfterAnExtensionFindsTheEntryOfTheReaderAndThatGrant) {
+  for (const bool same_grant : {true, false}) {
+    World w;
+    w.read(kFirst);
+    w.win();
+    w.hold(kSecond, "other");
+    w.advance(milliseconds(1'000));
+    const auto statements =
+        std::get<ExtendCommand>(w.sent_as<ExtendCommand>().back().body).statements;
+    ASSERT_EQ(statements.size(), 2u);
+    w.reply(World::with(Outcome::done, 1));
+    auto found = shows(text_of_readers({to_hex({9, 9}) + ".000003000.8", statements[0].lock_id},
+                                       ServerInstant{same_grant ? 77 : 78}),
+                       World::kLater);
+    w.reply(found);
+    EXPECT_EQ(w.has<Extended>(), same_grant);
+    EXPECT_EQ(w.count<Lost>(), same_grant ? 1 : 2) << "the other lock is gone";
+  }
+}
+
+TEST(Readers, AWriterHandsOverToAReaderAndThoseBehindItShareButAReaderHandsNothingOver) {
+  World w;
+  w.hold(1);
+  w.read(2);
+  w.read(3);
+  w.write(4);
+  w.give(ReleaseAsked{1});
+  const auto hand_over = w.last_command();
+  const auto body = std::get<HandOverCommand>(hand_over.body);
+  EXPECT_TRUE(parse_lock_id(body.lock_id)->shared);
+  w.give(ReplyArrived{hand_over.id, shows(body.lock_id, 2'000)});
+  EXPECT_EQ(w.granted_now(), (std::vector<SessionId>{2, 3}));
+  w.refuse(body.lock_id);
+  w.answer_queued();  // the writer waits in the queue, and could receive
+  w.give(ReleaseAsked{3});
+  w.give(ReleaseAsked{2});
+  EXPECT_EQ(w.sent_as<HandOverCommand>().size(), 1u);
+  EXPECT_EQ(w.pass_ons(), 1u);
+}
+
+TEST(Readers, AReceiverThatReadsAndEndsDuringItsHandOverIsCleanedUpAsAReader) {
+  World w;
+  w.hold(kFirst);
+  w.read(kSecond);
+  w.give(ReleaseAsked{kFirst});
+  const auto hand_over = w.last_command();
+  w.give(CancelAsked{kSecond});
+  w.give(ReplyArrived{hand_over.id, World::with(Outcome::unknown)});
+  ASSERT_EQ(w.pass_ons(), 1u);
+  EXPECT_TRUE(w.passed_on().readers && w.passed_on().or_owner);
+}
+
+TEST(Readers, OneThatIsAdmittedFromTheQueueCountsFromTheAttemptOfItsPlace) {
+  World w;
+  w.read(kFirst, World::queued());
+  w.refuse(World::kRival);
+  const auto sent = w.now;
+  const auto lock_id = w.asked().lock_id;
+  w.answer_queued();
+  w.answer_stream();
+  w.read(kSecond, World::queued());
+  w.advance(milliseconds(300));
+  // The batch has owners of other processes, too, and one of this process that has gone.
+  w.answer_stream({w.named(to_hex({9, 9}) + ".000060000.1"), w.named(lock_id)});
+  EXPECT_EQ(w.granted_now(), (std::vector<SessionId>{kFirst, kSecond}));
+  EXPECT_EQ(w.the<Granted>().by, Granted::By::pass_on);
+  EXPECT_EQ(w.the<Granted>().sent, sent);
+  EXPECT_EQ(w.pass_ons(), 0u);
+}
+
+RC_GTEST_PROP(Readers, AnOwnerLeavesOnceNoSessionHasTheLockByItAndThenItDoes, ()) {
+  DrawnSchedule w;
+  std::set<Owner> left;
+  const auto leaves = [&](Owner owner) {
+    RC_ASSERT(std::ranges::none_of(w.holds, [&](const auto& h) { return h.second == owner; }));
+    left.insert(owner);
+  };
+  w.after_each = [&](const Effects& effects) {
+    for (const auto& effect : effects) {
+      const auto* sent = std::get_if<Send>(&effect);
+      if (sent == nullptr) continue;
+      const auto& body = sent->command.body;
+      if (const auto* deleted = std::get_if<DeleteCommand>(&body)) leaves(deleted->owner);
+      if (const auto* passed_on = std::get_if<PassOnCommand>(&body)) leaves(passed_on->owner);
+      if (const auto* given = std::get_if<HandOverCommand>(&body)) leaves(given->from);
+    }
+  };
+  w.run(*rc::gen::inRange(1, 400));
+  w.wind_down();
+  RC_CLASSIFY(w.shared > 0);
+  for (const auto& [session, owner] : w.owner_of) RC_ASSERT(left.contains(owner));
+}
+
+}  // namespace
+}  // namespace leasehold::core::readers_test
