@@ -44,7 +44,11 @@ Source source_of(const leasehold_provider* provider, const char* name,
   const auto& made = given(provider, "provider", kFromConnect)->provider;
   given(name, "name", "the name of a lock");
   const int permits = leasehold::c::permits(options);
-  if (permits == 0) return value_of(made.create_lock(name, read(options)));
+  const bool shared = leasehold::c::shared(options);
+  if (permits == 0) {
+    auto lock = value_of(made.create_lock(name, read(options)));
+    return shared ? lock.shared() : lock;
+  }
   return value_of(leasehold::Semaphore::create(made, name, permits, read(options)));
 }
 
@@ -174,6 +178,10 @@ int64_t leasehold_fencing_token(const leasehold_handle* handle, uint64_t* timest
   return token;
 }
 
+int leasehold_shared(const leasehold_handle* handle) {
+  return static_cast<int>(handle != nullptr && handle->handle.shared());
+}
+
 int leasehold_slot(const leasehold_handle* handle) {
   return handle == nullptr ? -1 : handle->slot;
 }
@@ -193,6 +201,7 @@ int leasehold_check(const char* name, const leasehold_lock_options* options,
     std::string checked = given(name, "name", "the name of a lock");
     if (auto broken = leasehold::check_name(checked)) throw Failure{*broken};
     const int permits = leasehold::c::permits(options);
+    (void)leasehold::c::shared(options);
     if (permits > 0) checked += '#' + std::to_string(permits - 1);
     if (auto broken = leasehold::check_name(checked)) throw Failure{*broken};
     if (const auto rule = leasehold::check(read(options))) throw Failure{*rule};

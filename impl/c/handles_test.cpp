@@ -253,6 +253,31 @@ TEST_F(CHandles, AnInspectionShowsAnothersHolding) {
   EXPECT_EQ(seen.size, sizeof seen);
 }
 
+TEST_F(CHandles, ASharedLockSaysThatItIs) {
+  EXPECT_EQ(leasehold_shared(acquire()), 0);
+  EXPECT_EQ(leasehold_shared(nullptr), 0);
+  leasehold_free(&handle);
+  leasehold_lock_options options{.size = sizeof options, .shared = 1};
+  ASSERT_EQ(leasehold_acquire(provider, "lock", &options, 0, &handle, &error), LEASEHOLD_OK)
+      << error.message;
+  EXPECT_EQ(leasehold_shared(handle), 1);
+  EXPECT_EQ(leasehold_release(handle, &error), LEASEHOLD_RELEASED);
+}
+
+TEST_F(CHandles, AnInspectionShowsHowManyShareIt) {
+  core::LockDocument document{.name = "lock", .expires_at = {139'000}};
+  document.lock_id = std::string(core::kReadersOwner) + "000009000.0.shared";
+  for (const std::uint64_t reader : {1, 2}) {
+    document.lock_id += "|1700000060000.1700000000000." +
+                        core::format_lock_id({{reader, 0}, 9'000, 1, "h", {}, true});
+  }
+  server->shown = {document};
+  leasehold_seen_holder seen{sizeof seen};
+  ASSERT_EQ(leasehold_inspect(provider, "lock", 5'000, &seen, &error), LEASEHOLD_OK);
+  EXPECT_EQ(seen.readers, 2);
+  EXPECT_STREQ(seen.holder, "h") << "the first";
+}
+
 TEST_F(CHandles, ASemaphoreGivesTheSlotThatWasFree) {
   server->only_free = "lock#2";
   leasehold_lock_options options{.size = sizeof options, .permits = 3};

@@ -115,8 +115,21 @@ int permits(const leasehold_lock_options* given) {
          std::to_string(Semaphore::kMostPermits));
 }
 
+bool shared(const leasehold_lock_options* given) {
+  const auto known = known_part(given);
+  if (known.shared != 0 && known.shared != 1) {
+    refuse("shared is " + std::to_string(known.shared) + ": it must be 0 or 1");
+  }
+  if (known.shared == 1 && known.permits != 0) {
+    refuse("permits is " + std::to_string(known.permits) +
+           ", and shared 1: a semaphore is not shared, so one of them must be 0");
+  }
+  return known.shared == 1;
+}
+
 void check_size(const leasehold_seen_holder& to) {
-  check_size(to.size, sizeof to, "leasehold_seen_holder");
+  constexpr auto kLeast = offsetof(leasehold_seen_holder, holder) + sizeof to.holder;
+  check_size(to.size, kLeast, "leasehold_seen_holder");
 }
 
 void write(const std::optional<SeenHolder>& seen, leasehold_seen_holder& to) {
@@ -129,6 +142,7 @@ void write(const std::optional<SeenHolder>& seen, leasehold_seen_holder& to) {
     known.left_ms = seen->left.count();
     known.lease_ms = seen->lease.count();
     known.token_at_least = seen->token_at_least.value();
+    known.readers = static_cast<std::int64_t>(seen->readers);
     const auto length = fitting(seen->holder, sizeof known.holder - 1);
     std::memcpy(known.holder, seen->holder.data(), length);
   }

@@ -13,6 +13,9 @@ LockOptions read(const leasehold_lock_options* given);
 /// How many permits a semaphore has; 0: the options are a lock's. Throws Failure for a number that
 /// is neither.
 int permits(const leasehold_lock_options* given);
+/// Whether the lock is shared. Throws Failure for a number that is neither 0 nor 1, and for a
+/// shared semaphore.
+bool shared(const leasehold_lock_options* given);
 
 /// Throws Failure for a size that cannot be, before anything is asked.
 void check_size(const leasehold_seen_holder& to);

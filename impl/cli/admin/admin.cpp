@@ -2,6 +2,7 @@
 
 #include "cli/admin/lock_life.hpp"
 #include "core/document/lock_queue.hpp"
+#include "core/document/lock_readers.hpp"
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
 
@@ -50,7 +51,7 @@ const char* SeenLock::state() const {
 std::string SeenLock::holder() const {
   if (is_corrupt()) return document.corruption;
   if (is_free()) return "";
-  return std::string(core::holder_for_people(document.lock_id));
+  return core::holder_for_people(document.lock_id);
 }
 
 std::int64_t SeenLock::left_ms() const {
@@ -184,7 +185,15 @@ Json to_json(const SeenLock& lock) {
   }
   json["fencingToken"] = std::to_string(document.fencing_token);
   if (lock.waiting > 0) json["waiting"] = lock.waiting;
-  if (lock.id && !lock.is_free()) {
+  const auto readers = core::readers_in(document.lock_id);
+  for (const auto& reader : readers) {
+    const auto id = core::parse_lock_id(reader.lock_id);
+    json["readers"].push_back({{"holder", core::holder_for_people(reader.lock_id)},
+                               {"acquiredAt", date(reader.since.since_1970_ms)},
+                               {"expiresAt", date(reader.until.since_1970_ms)},
+                               {"leaseMs", id ? id->lease_ms : 0}});
+  }
+  if (lock.id && readers.empty() && !lock.is_free()) {
     json["holder"] = lock.id->holder;
     json["leaseMs"] = lock.id->lease_ms;
     json["beat"] = lock.id->beat;

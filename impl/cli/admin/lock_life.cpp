@@ -1,10 +1,12 @@
 #include "cli/admin/lock_life.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "core/document/lock_id.hpp"
 #include "core/document/lock_queue.hpp"
+#include "core/document/lock_readers.hpp"
 #include "core/release/forced_release.hpp"
 
 namespace leasehold::cli {
@@ -45,7 +47,7 @@ std::string owner_in(const std::string& lock_id) {
 }
 
 std::string holder_in(const LockFields& document) {
-  return std::string(core::holder_for_people(document.lock_id));
+  return core::holder_for_people(document.lock_id);
 }
 
 bool is_over(const LockFields& document, std::int64_t at_ms) {
@@ -64,6 +66,8 @@ const char* to_string(LifeStep::Kind kind) {
     case LifeStep::Kind::extended: return "extended";
     case LifeStep::Kind::taken_over: return "taken over";
     case LifeStep::Kind::handed_on: return "handed on";
+    case LifeStep::Kind::joined: return "joined";
+    case LifeStep::Kind::left: return "left";
     case LifeStep::Kind::forced: return "forced";
     case LifeStep::Kind::released: return "released";
     case LifeStep::Kind::removed: return "removed";
@@ -118,6 +122,7 @@ void LockLife::put(const LockFields& now, std::int64_t at_ms, std::int64_t token
   auto before = std::exchange(document_, now);
   if (before && before->is_free()) before.reset();
   if (before && before->lock_id == now.lock_id && before->expires_ms == now.expires_ms) return;
+  if (before && joined_or_left(*before, now, at_ms, token)) return;
   if (before && owner_in(before->lock_id) == owner_in(now.lock_id)) {
     const bool again = !steps_.empty() && steps_.back().kind == LifeStep::Kind::extended;
     if (!again) {
@@ -139,6 +144,36 @@ void LockLife::put(const LockFields& now, std::int64_t at_ms, std::int64_t token
   }
   granted_ms_ = at_ms;
   add(std::move(step));
+}
+
+/// A reader is known by its owner, and so is one that stands alone by its own lockId.
+bool LockLife::joined_or_left(const LockFields& before, const LockFields& now, std::int64_t at_ms,
+                              std::int64_t token) {
+  const auto readers_of = [](const LockFields& fields) {
+    std::map<std::string, std::string> readers;  // by owner: for people
+    for (const auto& one : core::readers_in(fields.lock_id)) {
+      const std::string id(one.lock_id);
+      readers[owner_in(id)] = core::holder_for_people(id);
+    }
+    const auto alone = core::parse_lock_id(fields.lock_id);
+    if (readers.empty() && alone && alone->shared) {
+      readers[core::to_hex(alone->owner)] = core::holder_for_people(fields.lock_id);
+    }
+    return readers;
+  };
+  const auto old = readers_of(before), current = readers_of(now);
+  if (old.empty() || current.empty()) return false;
+  const auto steps = steps_.size();
+  const auto add_new = [&](const auto& from, const auto& to, LifeStep::Kind kind) {
+    for (const auto& [owner, holder] : to) {
+      if (from.contains(owner)) continue;
+      add({.kind = kind, .at_ms = at_ms, .last_ms = at_ms, .holder = holder,
+           .token = kind == LifeStep::Kind::joined ? token : 0});
+    }
+  };
+  add_new(current, old, LifeStep::Kind::left);
+  add_new(old, current, LifeStep::Kind::joined);
+  return steps_.size() > steps;
 }
 
 void LockLife::gone(std::int64_t at_ms) {

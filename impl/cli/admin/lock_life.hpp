@@ -25,6 +25,8 @@ struct LifeStep {
     extended,     ///< once or several times in a row; `last_ms` is the last time
     taken_over,   ///< from a holder after its lease, by the server's clock
     handed_on,    ///< from a holder within its lease: handed over, or presumed dead
+    joined,       ///< by one more reader
+    left,         ///< by one of several readers
     forced,       ///< by `leasehold release --force`
     released,     ///< the document was deleted, or left free, before its lease was over
     removed,      ///< the document was deleted after that, by the TTL monitor or a clean-up
@@ -64,6 +66,9 @@ class LockLife {
 
  private:
   void put(const LockFields& now, std::int64_t at_ms, std::int64_t token);
+  /// Whether it only has other readers than before.
+  bool joined_or_left(const LockFields& before, const LockFields& now, std::int64_t at_ms,
+                      std::int64_t token);
   void gone(std::int64_t at_ms);
   void add(LifeStep step);
 

@@ -6,6 +6,7 @@
 
 #include "cli/output.hpp"
 #include "core/document/lock_id.hpp"
+#include "core/document/lock_readers.hpp"
 #include "core/release/forced_release.hpp"
 
 namespace leasehold::cli {
@@ -72,6 +73,29 @@ TEST(Span, RoundsLessThanATenthOfASecondToZeroWithoutASign) {
   EXPECT_EQ(span(-100), "-0.1 s");
   EXPECT_EQ(span(0), "0.0 s");
   EXPECT_EQ(span(-125'000), "-2 min 5 s");
+}
+
+/// A group of these readers; each (owner, beat) is named after its owner.
+std::string readers(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& all) {
+  std::string text = std::string(core::kReadersOwner) + "000030000.0.shared";
+  for (const auto& [owner, beat] : all) {
+    text += "|1700000060000.1700000000000." +
+            core::format_lock_id(
+                {{owner, 0}, kLease_ms, beat, "r" + std::to_string(owner), {}, true});
+  }
+  return text;
+}
+
+TEST(LockLife, ReadersJoinAndLeaveOneByOne) {
+  const auto alone = core::format_lock_id({{1, 0}, kLease_ms, 1, "r1", {}, true});
+  EXPECT_EQ(told({entry("i", 1'000, document(alone, 1'000)),
+                  entry("u", 2'000, extension(readers({{1, 1}, {2, 1}}), 2'000)),
+                  entry("u", 3'000, extension(readers({{1, 2}, {2, 1}}), 3'000)),
+                  entry("u", 4'000, extension(readers({{2, 1}, {3, 1}}), 4'000)),
+                  entry("u", 5'000, document(id(9, 1, "w"), 5'000))}),
+            (Told{"1 s: taken r1", "2 s: joined r2", "3 s: extended 2 readers (r1, r2)",
+                  "4 s: left r1", "4 s: joined r3",
+                  "5 s: handed on w from 2 readers (r2, r3) after 4 s", "w has it"}));
 }
 
 /// Who waits writes behind the holder's own part of the lockId; a release may leave a document.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cli/admin/admin.hpp"
+#include "core/document/lock_readers.hpp"
 
 namespace leasehold::cli {
 namespace {
@@ -74,11 +75,18 @@ void line(const char* what, const std::string& value) {
 
 void print_lock(const SeenLock& lock) {
   const auto& document = lock.document;
+  const auto readers = core::readers_in(document.lock_id);
   line("lock", document.name);
   line("state", lock.state());
   if (lock.is_corrupt()) {
     line("corrupt", document.corruption + "; it counts as held until it is deleted: release " +
                         "--force --now");
+  } else if (!readers.empty()) {
+    for (const auto& reader : readers) {
+      line("reader", core::holder_for_people(reader.lock_id) + ", for " +
+                         span(lock.now_ms() - reader.since.since_1970_ms) + ", in force for " +
+                         span(reader.until.since_1970_ms - lock.now_ms()) + " more");
+    }
   } else if (!lock.is_free()) {
     line("holder", lock.id && lock.id->holder.empty() ? "(does not say)"
                    : lock.id                          ? std::string(lock.id->holder)
@@ -87,7 +95,7 @@ void print_lock(const SeenLock& lock) {
   if (lock.since_ms() != 0) {
     line("held since", date(lock.since_ms()) + ", " + since(lock) + " ago by the server's clock");
   }
-  if (lock.id) {
+  if (lock.id && readers.empty()) {
     line("lease", span(lock.id->lease_ms) + " from the holder's last extension, its command " +
                       "number " + std::to_string(lock.id->beat));
   }

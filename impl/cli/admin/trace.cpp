@@ -69,6 +69,8 @@ std::string sentence(const LifeStep& step) {
     case LifeStep::Kind::handed_on:
       return "passed to " + step.holder + token + "; handed over by " + step.from +
              ", or that one was presumed dead" + held;
+    case LifeStep::Kind::joined: return "joined by " + step.holder + token;
+    case LifeStep::Kind::left: return "left by " + step.holder;
     case LifeStep::Kind::forced: return "taken from " + step.from + " by force" + held;
     case LifeStep::Kind::released:
       return "released" + (step.holder.empty() ? "" : " by " + step.holder) + held;

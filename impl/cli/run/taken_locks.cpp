@@ -53,7 +53,7 @@ std::vector<Lock> created(const LockProvider& provider, const LockOrder& order) 
   for (const auto& name : order.names) {
     auto lock = provider.create_lock(name, order.options);
     if (!lock) throw UsageError(lock.error().message);
-    locks.push_back(std::move(*lock));
+    locks.push_back(order.shared ? lock->shared() : *lock);
   }
   return locks;
 }
@@ -194,6 +194,8 @@ po::options_description lock_options() {
   o.add_options()  //
       ("lock", po::value<std::vector<std::string>>()->required()->value_name("NAME"),
        "the lock's name; given several times: all of these locks")  //
+      ("shared,s",
+       "share the lock with all others that share it, to read; a run without it excludes them")  //
       ("permits", po::value<int>()->value_name("N"),
        "a semaphore: up to N hold it at once, if all callers give the same N; each permit is one "
        "of the locks NAME#0 to NAME#N-1")  //
@@ -223,6 +225,10 @@ LockOrder lock_order_of(const po::variables_map& values) {
   for (auto one = order.names.begin(); one != order.names.end(); ++one) {
     if (std::find(order.names.begin(), one, *one) == one) continue;
     throw UsageError("--lock is given twice as '" + *one + "': each lock is taken once");
+  }
+  order.shared = values.contains("shared");
+  if (order.shared && values.contains("permits")) {
+    throw UsageError("--shared and --permits are both given: it must be one of them");
   }
   if (values.contains("permits")) order.permits = permits_of(values["permits"].as<int>(), order);
   order.server = server_of(values);

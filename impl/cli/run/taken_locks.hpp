@@ -18,6 +18,7 @@ namespace leasehold::cli {
 struct LockOrder {
   Server server;
   std::vector<std::string> names;  ///< as given; at least one
+  bool shared = false;             ///< with others that share them
   int permits = 0;                 ///< of the semaphore of this name; 0: they are locks
   LockOptions options;
   std::chrono::milliseconds wait = kLongestDuration;  ///< for all together; the default: no limit

@@ -91,6 +91,21 @@ class Live(unittest.TestCase):
                 1 / 0
         self.lock().acquire(10).release()
 
+    def test_readers_share_the_lock_and_a_writer_waits_for_them(self):
+        other = leasehold.connect(URI, database="python_live")
+        self.addCleanup(other.close)
+        with self.lock().acquire(10, shared=True) as mine, other.lock(self.id()).acquire(10, shared=True) as theirs:
+            self.assertTrue(mine.shared and theirs.shared)
+            self.assertNotEqual(mine.fencing_token, theirs.fencing_token)
+            self.assertEqual(other.inspect(self.id()).readers, 2)
+            with self.assertRaises(leasehold.Refused):
+                other.lock(self.id()).acquire(0)
+        with self.lock().acquire(10) as writer:
+            self.assertFalse(writer.shared)
+            self.assertEqual(other.inspect(self.id()).readers, 0)
+            with self.assertRaises(leasehold.TimedOut):
+                asyncio.run(other.lock(self.id()).acquire_async(0.2, shared=True))
+
     def test_a_timeout_is_kept_while_another_holds(self):
         with self.lock().acquire(10), self.assertRaises(leasehold.TimedOut):
             self.lock().acquire(0.1)

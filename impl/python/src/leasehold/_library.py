@@ -30,13 +30,13 @@ class LockOptions(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("expiry_ms", c_int64), ("extension_cadence_ms", c_int64),
                 ("clock_margin_ms", c_int64), ("operation_timeout_ms", c_int64), ("max_holding_ms", c_int64),
                 ("hand_overs_in_a_row", c_int64), ("max_drift", c_double), ("waiting", c_char_p),
-                ("permits", c_int64)]
+                ("permits", c_int64), ("shared", c_int64)]
 
 
 class SeenHolder(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("is_there", c_int64), ("since_ms", c_int64), ("until_ms", c_int64),
                 ("left_ms", c_int64), ("lease_ms", c_int64), ("token_at_least", c_int64),
-                ("holder", ctypes.c_char * 264)]
+                ("holder", ctypes.c_char * 264), ("readers", c_int64)]
 
 
 def _load() -> ctypes.CDLL:
@@ -71,6 +71,7 @@ _FUNCTIONS = {
     "held": (c_int, [c_void_p]),
     "remaining_ns": (c_int64, [c_void_p]),
     "fencing_token": (c_int64, [c_void_p, POINTER(c_uint64)]),
+    "shared": (c_int, [c_void_p]),
     "slot": (c_int, [c_void_p]),
     "lost_fd": (c_int, [c_void_p, _ERROR]),
     "release_begin": (c_int, [c_void_p, _ERROR]),

@@ -85,6 +85,11 @@ class Held:
         return float(library.leasehold_remaining_ns(self._handle.box) / 1e9)
 
     @property
+    def shared(self) -> bool:
+        """Whether it is held to read, with others that share it."""
+        return bool(library.leasehold_shared(self._handle.box))
+
+    @property
     def fencing_token(self) -> int:
         """Higher for each later holder. Give it to the resource, which refuses lower ones. The same for ever."""
         return int(library.leasehold_fencing_token(self._handle.box, None))

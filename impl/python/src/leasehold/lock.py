@@ -71,16 +71,22 @@ class _Source(Generic[_Granted]):
             with lock.acquire(timeout=30) as held:
                 write_report(held.fencing_token)
         """
-        with self._call(timeout) as call:
-            any_ready((call,), -1)
-            return self._granted(call.end(), self.name)
+        return self._wait(self._call(timeout))
 
     async def acquire_async(self, timeout: Optional[Duration] = None) -> _Granted:
         """The same in asyncio, without a thread; cancelling the task ends the waiting.
 
             async with await lock.acquire_async(timeout=30) as held:
         """
-        with self._call(timeout) as call:
+        return await self._wait_async(self._call(timeout))
+
+    def _wait(self, begun: _Call) -> _Granted:
+        with begun as call:
+            any_ready((call,), -1)
+            return self._granted(call.end(), self.name)
+
+    async def _wait_async(self, begun: _Call) -> _Granted:
+        with begun as call:
             loop, answered = asyncio.get_running_loop(), asyncio.Event()
             loop.add_reader(call, answered.set)
             try:
@@ -89,14 +95,35 @@ class _Source(Generic[_Granted]):
                 loop.remove_reader(call)
             return self._granted(call.end(), self.name)
 
-    def _call(self, timeout: Optional[Duration]) -> _Call:
-        return _Call(self._provider, self.name, self._options, timeout)
+    def _call(self, timeout: Optional[Duration], shared: bool = False) -> _Call:
+        options = self._options
+        if shared:
+            options = LockOptions.from_buffer_copy(options)
+            options.shared = 1
+        return _Call(self._provider, self.name, options, timeout)
 
 
 class Lock(_Source[Held]):
     """A lock of one name and its options. Made by `Provider.lock`."""
 
     _granted = Held
+
+    def acquire(self, timeout: Optional[Duration] = None, shared: bool = False) -> Held:
+        """Waits until the lock is ours, for at most `timeout` (seconds or a timedelta); None: for ever, 0: one attempt.
+        With `shared` it is held to read, together with all others that share it; without, it excludes them. Raises an
+        Error, TimedOut for instance. Ctrl-C ends the waiting.
+
+            with lock.acquire(timeout=30) as held:
+                write_report(held.fencing_token)
+        """
+        return self._wait(self._call(timeout, shared))
+
+    async def acquire_async(self, timeout: Optional[Duration] = None, shared: bool = False) -> Held:
+        """The same in asyncio, without a thread; cancelling the task ends the waiting.
+
+            async with await lock.acquire_async(timeout=30) as held:
+        """
+        return await self._wait_async(self._call(timeout, shared))
 
 
 class Semaphore(_Source[Permit]):

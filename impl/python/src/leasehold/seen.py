@@ -17,6 +17,7 @@ class SeenHolder:
     left: float  #: seconds to `until` when it was read; not positive: it is over
     lease: float  #: its expiry, in seconds; 0: of other software
     token_at_least: int  #: the holder's own may be higher, no earlier one's is
+    readers: int = 0  #: how many share it; 0: its holder shares it with nobody
 
 
 def _date(since_1970_ms: int) -> datetime:
@@ -29,4 +30,4 @@ def _date(since_1970_ms: int) -> datetime:
 
 def seen_holder(seen: Struct) -> SeenHolder:
     return SeenHolder(seen.holder.decode(errors="replace"), _date(seen.since_ms), _date(seen.until_ms),
-                      seen.left_ms / 1000, seen.lease_ms / 1000, seen.token_at_least)
+                      seen.left_ms / 1000, seen.lease_ms / 1000, seen.token_at_least, seen.readers)
