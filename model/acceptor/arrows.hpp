@@ -39,7 +39,7 @@ class Arrows {
       case Kind::send: return sent(i, e);
       case Kind::reply: return replied(i, e);
       case Kind::granted: return granted(i, e);
-      case Kind::extended: return live(session(e), {"Extension Successful"}, i);
+      case Kind::extended: return extended(i, e);
       case Kind::lost: return lost(i, e);
       case Kind::release: return live(session(e), {"Dispose Handle"}, i);
       case Kind::released: {
@@ -152,7 +152,9 @@ class Arrows {
     if (stood == kNoText) {
       chart(s, {"then", "No"}, i);
     } else {
-      const bool ours = stood == d_.owner_of_lock_id(attempt);
+      const Change& before = d_.truth[name][version - 2];
+      const bool joins = is_readers(d_.facts.lock_ids[attempt.lock_id]) && !before.readers.empty();
+      const bool ours = before.held_by(d_.owner_of_lock_id(attempt)) || joins;
       const bool given = attempt.verb == Verb::hand_over && stood == attempt.other_owner;
       chart(s, {"then", "Yes", ours ? "Ours" : given ? "Handed Over" : "Yes"}, i);
     }
@@ -163,9 +165,12 @@ class Arrows {
   /// change stream, grant the lock (see `core::read_answer`).
   void granted(Index i, const Fact& e) {
     Session& s = session(e);
-    const bool passed_on = e.verb == Verb::pass_on;
+    // Who shares the entry of another call of its process has sent nothing.
+    const bool shares = d_.session_of(e).shares != kNone;
+    const bool passed_on = e.verb == Verb::pass_on || shares;
     if (passed_on && s.won) won_too_late(s, i);
     live(s, {passed_on ? "Lock Passed On" : "Successfully Acquired Lock"}, i);
+    if (shares) return;
     if (passed_on) chart(s, {"Passed On"}, i);
     chart(s, {"then", "then"}, i);  // N, R, S
     s.won = false;
@@ -176,6 +181,15 @@ class Arrows {
     live(s, {"Won Too Late"}, i);
     chart(s, {"Won Too Late"}, i);
     s.won = false;
+  }
+
+  /// An extension serves all that share an entry, and is sent for one of them.
+  void extended(Index i, const Fact& e) {
+    Session& s = session(e);
+    const Index sent = d_.writers[e.lock_id].send;
+    const bool others = sent != kNone && d_.fact(sent).session != e.session;
+    if (others && s.life != "Extending") live(s, {"Background Extension Task"}, i);
+    live(s, {"Extension Successful"}, i);
   }
 
   void lost(Index i, const Fact& e) {
@@ -201,6 +215,7 @@ class Arrows {
     Index standing = kNone;
     for (const Change& change : changes) {
       const Index i = change.event, writer = d_.writers[change.lock_id].send;
+      const Change& before = d_.change_before(i);
       const auto go = [&](std::string_view label) { take(document_, state, label, i); };
       // No path of the lock's own: another one begins.
       if (!change.gone && d_.by_administrator[change.lock_id]) {
@@ -208,16 +223,16 @@ class Arrows {
         owner = kNoText;
       }
       if (change.gone) {
-        const bool released = !d_.deletes[owner].empty();
+        const bool released = !d_.deletes[owner].empty() || left_by_a_reader(before);
         end_tenure(state, {owner, standing, i}, released ? "Release" : "TTL Cleanup");
       } else if (writer != kNone && d_.fact(writer).verb == Verb::extend) {
         go("Background Task");
         go("Success");
       } else if (owner == kNoText) {
         go("Acquire Attempt");
-      } else if (change.owner == owner) {
-        go("Own Retry");
-      } else if (gave(owner, change, writer)) {
+      } else if (before.held_by(change.owner) || both_of_readers(before, change)) {
+        go("Own Retry");  // to everybody else readers are one holder
+      } else if (gave(owner, change, writer) || left_by_a_reader(before)) {
         go("Handed Over");
       } else {
         end_tenure(state, {owner, standing, i}, "Other Process Acquires");
@@ -225,6 +240,15 @@ class Arrows {
       owner = change.owner;
       standing = change.gone ? kNone : i;
     }
+  }
+
+  [[nodiscard]] static bool both_of_readers(const Change& before, const Change& after) {
+    return !before.readers.empty() && !after.readers.empty();
+  }
+  [[nodiscard]] bool left_by_a_reader(const Change& before) const {
+    return std::ranges::any_of(before.readers, [this](const ReaderEntry& r) {
+      return !d_.deletes[r.owner].empty();
+    });
   }
 
   /// Whether this owner's release gave the lock to the writer of this change: by a hand-over, or to

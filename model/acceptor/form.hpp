@@ -131,7 +131,8 @@ class SessionForm {
   /// The win is in the record of the process itself, except a pass-on, which is in the oplog.
   void visit_grant(Life& s, Index i, const Fact& e) {
     constexpr const char* kWhat = "a grant that nothing won";
-    const bool grounded = !s.granted && !s.ended && won(e);
+    const Index shares = d_.session_of(e).shares;  // then that was won
+    const bool grounded = !s.granted && !s.ended && won(shares == kNone ? e : d_.fact(shares));
     const bool certain = e.verb != Verb::pass_on || d_.oplog_read;
     certain ? demand(grounded, kWhat, i) : require(grounded, kWhat, i);
     s.granted = true;
@@ -182,7 +183,7 @@ class SessionForm {
         // A second release of a handle is not recorded, but its answer would be.
         require(s.release && !s.released, "a release answered but not asked for", i);
         // The reply and what the core made of it are one step.
-        if (s.granted) {
+        if (s.granted && !d_.session_of(e).leaves_it_to_others) {
           demand(e.outcome == Outcome::unknown || deleted(e), "a release without an answer", i);
         }
         s.released = true;
@@ -234,7 +235,7 @@ class SessionForm {
     if (d_.fact(attempt.send).at_ns != granted->sent_ns) return false;
     const auto changes = d_.changes_by(granted.name, granted->token);
     return !changes.empty() && d_.at(changes.back().event).order == granted->token &&
-           !changes.back().gone && changes.back().lock_id == granted.lock_id;
+           changes.back().wrote(granted.lock_id);
   }
 
   bool won(const Fact& granted) const {
@@ -455,12 +456,12 @@ class Form {
   /// Whether a document of the removed owner had gone by this time: a repeated removal is answered
   /// with a later time than its write.
   [[nodiscard]] bool had_gone(const Fact& removal, std::int64_t order) const {
-    Id stood = kNoText;
     for (const Change& c : d_.truth[removal.name]) {
       if (d_.at(c.event).order > order) return false;
-      const bool own = stood == removal.owner || stood == removal.other_owner;
-      if (own && stood != kNoText && (c.gone || c.owner != stood)) return true;
-      stood = c.gone ? kNoText : c.owner;
+      const Change& before = d_.change_before(c.event);
+      for (const Id own : {removal.owner, removal.other_owner}) {
+        if (own != kNoText && before.held_by(own) && !c.held_by(own)) return true;
+      }
     }
     return false;
   }
@@ -504,7 +505,7 @@ class Form {
   [[nodiscard]] bool is_of_a_second_sending(const Fact& send, const Fact& reply) const {
     const auto& changes = d_.truth[send.name];
     return std::ranges::any_of(changes, [&](const Change& c) {
-      return !c.gone && c.lock_id == send.lock_id && d_.at(c.event).order != reply->order;
+      return c.wrote(send.lock_id) && d_.at(c.event).order != reply->order;
     });
   }
 
@@ -548,10 +549,12 @@ class Form {
       bool there = false;
       for (const Change& c : changes) {
         if (c.gone && !there) broken("a deletion of what is not there", {c.event});
-        const bool sent = c.gone || d_.writers[c.lock_id].send != kNone;
-        if (!sent && !d_.by_administrator[c.lock_id]) {
-          broken("a write that no process sent", {c.event});
-        }
+        c.each_written([&](Id, Id lock_id) {
+          const bool sent = d_.writers[lock_id].send != kNone;
+          if (!sent && !d_.by_administrator[lock_id]) {
+            broken("a write that no process sent", {c.event});
+          }
+        });
         there = !c.gone;
       }
     }

@@ -25,6 +25,7 @@ class Monitors {
         return;
       case Kind::granted:
         check_deadline(i, e);
+        check_granted_token(i, e);
         return check_owner(i, e, e.owner);
       case Kind::extended:
         check_deadline(i, e);
@@ -36,7 +37,10 @@ class Monitors {
         put(i, e);
         documents_[e.name].put = i;
         return;
-      case Kind::gone: documents_[e.name].put = kNone; return;
+      case Kind::gone:
+        check_readers_gone(i, d_.change(i), d_.change_before(i));
+        documents_[e.name].put = kNone;
+        return;
       default: return;
     }
   }
@@ -99,7 +103,11 @@ class Monitors {
     const Fact& send = d_.fact(sent);
     if (stood_since(e, send.at_ns)) return;
     ++deadline_.checked;
-    if (e.verb != Verb::pass_on && !acknowledged(d_, sent, i)) {
+    // Who shares an entry counts on the command that its reader counted on, or on a later one.
+    const Index shares = d_.session_of(e).shares;
+    const bool same = shares != kNone && d_.fact(shares).lock_id == e.lock_id;
+    const Fact& first = same ? d_.fact(shares) : e;
+    if (first.verb != Verb::pass_on && !acknowledged(d_, sent, i)) {
       return violate(deadline_,
                      command(sent) + " counts as " + to_string(e.kind) +
                          " without a reply that acknowledges its write",
@@ -123,12 +131,21 @@ class Monitors {
     if (seen == sights_.end()) {
       return violate(presumed_, command(i) + " presumes a holder dead that it has never seen", {i});
     }
-    const Index holder = first_sending(d_, e.observed, i);
-    const Event* holders = holder == kNone ? nullptr : ask(d_.fact(holder).session);
+    // If there are several readers, the one with the longest lease counts.
+    Index holder = first_sending(d_, e.observed, i);
+    const auto lease_of = [this](Index sent) {
+      const Event* call = sent == kNone ? nullptr : ask(d_.fact(sent).session);
+      return call == nullptr ? 0 : call->expiry_ms;
+    };
+    for (const ReaderEntry& r : d_.facts.readers[e.observed]) {
+      const Index sent = first_sending(d_, r.lock_id, i);
+      if (lease_of(sent) > lease_of(holder)) holder = sent;
+    }
+    const auto lease_ms = lease_of(holder);
     const Event* call = ask(e.session);
-    if (holders == nullptr || call == nullptr) return;  // the lease of another client is not known
+    if (lease_ms == 0 || call == nullptr) return;  // the lease of another client is not known
     const auto span = rules::observer_span(
-        holders->expiry_ms * kMs, rules::drift_ns(holders->expiry_ms, call->max_drift_ppm));
+        lease_ms * kMs, rules::drift_ns(lease_ms, call->max_drift_ppm));
     const auto needed = true_span(span, e.process) - kRounding;
     const auto seen_at = d_.fact(seen->second).at_ns;
     if (rules::is_presumed_dead(seen_at, needed, e.at_ns)) return;
@@ -168,6 +185,8 @@ class Monitors {
     bool queued;  ///< a free one may have stood there
     const Event& after;
     const Event& before;
+    const ReaderEntry* entry = nullptr;  ///< a reader's
+    const ReaderEntry* entry_before = nullptr;
   };
 
   void put(Index i, const Fact& e) {
@@ -183,14 +202,74 @@ class Monitors {
     }
     const Event& before = standing == kNone ? kNoEvent : d_.at(standing);
     if (standing != kNone && before.expires_at_ms == 0) return;
-    const Index sending = first_sending(d_, e.lock_id, i);
-    queued |= sending == kNone;
-    if (sending == kNone) return;  // another client's
-    const bool own = standing != kNone && d_.fact(standing).owner == e.owner;
-    const Write w{i, standing, sending, d_.fact(sending), own, queued, after, before};
-    check_written_over(w);
-    check_expires_at(w);
-    check_token(w);
+    const Change& now = d_.change(i);
+    const Change& was = d_.change_before(i);
+    if (!now.readers.empty()) check_readers(i, now, was);
+    now.each_written([&](Id owner, Id lock_id) {
+      const Index sending = first_sending(d_, lock_id, i);
+      queued |= sending == kNone;
+      if (sending == kNone) return;  // another client's
+      const bool own = standing != kNone && was.held_by(owner);
+      const Write w{i,      standing, sending, d_.fact(sending),  own,
+                    queued, after,    before,  now.reader(owner), was.reader(owner)};
+      check_written_over(w);
+      check_expires_at(w);
+      check_token(w);
+    });
+    check_readers_gone(i, now, was);
+  }
+
+  /// "Each command of a reader gives its entry a new lockId, and the document expires with the last
+  /// of them." The whole text comes again when those leave who came since.
+  void check_readers(Index i, const Change& now, const Change& was) {
+    const auto lock = "lock '" + d_.at(i).name + "': ";
+    ++lock_id_.checked;
+    const bool again = std::ranges::any_of(now.readers, [&](const ReaderEntry& r) {
+      return r.written && written_by(d_, d_.fact(i).name, r.lock_id) != d_.fact(i).version;
+    });
+    if (again || now.text == was.text) {
+      violate(lock_id_, lock + "a command of a reader wrote a lockId that stood there before",
+              {was.event, i});
+    }
+    std::int64_t latest = 0;
+    for (const ReaderEntry& r : now.readers) latest = std::max(latest, r.until_ms);
+    ++expires_at_.checked;
+    if (latest == d_.at(i).expires_at_ms) return;
+    violate(expires_at_,
+            lock + "it expires " + std::to_string(latest - d_.at(i).expires_at_ms) +
+                " ms before the last of its readers",
+            {was.event, i});
+  }
+
+  /// "A reader's entry is taken out only by its own release, when it is over, or with those of all
+  /// that were observed."
+  void check_readers_gone(Index i, const Change& now, const Change& was) {
+    const bool excludes = !now.gone && now.readers.empty();
+    if (excludes && d_.writers[now.lock_id].send == kNone) return;  // of a client that is not ours
+    for (const ReaderEntry& r : gone_readers(was, now)) {
+      ++written_over_.checked;
+      const auto by = d_.claim(i) == kNone ? writer_of(d_, d_.writers[now.lock_id]) : std::nullopt;
+      bool taken = is_over(d_, r.lock_id, i);  // a release has no date
+      if (by) {
+        const ReaderEntry* entry = now.reader(now.owner);
+        const auto until = entry == nullptr ? d_.at(i).expires_at_ms : entry->until_ms;
+        const auto latest = until - by->ask()->expiry_ms - by->ask()->clock_margin_ms;
+        const bool observed = d_.fact(by->command.send).observed == was.text;
+        taken = rules::may_take(observed, rules::is_expired(r.until_ms, latest));
+      }
+      if (taken || may_have_left(d_, r, now)) continue;
+      violate(written_over_,
+              "lock '" + d_.at(i).name + "': a reader's entry went, neither over nor given up",
+              {was.event, d_.writers[now.lock_id].send, i});
+    }
+  }
+
+  /// "The token of a grant is above the stored one."
+  void check_granted_token(Index i, const Fact& e) {
+    const Version v = written_by(d_, e.name, e.lock_id);
+    if (d_.session_of(e).shares != kNone) return;  // that write granted it nothing
+    if (v == 0 || e->token > d_.at(d_.truth[e.name][v - 1].event).stored_token) return;
+    violate(token_, "lock '" + e->name + "': a grant has the stored token for its own", {i});
   }
 
   void accuse(Finding& rule, const Write& w, const std::string& what) {
@@ -203,18 +282,24 @@ class Monitors {
     ++written_over_.checked;
     if (w.own) return;
     const bool takes = w.send.verb == Verb::acquire;
+    const Change& was = d_.change_before(w.put);
+    if (takes && w.entry != nullptr && !was.readers.empty()) return;  // it joins them
     if (w.standing == kNone) {
       if (!takes) accuse(written_over_, w, "writes a lock where there is none");
       return;
     }
     // It was given by a hand-over, or by a release of its holder to the queue.
     const Id holder = d_.fact(w.standing).owner;
-    if (w.send.verb == Verb::hand_over && w.send.other_owner == holder) return;
-    const bool passed_on = std::ranges::any_of(d_.deletes[holder], [&](const SendDigest& one) {
-      return one.send < w.put && d_.fact(one.send).verb == Verb::pass_on;
-    });
+    if (w.send.verb == Verb::hand_over && was.held_by(w.send.other_owner)) return;
+    const auto passes_on = [&](Id owner) {
+      return std::ranges::any_of(d_.deletes[owner], [&](const SendDigest& one) {
+        return one.send < w.put && d_.fact(one.send).verb == Verb::pass_on;
+      });
+    };
+    const bool passed_on = passes_on(holder) ||
+                           std::ranges::any_of(was.readers, passes_on, &ReaderEntry::owner);
     if (takes && passed_on) return;
-    const bool observed = w.send.observed == d_.fact(w.standing).lock_id;
+    const bool observed = w.send.observed == was.text;
     const bool expired = rules::is_expired(w.before.expires_at_ms, w.after.acquired_at_ms);
     if (takes && rules::may_take(observed, expired)) return;
     const auto left_ms = w.before.expires_at_ms - w.after.acquired_at_ms;
@@ -226,8 +311,12 @@ class Monitors {
   /// "expiresAt is acquiredAt + expiry + clock_margin, and no own write lowers it."
   void check_expires_at(const Write& w) {
     ++expires_at_.checked;
-    const auto lowered_by = w.before.expires_at_ms - w.after.expires_at_ms;
-    if (w.own && w.after.acquired_at_ms != w.before.acquired_at_ms) {
+    const bool reads = w.entry != nullptr, read = w.entry_before != nullptr;
+    const auto acquired_at = reads ? w.entry->since_ms : w.after.acquired_at_ms;
+    const auto expires_at = reads ? w.entry->until_ms : w.after.expires_at_ms;
+    const auto lowered_by =
+        (read ? w.entry_before->until_ms : w.before.expires_at_ms) - expires_at;
+    if (w.own && acquired_at != (read ? w.entry_before->since_ms : w.before.acquired_at_ms)) {
       accuse(expires_at_, w, "changes acquiredAt of a lock that its owner has already");
     } else if (w.own && lowered_by > 0) {
       accuse(expires_at_, w,
@@ -236,7 +325,7 @@ class Monitors {
     // A free document may name the next owner, which then keeps its acquiredAt.
     const Event* call = ask(w.send.session);
     if (w.own || (w.standing == kNone && w.queued) || call == nullptr) return;
-    const auto lasts = w.after.expires_at_ms - w.after.acquired_at_ms;
+    const auto lasts = expires_at - acquired_at;
     const auto due = call->expiry_ms + call->clock_margin_ms;
     if (lasts == due) return;
     accuse(expires_at_, w,

@@ -34,7 +34,10 @@ struct Way {
 class VersionRules {
  public:
   explicit VersionRules(const Digest& d)
-      : d_(d), claimed_(d.facts.commands.size()), queued_(d.facts.lock_ids.size()) {
+      : d_(d),
+        claimed_(d.facts.commands.size()),
+        queued_(d.facts.lock_ids.size()),
+        passes_on_(d.facts.names.size()) {
     const auto by_administrator = std::ranges::find_if(d.faults, [&](Index i) {
       constexpr std::array kKinds{"delete-document", "drop-collection", "lost-data"};
       return std::ranges::find(kKinds, d.at(i).fault) != kKinds.end();
@@ -48,6 +51,12 @@ class VersionRules {
         if (claim != kNone) claimed_[d.fact(claim).command] = v;
       }
       if (!d.places[name].empty()) note_queue(name);
+    }
+    for (const auto& removals : d.deletes) {
+      for (const SendDigest& one : removals) {
+        const Fact& send = d.fact(one.send);
+        if (send.verb == Verb::pass_on) passes_on_[send.name].push_back(one);
+      }
     }
   }
 
@@ -85,8 +94,10 @@ class VersionRules {
         heads.clear();
         see_heads();
       } else {
-        queued_[change.lock_id] = std::ranges::count(standing, change.owner) > 0;
-        if (is_free) offered_[change.lock_id] = heads;
+        change.each_written([&](Id owner, Id lock_id) {
+          queued_[lock_id] = std::ranges::count(standing, owner) > 0;
+          if (is_free) offered_[lock_id] = heads;
+        });
       }
       is_free = change.gone;
     }
@@ -94,33 +105,80 @@ class VersionRules {
 
   [[nodiscard]] Way put(Versions line, Version v, Index now, const Removals& spent) const {
     const Change& change = line[v - 1];
+    if (!change.readers.empty()) return of_readers(line, v, now, spent);
     if (d_.writers[change.lock_id].send == kNone) return {};  // of a client that is not ours
     if (written_by(d_, d_.fact(change.event).name, change.lock_id) != v) {
       return {"it has the lockId of an earlier one"};
     }
-    const Way own = by_itself(line, v, now);
+    const Way rest = readers_gone(line, v, now, spent);
+    if (rest.why_not != nullptr) return rest;
+    const Way own = by_itself(line, v, now, {change.owner, change.lock_id});
     if (own.why_not == nullptr) return own;
-    const Way given = passed_on(line, v, now, spent);
+    const Way given = passed_on(line, v, now, spent, change.lock_id);
     return given.why_not == nullptr ? given : own;
   }
 
-  /// Whether the command with this lockId can have written it.
-  [[nodiscard]] Way by_itself(Versions line, Version v, Index now) const {
+  /// Whether readers can have come, been renewed and gone so by one write: one by its own command,
+  /// or those of the queue that a release admitted.
+  [[nodiscard]] Way of_readers(Versions line, Version v, Index now, const Removals& spent) const {
     const Change& after = line[v - 1];
-    const SendDigest& writer = d_.writers[after.lock_id];
+    const auto twice = [&](const ReaderEntry& r) { return after.reader(r.owner) != &r; };
+    if (std::ranges::any_of(after.readers, twice)) return {"a reader stands in it twice"};
+    const auto written = std::ranges::count(after.readers, true, &ReaderEntry::written);
+    Way way;
+    for (const ReaderEntry& r : after.readers) {
+      if (!r.written) continue;
+      if (d_.writers[r.lock_id].send == kNone) return {"it has a reader that no process sent"};
+      if (written_by(d_, d_.fact(after.event).name, r.lock_id) != v) {
+        return {"it has the lockId of an earlier one"};
+      }
+      const Way own = by_itself(line, v, now, r);
+      if (own.why_not == nullptr && written == 1) continue;
+      const Way given = passed_on(line, v, now, spent, r.lock_id);
+      if (given.why_not != nullptr) return own.why_not == nullptr ? given : own;
+      way = given;
+    }
+    const Way rest = readers_gone(line, v, now, spent);
+    return rest.why_not != nullptr || way.spends == kNone ? rest : way;
+  }
+
+  /// Whether the readers that this version has no more can have gone by it: one by its release, the
+  /// others because their leases have run out, or all because they were observed.
+  [[nodiscard]] Way readers_gone(Versions line, Version v, Index now, const Removals& spent) const {
+    Way way;
+    if (v == 1) return way;
+    const Change &before = line[v - 2], &after = line[v - 1];
+    const Index writer = d_.writers[after.lock_id].send;
+    for (const ReaderEntry& r : gone_readers(before, after)) {
+      if (is_over(d_, r.lock_id, now)) continue;
+      if (writer != kNone && d_.fact(writer).other_owner == r.owner) continue;  // it gave it
+      const Way left = removed(r.owner, after.event, now, spent, false);
+      if (left.why_not != nullptr) return {"a reader went that neither left nor was over"};
+      way = left;
+    }
+    return way;
+  }
+
+  /// Whether the command with this lockId can have written it.
+  [[nodiscard]] Way by_itself(Versions line, Version v, Index now, const ReaderEntry& own) const {
+    const Change& after = line[v - 1];
+    const SendDigest& writer = d_.writers[own.lock_id];
     const Fact& send = d_.fact(writer.send);
     if (writer.send >= now) return {"its command was not sent yet"};
     if (writer.reply != kNone && says_not_executed(d_.fact(writer.reply))) {
       return {"its command was answered as not executed"};
     }
-    const Id holder = holder_at(line, v - 1);
-    if (holder == after.owner) return {};
+    if (held_at(line, v - 1, own.owner)) return {};
     if (send.verb == Verb::extend) return {"it extends a lock that is not its owner's"};
     if (send.verb == Verb::hand_over) {
-      if (holder != kNoText && holder == send.other_owner) return {};
+      if (held_at(line, v - 1, send.other_owner)) return {};
       return {"it hands over a lock that is neither its giver's nor its receiver's"};
     }
-    return v == 1 || line[v - 2].gone ? Way{} : taken(line[v - 2], after, now);
+    if (v == 1 || line[v - 2].gone) return {};
+    const Change& before = line[v - 2];
+    if (after.readers.empty() || before.readers.empty()) return taken(before, after, now);
+    if (rules::may_join(own.passed != kNone, after.readers.size() <= kMostReaders)) return {};
+    return {"a reader joins the others although a writer waits, or there is no room"};
   }
 
   /// Whether this answer says that the command wrote nothing. If the command was an attempt, the
@@ -136,7 +194,7 @@ class VersionRules {
     const Event &old_put = d_.at(before.event), &put = d_.at(after.event);
     const bool dated = old_put.expires_at_ms != 0 && put.acquired_at_ms != 0;
     const bool expired = !dated || rules::is_expired(old_put.expires_at_ms, put.acquired_at_ms);
-    if (!rules::may_take(send.observed == before.lock_id, expired)) {
+    if (!rules::may_take(send.observed == before.text, expired)) {
       return {"it takes a lock of another that is neither given, observed nor expired"};
     }
     if (has_run_out(before, now)) return {};
@@ -146,26 +204,43 @@ class VersionRules {
   /// The owners with a release that can have given this lock away. A free lock may have been
   /// offered to the first entry of its queue, which gives up. When that entry has expired, the lock
   /// may have been offered to the next one.
-  [[nodiscard]] std::vector<Id> givers(Versions line, Version v) const {
+  [[nodiscard]] std::vector<Id> givers(Versions line, Version v, Id lock_id) const {
     const Id holder = holder_at(line, v - 1);
-    if (holder != kNoText) return {holder};
     const Index claim = d_.claim(line[v - 1].event);
+    if (holder != kNoText && line[v - 2].readers.empty()) return {holder};
     if (claim != kNone) return {d_.fact(claim).owner};
-    const auto offered = offered_.find(line[v - 1].lock_id);
+    if (holder != kNoText) {
+      std::vector<Id> readers;
+      for (const ReaderEntry& r : line[v - 2].readers) readers.push_back(r.owner);
+      return readers;
+    }
+    const auto offered = offered_.find(lock_id);
     return offered == offered_.end() ? std::vector<Id>{} : offered->second;
+  }
+
+  /// Whether a call that leaves, and holds nothing, can have admitted those that wait to a free
+  /// lock, or to the readers that hold it.
+  [[nodiscard]] bool left_by_another(Index change, Index now) const {
+    const Fact& put = d_.fact(change);
+    return std::ranges::any_of(passes_on_[put.name], [&](const SendDigest& one) {
+      return one.send < now && (d_.unanswered(one) || d_.at(one.reply).order == put->order);
+    });
   }
 
   /// Whether a release of its holder can have given it to an entry of the queue, if the history
   /// records its queue.
-  [[nodiscard]] Way passed_on(Versions line, Version v, Index now, const Removals& spent) const {
+  [[nodiscard]] Way passed_on(Versions line, Version v, Index now, const Removals& spent,
+                              Id lock_id) const {
     const Change& after = line[v - 1];
-    const Index asked = d_.writers[after.lock_id].send;
+    const Index asked = d_.writers[lock_id].send;
     const Fact& send = d_.fact(asked);
     if (asked >= now || send.verb != Verb::acquire) return {"no call asked for it so"};
-    if (!d_.places[send.name].empty() && !queued_[after.lock_id]) {
+    if (!d_.places[send.name].empty() && !queued_[lock_id]) {
       return {"it goes to no entry of the queue"};
     }
-    for (const Id giver : givers(line, v)) {
+    const bool excludes_none = v > 1 && (line[v - 2].gone || !line[v - 2].readers.empty());
+    if (excludes_none && left_by_another(after.event, now)) return {};
+    for (const Id giver : givers(line, v, lock_id)) {
       const Way way = removed(giver, after.event, now, spent, true);
       if (way.why_not == nullptr) return way;
     }
@@ -178,6 +253,10 @@ class VersionRules {
     const Index event = line[v - 1].event;
     if (holder_at(line, v - 1) == kNoText) return {};
     const Change& before = line[v - 2];
+    if (!before.readers.empty()) {
+      const Way way = readers_gone(line, v, now, spent);
+      return administrator_ < now ? Way{nullptr, way.spends} : way;
+    }
     const bool claimed = d_.claim(event) != kNone;
     if (!claimed && has_run_out(before, now)) return {};
     const Way way = removed(before.owner, event, now, spent, false);
@@ -213,13 +292,16 @@ class VersionRules {
 
   /// Whether a lease can have run since this was written, by whatever clock.
   [[nodiscard]] bool has_run_out(const Change& put, Index now) const {
-    const auto holder = writer_of(d_, put.event);
-    return !holder || d_.fact(now).at_ns >= earliest_end(d_, *holder);
+    if (put.readers.empty()) return is_over(d_, put.lock_id, now);
+    return std::ranges::all_of(put.readers, [&](const ReaderEntry& r) {
+      return is_over(d_, r.lock_id, now);
+    });
   }
 
   const Digest& d_;
   std::vector<Version> claimed_;  ///< by command
   std::vector<bool> queued_;      ///< by lockId: its owner stood in the queue just before
+  std::vector<std::vector<SendDigest>> passes_on_;  ///< by name
   /// By lockId that follows a free lock: the owners that stood first since it was free. Each may
   /// have been offered the lock.
   std::unordered_map<Id, std::vector<Id>> offered_;
@@ -350,11 +432,13 @@ class VersionStates {
     if (is_of_an_old_primary(e, lock, send)) return;
     if (e.lock_id != kNoText) return saw(i, asked, lock, send);
     const bool none = asked.verb == Verb::hand_over || asked.verb == Verb::pass_on;
-    if (none) see_without(i, asked, lock, {send, asked.owner, asked.other_owner});
+    const bool gives = asked.verb == Verb::hand_over;
+    if (none) see_without(i, asked, lock, {send, asked.owner, asked.other_owner, gives});
   }
 
   void granted(Index i, const Fact& e) {
     stays(i, e);
+    if (d_.session_of(e).shares != kNone) return;
     const Version v = written_by(d_, e.name, e.lock_id);
     if (v != 0 && d_.at(locks_[e.name].line[v - 1].event).order != e->token) {
       accuse(i, e, "its token is not the time of its write");
@@ -407,6 +491,7 @@ class VersionStates {
   void released(Index i, const Fact& e) {
     const Id owner = owner_of(d_, e);
     if (owner == kNoText || e.outcome == Outcome::unknown) return;
+    if (d_.session_of(e).leaves_it_to_others) return;  // it sends nothing
     const bool left = e.outcome == Outcome::released;
     ++found_.checked;
     for (const SendDigest& one : d_.farewells(owner)) {
@@ -428,9 +513,10 @@ class VersionStates {
     if (claimed != 0) return need(i, asked, lock, claimed);
     grow(lock, i);
     for (Version v = by_then_[send] + 1; v <= lock.highest(); ++v) {
-      const Id holder = holder_at(lock.line, v - 1);
-      const bool own = holder != kNoText && (holder == asked.owner || holder == asked.other_owner);
-      if (own && holder_at(lock.line, v) != holder) return lock.keep_from(v);
+      for (const Id own : {asked.owner, asked.other_owner}) {
+        const bool went = held_at(lock.line, v - 1, own) && !held_at(lock.line, v, own);
+        if (went) return lock.keep_from(v);
+      }
     }
     if (asked.verb == Verb::pass_on) return see_without(i, asked, lock, {send});
     accuse(i, asked, "no document of its owner can have gone by then");
@@ -451,7 +537,13 @@ class VersionStates {
   /// release that gives up may find the document of a free lock, which names the offered owner.
   void saw(Index i, const Fact& asked, Lock& lock, Index send) {
     const Id shown = d_.fact(i).lock_id;
-    const Version v = written_by(d_, asked.name, shown), low = by_then_[send];
+    const Version low = by_then_[send];
+    Version v = written_by(d_, asked.name, shown);
+    if (v != 0 && v < low && !d_.facts.readers[shown].empty()) {
+      // The text of readers comes again when those leave who came since.
+      const auto again = std::ranges::find(lock.line.subspan(low - 1), shown, &Change::text);
+      v = again == lock.line.end() ? v : static_cast<Version>(again - lock.line.begin()) + 1;
+    }
     if (v != 0 && v >= low) {
       grow(lock, i);
       if (v <= lock.highest()) return lock.keep_from(v);
@@ -479,6 +571,7 @@ class VersionStates {
   struct Sight {
     Index since;  ///< the sending
     Id owner = kNoText, other = kNoText;  ///< did not have the document; none: it was free
+    bool hands_over = false;  ///< it finds no owner among several readers
   };
 
   /// Whether at some time between the sending and now the document belonged to neither of these
@@ -486,9 +579,10 @@ class VersionStates {
   bool stood_without(Index i, Lock& lock, const Sight& sight) {
     grow(lock, i);
     for (Version v = by_then_[sight.since]; v <= lock.highest(); ++v) {
-      const Id holder = holder_at(lock.line, v);
-      const bool other = sight.owner != kNoText && holder != sight.owner && holder != sight.other;
-      if (holder != kNoText && !other) continue;
+      const bool own = held_at(lock.line, v, sight.owner) || held_at(lock.line, v, sight.other);
+      const bool unseen = sight.hands_over && v != 0 && lock.line[v - 1].is_of_several();
+      const bool other = sight.owner != kNoText && (!own || unseen);
+      if (holder_at(lock.line, v) != kNoText && !other) continue;
       lock.keep_from(v);
       return true;
     }

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <initializer_list>
 #include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "model/history/history_builder.hpp"
 
@@ -69,12 +72,72 @@ class SoundHistories {
     if (died) s.gone(free + draw_.from(0, kLease), order(free, 5));
   }
 
+  /// What the lock "shared" goes through: r and s read, r perhaps by two calls with one entry; t
+  /// waits to write; u comes later, waits to read, and stands behind t. s may die.
+  void play_readers(HistoryBuilder& h) {
+    constexpr int kGood = 9'000;
+    for (const char* process : {"r", "s", "t", "u"}) h.start(1, process);
+    const bool share = draw_.one_in(2), dies = draw_.one_in(3), extends = draw_.one_in(2);
+    const int more = draw_.from(0, 2);  // who comes later and waits to read
+    h.named("shared").ask_shared(10, "r", 1).win(11, 16, "r", 1, order(11));
+    if (share) h.ask_shared(12, "r", 2).shares(16, "r", 2, 1);
+    const int came = draw_.from(20, 90);
+    h.ask_shared(came, "s", 1).win(came + 1, came + 6, "s", 1, order(came + 1));
+    if (draw_.one_in(2)) read(h, came + 10, "s");
+    if (extends) h.extend(100, 108, "r", 1, order(100));
+    const int waits = 120;
+    h.ask(waits, "t", 1).refused(waits, waits + 8, "t", 1);
+    h.joins_queue(waits + 4, "t", 1, order(waits + 4), kGood);
+    std::vector<std::pair<std::string, int>> calls;
+    for (int i = 1; i <= more; ++i) {
+      const int at = waits + 20 * i;
+      h.ask_shared(at, "u", i).refused(at, at + 8, "u", i);
+      h.joins_queue(at + 4, "u", i, order(at + 4), kGood);
+      calls.emplace_back("u", i);
+    }
+    const int over = draw_.from(200, 600);
+    h.yes(17, over - 1, "r", 1).yes(came + 7, over - 1, "s", 1);
+    if (share) h.yes(17, over + 29, "r", 2).releases_to_others(over, "r", 1);
+    const int last = share ? over + 30 : over, entry = share ? 2 : 1;
+    const bool first_goes_last = !dies && draw_.one_in(2);
+    if (dies) h.crash(over, "s");
+    if (!dies && !first_goes_last) h.leave(over + 5, over + 9, "s", 1, order(over + 5));
+    int free = last + 40;
+    if (dies || first_goes_last) h.leave(last, last + 8, "r", entry, order(last), 1);
+    if (dies) {
+      free = came + 1 + kExpires + draw_.from(0, 100);
+      for (const auto& [process, session] : calls) {
+        h.refused(free - 50 * session, free - 50 * session + 8, process, session);
+      }
+      h.win(free, free + 8, "t", 1, order(free));
+    } else if (first_goes_last) {
+      h.pass_on(free, free + 8, "s", 1, free + 8, "t", 1, order(free));
+    } else {
+      h.pass_on(last + 40, last + 48, "r", entry, last + 48, "t", 1, order(last + 40), 1);
+    }
+    h.yes(free + 9, free + 49, "t", 1);
+    if (draw_.one_in(2)) h.write(free + 12, free + 18, "t", 1, "accepted", order(free, 2));
+    free += 50;
+    if (calls.empty()) h.release(free, free + 8, "t", 1, order(free));
+    if (!calls.empty()) h.admits(free, free + 8, "t", 1, order(free), calls);
+    for (const auto& [process, session] : calls) {
+      free += 20;
+      h.yes(free - 11, free - 1, process, session);
+      h.leave(free, free + 8, process, session, order(free));
+    }
+  }
+
   [[nodiscard]] bool is_exact() const { return is_exact_; }
   [[nodiscard]] int late() const { return late_; }  ///< by how much a process may be, in ms
   /// The operation time of a write that is sent then; those of one ms differ by a digit.
   static std::int64_t order(int at_ms, int digit = 0) { return 100 + 10LL * at_ms + digit; }
 
  private:
+  static void read(HistoryBuilder& h, int at, const char* process) {
+    h.write(at, at + 4, process, 1, "accepted", order(at, 3));
+    h.before(1).shared = h.before(2).shared = true;
+  }
+
   /// Its lease is over, and its user is notified in time.
   void loses(HistoryBuilder& s, int at, const char* process, int session) {
     s.lose(at, process, session).notified(at + draw_.from(0, late_), process, session);

@@ -31,13 +31,16 @@ bool all_answered(const Digest& d, const SessionDigest& s) {
   return std::ranges::all_of(attempts, [&](Index send) { return d.done(d.writer(send).reply); });
 }
 
-/// Whether the lock was free from the call to the win, without another call between.
+/// Whether the lock was free from the call to the win, without another call between. To a reader it
+/// is also free if readers have it, and nobody ever waited.
 bool uncontended(const Digest& d, const SessionDigest& s) {
   const Written won = d.written[d.fact(s.granted).lock_id];
   if (won.version == 1) return all_answered(d, s);
-  if (won.version == 0) return false;
-  const Fact& last = d.fact(d.truth[won.name][won.version - 2].event);
-  return last.kind == Kind::gone && last.at_ns < s.asked.at_ns && all_answered(d, s);
+  if (won.version == 0 || !all_answered(d, s)) return false;
+  const Change& last = d.truth[won.name][won.version - 2];
+  const bool joins = d.at(s.granted).shared && !last.readers.empty() &&
+                     last.readers.size() < kMostReaders && d.places[won.name].empty();
+  return (last.gone || joins) && d.fact(last.event).at_ns < s.asked.at_ns;
 }
 
 /// What may have cost this acquire a second command.
@@ -74,7 +77,14 @@ void check_acquires(const Digest& d, Finding& f) {
   const auto lives = lives_of(d);
   const auto looks = looks_of(d);
   for (const SessionDigest& s : d.sessions) {
-    if (s.granted == kNone || s.ask == kNone || !uncontended(d, s)) continue;
+    if (s.granted == kNone || s.ask == kNone) continue;
+    if (s.shares != kNone) {
+      ++f.checked;
+      if (d.attempts[s.id].empty()) continue;
+      violate(f, subject(d, s.granted) + " shares the entry of a reader, and sent a command for it",
+              {d.attempts[s.id].front(), s.granted});
+    }
+    if (s.shares != kNone || !uncontended(d, s)) continue;
     const Index look = look_meanwhile(d, looks[s.process], lives[s.process], s);
     const auto& attempts = d.attempts[s.id];
     const bool one_command = attempts.size() == 1 && look == kNone;
@@ -175,6 +185,7 @@ void check_releases(const Digest& d, Finding& f) {
     ++grants;
     attempts += static_cast<std::int64_t>(d.attempts[s.id].size());
     if (s.released == kNone || d.fact(s.released).outcome == Outcome::unknown) continue;
+    if (s.leaves_it_to_others) continue;
     const Id owner = d.fact(s.granted).owner;
     if (!d.hand_overs[owner].empty()) continue;  // the hand-over is its release
     // At the end of the longest holding the lock itself has sent a delete.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <ranges>
 #include <utility>
 
@@ -10,6 +11,7 @@ namespace {
 struct HeldSpan {
   Span span;
   const SessionDigest* session;
+  bool reads = false;
   bool is_call = false;  ///< the lock was granted meanwhile, however late its answer came
 };
 
@@ -60,9 +62,10 @@ void check_granted(const Digest& d, Finding& f, const std::vector<HeldSpan>& by_
 Finding check_leases(const Digest& d) {
   Finding f = finding(Check::G1);
   for (const Tenure& t : std::views::join(d.tenures)) {
-    const auto holder = writer_of(d, t.last_put);
+    const auto holder = writer_of(d, t);
     if (t.next_put == kNone || !holder) continue;
-    if (d.fact(t.next_put).owner == t.owner) continue;
+    const bool reads = !d.change(t.next_put).readers.empty();
+    if (d.fact(t.next_put).owner == t.owner || !rules::excludes(t.shared, reads)) continue;
     if (passed_on(d, t)) {
       ++f.counts["passed_on"];
       continue;
@@ -100,24 +103,31 @@ Finding check_exclusion(const Digest& d) {
     // Our own handles answer for themselves.
     if (d.promises != nullptr && s.granted != kNone && s.ask != kNone) {
       const Span call{s.asked.at_ns, d.fact(s.granted).at_ns};
-      by_name[s.asked.name].push_back({call, &s, true});
+      by_name[s.asked.name].push_back({call, &s, false, true});
     }
     const auto held = s.answers.held();
     if (held && s.granted != kNone) {
-      by_name[d.fact(s.granted).name].push_back({*held, &s});
+      by_name[d.fact(s.granted).name].push_back({*held, &s, d.at(s.granted).shared});
     }
   }
   if (!d.sessions.empty()) f.counts["asked"] = asked;
   for (auto& spans : by_name) {
     std::ranges::sort(
         spans, {}, [](const HeldSpan& one) { return std::pair(one.span.from, !one.is_call); });
-    const HeldSpan* longest = nullptr;
+    std::array<const HeldSpan*, 2> longest{};  // of writers, and of readers
     for (const HeldSpan& one : spans) {
       if (one.is_call) continue;
       ++f.checked;
       check_end(d, f, one);
-      if (longest != nullptr) check_pair(d, f, *longest, one);
-      if (longest == nullptr || one.span.to > longest->span.to) longest = &one;
+      for (const HeldSpan* other : longest) {
+        if (other != nullptr && rules::excludes(one.reads, other->reads)) {
+          check_pair(d, f, *other, one);
+        }
+      }
+      const HeldSpan*& longest_of_kind = longest[one.reads ? 1 : 0];
+      if (longest_of_kind == nullptr || one.span.to > longest_of_kind->span.to) {
+        longest_of_kind = &one;
+      }
     }
   }
   for (const auto& spans : by_name) check_granted(d, f, spans);

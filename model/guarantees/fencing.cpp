@@ -31,6 +31,11 @@ class Holders {
   }
   /// Whether `a` was granted the lock after `b`, for certain.
   [[nodiscard]] bool after(Id a, Id b) const { return ranks_[a].from > ranks_[b].to; }
+  /// Whether the resource may take an access of `holder` after that of `before`.
+  [[nodiscard]] bool accepts(Id before, Id holder, bool reads) const {
+    const auto latest = ranks_[before].from, own = ranks_[holder].to;
+    return reads ? rules::accepts_read(own, latest) : rules::accepts_write(own, latest);
+  }
   [[nodiscard]] bool began_before(Id a, Id b) const { return ranks_[a].from < ranks_[b].from; }
 
  private:
@@ -44,9 +49,11 @@ class Holders {
     ranks_.resize(d_.facts.owners, {kNoRank, kNoRank});
     for (const auto& changes : d_.truth) {
       for (const Change& c : changes) {
-        const Id owner = granted[c.lock_id];
         const auto order = d_.at(c.event).order;
-        if (owner != kNoText) ranks_[owner] = {order, order};
+        c.each_written([&](Id, Id lock_id) {
+          const Id owner = granted[lock_id];
+          if (owner != kNoText) ranks_[owner] = {order, order};
+        });
       }
     }
   }
@@ -66,9 +73,9 @@ class Holders {
   std::vector<Id> writers_;  ///< by the number of a write to the resource
 };
 
-/// Whether a later holder may have written before: then the refusal of this one is right, whatever
-/// its held() said. Which holder of a lock is later that is known by its answers is seldom certain:
-/// so only a higher token counts, stored before the answer.
+/// Whether a later holder may have accessed it before, and one of both wrote: then the refusal of
+/// this one is right, whatever its held() said. Which holder is later of a lock that is known by
+/// its answers is seldom certain: so only a higher token counts, stored before the answer.
 bool may_be_overtaken(const Digest& d, const Holders& holders, Id holder, const Fact& write) {
   const bool ours = d.promises == nullptr;
   const auto by = write.at_ns + (ours ? d.allowed.truth_lag_ns : 0);
@@ -76,6 +83,7 @@ bool may_be_overtaken(const Digest& d, const Holders& holders, Id holder, const 
     const Fact& stored = d.fact(i);
     const Id other = holders.of_stored(i);
     return stored.name == write.name && stored.at_ns <= by && holders.is_known(other) &&
+           rules::excludes(stored->shared, write->shared) &&
            (ours || stored->token > write->token) && other != holder &&
            !holders.after(holder, other);
   });
@@ -122,21 +130,27 @@ void check_tokens_of_answers(const Digest& d, Finding& f) {
 Finding check_fence(const Digest& d) {
   Finding f = finding(Check::G3);
   const Holders holders(d);
-  std::vector<Index> latest(d.facts.names.size(), kNone);  // the write of the latest holder
+  // The access of the latest holder, and its last write: the resource's two numbers.
+  std::vector<Index> seen(d.facts.names.size(), kNone), wrote = seen;
   for (const Index i : d.stored) {
     const Fact& stored = d.fact(i);
     const Id holder = holders.of_stored(i);
     if (!holders.is_known(holder)) continue;
-    Index& before = latest[stored.name];
-    if (before != kNone && holders.after(holders.of_stored(before), holder)) {
+    const bool reads = stored->shared;
+    const Index before = (reads ? wrote : seen)[stored.name];
+    if (before != kNone && !holders.accepts(holders.of_stored(before), holder, reads)) {
       violate(f,
-              "resource '" + d.name(stored.name) +
-                  "' accepted a write of an earlier holder after one "
-                  "of a later holder",
+              "resource '" + d.name(stored.name) + "' accepted a " + (reads ? "read" : "write") +
+                  " of an earlier holder after " + (d.at(before).shared ? "a read" : "one") +
+                  " of a later holder",
               {before, i});
-    } else if (before == kNone || !holders.began_before(holder, holders.of_stored(before))) {
-      before = i;
+      continue;
     }
+    const auto note = [&](Index& last) {
+      if (last == kNone || !holders.began_before(holder, holders.of_stored(last))) last = i;
+    };
+    note(seen[stored.name]);
+    if (!reads) note(wrote[stored.name]);
   }
   std::int64_t stale = 0, stale_refused = 0, current = 0;
   for (const Index i : d.writes) {
@@ -172,32 +186,43 @@ Finding check_token_order(const Digest& d) {
   std::vector<Index> granted(d.facts.lock_ids.size(), kNone);  // by lockId of the one that won
   for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone) continue;
+    if (s.shares != kNone) {
+      ++f.checked;
+      if (d.at(s.shares).token == d.at(s.granted).token) continue;
+      violate(f, subject(d, s.granted) + " shares an entry, and has another token than its reader",
+              {s.shares, s.granted});
+      continue;
+    }
     Index& first = granted[d.fact(s.granted).lock_id];
     if (first == kNone) first = s.granted;
   }
   for (const auto& changes : d.truth) {
     Index last = kNone;
     for (const Change& c : changes) {
-      if (c.gone || c.lock_id == kNoText) continue;
-      const Index grant = std::exchange(granted[c.lock_id], kNone);
-      if (grant == kNone) continue;
-      const Fact& g = d.fact(grant);
-      if (g->token == 0) continue;  // this lock has no tokens
-      d.promises != nullptr ? ++f.counts["by the oplog"] : ++f.checked;
-      const auto order = d.at(c.event).order;
-      if (!d.of_a_document && g->token != order) {
-        violate(f,
-                "lock '" + d.at(grant).name + "': the token " + std::to_string(g->token) +
-                    " is not the time of the write that granted it, " + std::to_string(order),
-                {grant, c.event});
-      }
-      if (last != kNone && g->token <= d.at(last).token) {
-        violate(f,
-                "lock '" + d.at(grant).name + "': token " + std::to_string(g->token) + " after " +
-                    std::to_string(d.at(last).token),
-                {last, grant});
-      }
-      last = grant;
+      // Readers that one release admitted have one token.
+      const Index before = last;
+      c.each_written([&](Id, Id lock_id) {
+        const Index grant =
+            lock_id == kNoText ? kNone : std::exchange(granted[lock_id], kNone);
+        if (grant == kNone || d.at(grant).token == 0) return;  // this lock has no tokens
+        const Fact& g = d.fact(grant);
+        const auto lock = "lock '" + d.at(grant).name + "': ";
+        d.promises != nullptr ? ++f.counts["by the oplog"] : ++f.checked;
+        const auto order = d.at(c.event).order;
+        if (!d.of_a_document && g->token != order) {
+          violate(f,
+                  lock + "the token " + std::to_string(g->token) +
+                      " is not the time of the write that granted it, " + std::to_string(order),
+                  {grant, c.event});
+        }
+        if (before != kNone && g->token <= d.at(before).token) {
+          violate(f,
+                  lock + "token " + std::to_string(g->token) + " after " +
+                      std::to_string(d.at(before).token),
+                  {before, grant});
+        }
+        last = grant;
+      });
     }
   }
   const bool is_cut = std::none_of(d.history->begin(), d.history->end(),

@@ -67,6 +67,29 @@ void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, c
               why, {s.ask, s.granted, s.ended});
 }
 
+/// A dead holder's last state: from when on it stands, and how long the document may then stand in
+/// the way of others. That of several readers names the longest lease of them all, and stands since
+/// the last write of any of them.
+struct Remains {
+  std::int64_t since, expiry_ms, margin_ms;
+};
+
+Remains remains_of(const Digest& d, const Tenure& t, const Writer& holder) {
+  Remains all{executed_by(d, holder, t.last_put), holder.ask()->expiry_ms,
+              holder.ask()->clock_margin_ms};
+  if (!t.shared) return all;
+  const auto& changes = d.truth[d.fact(t.last_put).name];
+  const Change& last = t.next == kNone ? changes.back() : d.change_before(t.next);
+  all.since = std::max(all.since, d.fact(last.event).at_ns);
+  for (const ReaderEntry& r : last.readers) {
+    const auto other = writer_of(d, d.writers[r.lock_id]);
+    if (!other) continue;
+    all.expiry_ms = std::max(all.expiry_ms, other->ask()->expiry_ms);
+    all.margin_ms = std::max(all.margin_ms, other->ask()->clock_margin_ms);
+  }
+  return all;
+}
+
 /// When the change after this tenure happened at the earliest. A deletion that no reply claims
 /// happened at most `truth_lag_ns` before it was read.
 std::int64_t changed_from(const Digest& d, const Tenure& t) {
@@ -78,15 +101,16 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
                      const Waiters& waiters) {
   if (t.next == kNone && !d.oplog_read) return excuse(f, Excuse::unread_oplog);
   const Fact& dead = holder.ask();
-  const auto last = executed_by(d, holder, t.last_put);
+  if (t.left) return;  // the readers that are left keep the lock
+  const Remains remains = remains_of(d, t, holder);
   const auto changed = changed_from(d, t);
   bool bounded = false;
   for (const Waiter* one : waiters.patient) {
     const Waiter& call = *one;
     const SessionDigest& s = *call.session;
     if (&s == holder.session) continue;
-    const auto bound = dead->expiry_ms * kMs + drift_of(dead) + call.attempts_ns;
-    const auto from = std::max(last, call.waited.from);
+    const auto bound = remains.expiry_ms * kMs + drift_of(dead) + call.attempts_ns;
+    const auto from = std::max(remains.since, call.waited.from);
     if (call.lives_until < from + bound) continue;  // most end sooner
     const auto before = f.checked;
     check_bound(
@@ -283,9 +307,44 @@ void check_hand_overs_in_a_row(const Digest& d, Finding& f) {
   }
 }
 
+/// A reader that joins drops the entries that are over. It is admitted at the server's time.
+void check_over(const Digest& d, Finding& f, const Change& c) {
+  if (c.readers.size() < 2 || d.claim(c.event) != kNone) return;
+  const Change& before = d.change_before(c.event);
+  for (const ReaderEntry& joined : c.readers) {
+    const Index send = d.writers[joined.lock_id].send;
+    if (before.held_by(joined.owner) || send == kNone || !acknowledged(d, send, kNone)) continue;
+    for (const ReaderEntry& other : c.readers) {
+      ++f.checked;
+      if (!rules::is_expired(other.until_ms, joined.since_ms)) continue;
+      violate(f,
+              "lock '" + d.at(c.event).name + "': a reader's entry stood " +
+                  std::to_string(joined.since_ms - other.until_ms) +
+                  " ms after its end beside one that came then",
+              {d.writers[other.lock_id].send, c.event});
+    }
+  }
+}
+
+/// The last of the readers that share an entry takes it out.
+void check_left_by_the_last(const Digest& d, Finding& f, const SessionDigest& s) {
+  if (s.granted == kNone || s.ask == kNone || s.release == kNone) return;
+  if (!d.at(s.granted).shared || s.leaves_it_to_others) return;
+  auto sent = kNever;
+  for (const SendDigest& one : d.farewells(d.fact(s.granted).owner)) {
+    sent = std::min(sent, d.fact(one.send).at_ns);
+  }
+  const auto released = d.fact(s.release).at_ns;
+  check_bound(d, f,
+              {released, released + d.allowed.lateness_ns, sent,
+               sends_until(d, s.asked, released), d.delays(s.process, Needs::worker)},
+              subject(d, s.granted) + " was the last to release a reader's entry and left it",
+              {s.granted, s.release});
+}
+
 /// A dead holder's document expires as promised, if its lock is known by answers and documents.
 void check_expires(const Digest& d, Finding& f, const Tenure& t) {
-  const auto holder = writer_of(d, t.last_put);
+  const auto holder = writer_of(d, t);
   const Event& last = d.at(t.last_put);
   if (!holder || last.expires_at_ms == 0 || last.wall_ms == 0 || last.from_ns == 0) return;
   const SessionDigest& s = *holder->session;
@@ -338,7 +397,7 @@ Finding check_liveness(const Digest& d) {
   check_recognised(d, f);
   check_hand_overs_in_a_row(d, f);
   for (const Tenure& t : std::views::join(d.tenures)) {
-    const auto holder = writer_of(d, t.last_put);
+    const auto holder = writer_of(d, t);
     if (!holder) continue;
     const Waiters& here = waiters[d.fact(t.last_put).name];
     if (t.next_gone) check_free_taken(d, f, t, here);
@@ -356,8 +415,10 @@ Finding check_cleanup(const Digest& d) {
     for (const Tenure& t : std::views::join(d.tenures)) check_expires(d, f, t);
     return f;
   }
+  for (const Change& c : std::views::join(d.truth)) check_over(d, f, c);
+  for (const SessionDigest& s : d.sessions) check_left_by_the_last(d, f, s);
   for (const Tenure& t : std::views::join(d.tenures)) {
-    const auto holder = writer_of(d, t.last_put);
+    const auto holder = writer_of(d, t);
     if (!holder) continue;
     if (!d.of_a_document) {
       f.counts["late_wins"] += executed_after(d, t, *holder) == kNone ? 0 : 1;
@@ -366,9 +427,10 @@ Finding check_cleanup(const Digest& d) {
     if (!left_behind(d, t)) continue;
     if (!d.of_a_document) check_deleted_again(d, f, t, *holder);
     if (!d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
-    const auto bound = (holder->ask()->expiry_ms + 2 * holder->ask()->clock_margin_ms) * kMs +
-                       d.allowed.ttl_seen_ns();
-    const auto latest = executed_by(d, *holder, t.last_put) + bound;
+    if (t.left) continue;  // `check_over` asks when its entry goes
+    const auto [since, expiry_ms, margin_ms] = remains_of(d, t, *holder);
+    const auto bound = (expiry_ms + 2 * margin_ms) * kMs + d.allowed.ttl_seen_ns();
+    const auto latest = since + bound;
     const auto expired = latest - d.allowed.ttl_seen_ns();
     const auto gone = t.next_gone ? d.fact(t.next).at_ns : executed_from(d, t.next);
     if (t.next == kNone && !d.oplog_read) {

@@ -102,8 +102,8 @@ Index still_there(const Digest& d, const Fact& granted, std::int64_t sent_ns, st
   const auto changes = d.changes_by(granted.name, order);
   // Back to the grant's own write.
   for (const Change& c : std::views::reverse(changes)) {
-    if (c.gone || c.owner != granted.owner) return kNone;
-    if (c.lock_id != granted.lock_id) continue;
+    if (!c.held_by(granted.owner)) return kNone;
+    if (!c.wrote(granted.lock_id)) continue;
     const Index last = changes.back().event;
     return d.fact(last).at_ns < sent_ns ? last : kNone;
   }

@@ -20,7 +20,7 @@ Index unanswered_delete(const Digest& d, const Fact& gone) {
 /// A deletion that no reply claims and that comes before any lease can have ended is neither its
 /// owner's nor the TTL monitor's.
 void check_unclaimed(const Digest& d, Finding& f, const Tenure& t) {
-  const auto holder = writer_of(d, t.last_put);
+  const auto holder = writer_of(d, t);
   if (!holder || may_have_deleted(d, t)) return;
   const Fact& gone = d.fact(t.next);
   if (gone.at_ns >= earliest_end(d, *holder)) return;
@@ -33,29 +33,27 @@ void check_unclaimed(const Digest& d, Finding& f, const Tenure& t) {
           {t.last_put, foreign, t.next});
 }
 
-/// Whose write stands before a change.
-Id holder_by(const Digest& d, Index put) { return put == kNone ? kNoText : d.fact(put).owner; }
-
 /// A deletion belongs to the command with the reply that claims it: it deleted something at exactly
 /// that time. A release gives away a lock of its own owner, or a free lock that was offered.
-void check_claimed(const Digest& d, Finding& f, Index before, Index change) {
+void check_claimed(const Digest& d, Finding& f, Index change) {
+  const Change& before = d.change_before(change);
   const Index claim = d.claim(change);
   const bool gone = d.fact(change).kind == Kind::gone;
   ++f.checked;
   if (!gone) ++f.counts["passed_on"];
   const Fact& reply = d.fact(claim);
-  const Id holder = holder_by(d, before);
-  const bool free = holder == kNoText;
-  if (reply.owner == holder || (free ? !gone : reply.other_owner == holder)) return;
+  const bool held = before.held_by(reply.owner) || before.held_by(reply.other_owner);
+  if (held || (before.gone && !gone)) return;
   violate(f,
           "lock '" + d.at(change).name + "': a release " + (gone ? "or clean-up of " : "of ") +
               d.at(claim).process +
               (gone ? " deleted the lock of another" : " gave away another's lock"),
-          {before, claim, change});
+          {before.event, claim, change});
 }
 
 /// An extension writes only over its own owner, a hand-over only over its own owner or the giver.
-void check_update(const Digest& d, Finding& f, Index before, Index put) {
+void check_update(const Digest& d, Finding& f, Index put) {
+  const Change& before = d.change_before(put);
   const SendDigest& sent = d.writer(put);
   if (sent.send == kNone) return;
   const Fact& send = d.fact(sent.send);
@@ -63,13 +61,31 @@ void check_update(const Digest& d, Finding& f, Index before, Index put) {
   ++f.checked;
   const bool extension = send.verb == Verb::extend;
   ++f.counts[extension ? "extensions" : "hand_overs"];
-  const Id holder = holder_by(d, before);
-  if (holder == d.owner_of_lock_id(send) || (!extension && holder == send.other_owner)) return;
+  const bool own = before.held_by(d.owner_of_lock_id(send));
+  if (own || (!extension && before.held_by(send.other_owner))) return;
   violate(f,
           "lock '" + d.at(put).name + "': " + (extension ? "an extension of " : "a hand-over of ") +
               d.at(sent.send).process +
-              (holder == kNoText ? " inserted a lock that was gone" : " wrote over another's lock"),
-          {before, sent.send, put});
+              (before.gone ? " inserted a lock that was gone" : " wrote over another's lock"),
+          {before.event, sent.send, put});
+}
+
+/// A reader's entry goes by its own release, or when it is over. Whoever takes the lock of all
+/// readers too early breaks G1.
+void check_readers_left(const Digest& d, Finding& f, const Change& c) {
+  const Index claim = d.claim(c.event);
+  if (claim == kNone && c.readers.empty()) return;
+  for (const ReaderEntry& r : gone_readers(d.change_before(c.event), c)) {
+    ++f.checked;
+    ++f.counts["readers_left"];
+    if (is_over(d, r.lock_id, c.event) || may_have_left(d, r, c)) continue;
+    const Index by = claim == kNone ? d.writers[c.lock_id].send : claim;
+    violate(f,
+            "lock '" + d.at(c.event).name + "': a command of " +
+                (by == kNone ? "somebody" : d.at(by).process) + " took out the reader " +
+                d.at(d.writers[r.lock_id].send).process,
+            {d.writers[r.lock_id].send, by, c.event});
+  }
 }
 
 /// The other processes that were releasing this lock at its end, in words.
@@ -92,7 +108,7 @@ std::string who_released(const Digest& d, const Tenure& t, const SessionDigest& 
 /// Nobody but its holder ends a tenure of a lock that is known by its answers before the end of its
 /// lease. An acquire that does breaks G1.
 void check_robbed(const Digest& d, Finding& f, const Tenure& t) {
-  const auto holder = writer_of(d, t.last_put);
+  const auto holder = writer_of(d, t);
   if (!holder || t.next == kNone || !t.decided) return;
   const bool robbed = !t.given_up && !t.acquired;
   if (t.next_gone || robbed) ++f.checked;
@@ -116,14 +132,13 @@ Finding check_ownership(const Digest& d) {
       for (const Tenure& t : d.tenures[name]) check_robbed(d, f, t);
       continue;
     }
-    Index before = kNone;
     for (const Change& c : d.truth[name]) {
+      check_readers_left(d, f, c);
       if (d.claim(c.event) != kNone) {
-        check_claimed(d, f, before, c.event);
+        check_claimed(d, f, c.event);
       } else if (!c.gone) {
-        check_update(d, f, before, c.event);
+        check_update(d, f, c.event);
       }
-      before = c.gone ? kNone : c.event;
     }
     for (const Tenure& t : d.tenures[name]) {
       if (t.next_gone && d.claim(t.next) == kNone) check_unclaimed(d, f, t);

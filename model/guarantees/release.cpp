@@ -27,10 +27,10 @@ AllEnds all_ends(const Digest& d) {
   for (auto* by_owner : {&all.deleted, &all.vanished}) by_owner->resize(d.facts.owners);
   for (const Tenure& t : std::views::join(d.tenures)) {
     if (!all.by_itself[t.owner]) all.by_itself[t.owner] = !left_behind(d, t);
-    if (!t.next_gone) continue;
+    if (!t.next_gone && !t.left) continue;
     const Index claim = d.claim(t.next);
     if (claim == kNone) {
-      const auto holder = writer_of(d, t.last_put);
+      const auto holder = writer_of(d, t);
       const bool early = holder && d.fact(t.next).at_ns < earliest_end(d, *holder);
       if (early) all.vanished[t.owner].push_back(t.next);
       continue;
@@ -55,7 +55,7 @@ bool own_unanswered(const Digest& d, const Answered& a, Index gone) {
 Index last_own(const Answered& a, std::span<const Change> changes) {
   if (changes.empty()) return kNone;
   const Change& last = changes.back();
-  return !last.gone && last.owner == a.granted.owner ? last.event : kNone;
+  return last.held_by(a.granted.owner) ? last.event : kNone;
 }
 
 /// The owner's write if a member answered that does not know of the grant yet, and the document was
@@ -138,6 +138,7 @@ Finding check_release(const Digest& d) {
   const AllEnds ends = all_ends(d);
   for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone || s.release == kNone || s.released == kNone) continue;
+    if (s.leaves_it_to_others) continue;  // it frees nothing
     const Answered a{s, d.fact(s.release), d.fact(s.released), d.fact(s.granted)};
     if (a.answer.outcome == Outcome::unknown) continue;
     ++f.checked;

@@ -1,6 +1,7 @@
 #include "model/history/digest.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <deque>
 #include <numeric>
 #include <tuple>
@@ -66,6 +67,22 @@ class Ids {
 
 using Texts = Ids<std::string_view>;
 
+/// What the lockId of several readers begins with: the owner that nobody is.
+constexpr std::string_view kReadersOwner = "00000000000000000000000000000000.";
+
+/// Cuts off what precedes this mark, and the mark.
+std::string_view cut(std::string_view& rest, char mark) {
+  const auto part = rest.substr(0, rest.find(mark));
+  rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+  return part;
+}
+
+std::int64_t to_number(std::string_view digits) {
+  std::int64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
 class Numbering {
  public:
   Numbering() {
@@ -115,8 +132,22 @@ class Numbering {
     const Id id = lock_ids_.of(text);
     if (id == out_.owner_of_lock_id.size()) {
       out_.owner_of_lock_id.push_back(owners_.of(text.substr(0, text.find('.'))));
+      out_.readers.emplace_back();
+      if (text.starts_with(kReadersOwner)) out_.readers[id] = readers_in(text);
     }
     return id;
+  }
+
+  /// `<32 zeros>.<longest lease>.0.shared|<until>.<since>.<lockId>|...`
+  std::vector<ReaderEntry> readers_in(std::string_view text) {
+    std::vector<ReaderEntry> readers;
+    while (cut(text, '|'), !text.empty()) {
+      auto entry = text.substr(0, text.find('|'));
+      const auto until = to_number(cut(entry, '.')), since = to_number(cut(entry, '.'));
+      const Id id = lock_id(entry);
+      readers.push_back({out_.owner_of_lock_id[id], id, until, since});
+    }
+    return readers;
   }
 
   /// Processes, names and sessions get their numbers by their order.
@@ -204,6 +235,7 @@ class Builder {
       case Kind::ask:
         session(e).ask = i;
         session(e).asked = e;
+        process(e).reads |= e->shared;
         process(e).timeout_ms = std::max(process(e).timeout_ms, e->operation_timeout_ms);
         break;
       case Kind::send: add_send(i, e); break;
@@ -263,6 +295,7 @@ class Builder {
     sort_by_order(out_.stored);
     for (auto& places : out_.places) sort_by_order(places);
     set_claims();
+    set_sharers();
     const auto answer = [this](SendDigest& sent) { sent.reply = out_.reply_to(sent.send); };
     for (auto* by_owner : {&out_.deletes, &out_.hand_overs}) {
       for (auto& sent : *by_owner) std::ranges::for_each(sent, answer);
@@ -288,6 +321,7 @@ class Builder {
   /// Puts the changes in the server's order, with the reply that claims each: by its time, and by
   /// the lock of the command that it answers.
   void set_claims() {
+    const Change none;
     for (Claim& claim : claims_) {
       const Index send = out_.commands[fact(claim.reply).command].send;
       if (send != kNone) claim.write.first = fact(send).name;
@@ -298,42 +332,125 @@ class Builder {
         return out_.at(c.event).order;
       });
       std::uint32_t version = 0;
-      for (const Change& c : changes) {
-        ++version;
+      for (Change& c : changes) {
         Fact& change = out_.facts.all[c.event];
-        if (!c.gone && out_.written[c.lock_id].version == 0) {
-          out_.written[c.lock_id] = {change.name, version};
-        }
+        change.version = ++version;
+        const auto note_written = [&](Id, Id lock_id) {
+          if (out_.written[lock_id].version == 0) out_.written[lock_id] = {change.name, version};
+        };
+        set_readers(c, version == 1 ? none : *std::prev(&c));
+        if (!c.readers.empty()) note_written(kNoText, c.text);
+        c.each_written(note_written);
         // If several replies claim one time, the last of them.
         const std::pair own(change.name, change->order);
         const auto after = std::ranges::upper_bound(claims_, own, {}, &Claim::write);
         const bool claimed = after != claims_.begin() && std::prev(after)->write == own;
         change.claimed_by = claimed ? std::prev(after)->reply : kNone;
       }
+      set_passed(out_.places[out_.tenures.size()], changes);
       out_.tenures.push_back(tenures(changes));
+    }
+  }
+
+  /// Who the readers of this version are, and which of them wrote it.
+  void set_readers(Change& c, const Change& before) {
+    c.text = c.lock_id;
+    Fact& put = out_.facts.all[c.event];
+    if (out_.of_a_document || c.gone || !is_readers(out_.facts.lock_ids[c.text])) return;
+    c.readers = out_.facts.readers[c.text];
+    if (c.readers.empty()) {
+      c.readers = {{c.owner, c.lock_id, put->expires_at_ms, put->acquired_at_ms}};
+    }
+    for (ReaderEntry& r : c.readers) {
+      const ReaderEntry* stood = before.reader(r.owner);
+      r.written = stood == nullptr || std::tie(stood->lock_id, stood->until_ms, stood->since_ms) !=
+                                          std::tie(r.lock_id, r.until_ms, r.since_ms);
+    }
+    const auto writer = std::ranges::find(c.readers, true, &ReaderEntry::written);
+    if (writer == c.readers.end()) return;
+    put.lock_id = c.lock_id = writer->lock_id;
+    put.owner = c.owner = writer->owner;
+  }
+
+  /// Readers of one process may share an entry: the first of them was granted it.
+  void set_sharers() {
+    std::map<Id, std::vector<SessionDigest*>> all;
+    for (SessionDigest& s : out_.sessions) {
+      if (s.granted != kNone && fact(s.granted)->shared) all[fact(s.granted).owner].push_back(&s);
+    }
+    for (auto& [owner, sharers] : all) {
+      const auto first = (*std::ranges::min_element(sharers, {}, &SessionDigest::granted))->granted;
+      for (SessionDigest* s : sharers) {
+        if (s->granted != first) s->shares = first;
+        // A call that has not released yet has kNone, which is later.
+        s->leaves_it_to_others = std::ranges::any_of(sharers, [&](const SessionDigest* other) {
+          return other->release > s->release;
+        });
+      }
+    }
+  }
+
+  /// Notes which readers joined others although a writer waited. What is known of an entry of the
+  /// queue is until when it was good at first.
+  void set_passed(const std::vector<Index>& places, std::vector<Change>& changes) {
+    const auto order_of = [this](Index i) { return out_.at(i).order; };
+    const auto owner_of = [this](Index i) { return fact(i).owner; };
+    std::vector<Index> standing;
+    auto place = places.begin();
+    for (Change& c : changes) {
+      if (c.readers.size() < 2) continue;
+      const auto order = order_of(c.event);
+      for (; place != places.end() && order_of(*place) < order; ++place) {
+        std::erase_if(standing, [&](Index i) { return owner_of(i) == owner_of(*place); });
+        const auto at = std::min<std::int64_t>(out_.at(*place).count - 1, std::ssize(standing));
+        if (at >= 0) standing.insert(standing.begin() + at, *place);
+      }
+      const auto served = std::ranges::equal_range(place, places.end(), order, {}, order_of);
+      for (ReaderEntry& r : c.readers) {
+        const bool admitted = std::ranges::any_of(
+            served, [&](Index i) { return fact(i).lock_id == r.lock_id; });
+        if (admitted || out_.change_before(c.event).held_by(r.owner)) continue;
+        const auto own = std::ranges::find(standing, r.owner, owner_of);
+        const auto writer = std::find_if(standing.begin(), own, [&](Index i) {
+          return !is_readers(out_.facts.lock_ids[fact(i).lock_id]) &&
+                 out_.at(i).expires_at_ms > r.since_ms;
+        });
+        if (writer != own) r.passed = *writer;
+      }
     }
   }
 
   static std::vector<Tenure> tenures(const std::vector<Change>& changes) {
     std::vector<Tenure> out;
-    for (const Change& change : changes) {
-      Tenure* last = out.empty() ? nullptr : &out.back();
-      if (change.gone) {
-        if (last != nullptr && last->next == kNone) {
-          last->next = change.event;
-          last->next_gone = true;
+    std::vector<std::size_t> held, over;  // places of tenures: those that go on, and have no next
+    for (const Change& c : changes) {
+      std::erase_if(held, [&](std::size_t i) {
+        if (c.held_by(out[i].owner)) return false;
+        out[i].next = c.event;
+        out[i].next_gone = c.gone;
+        out[i].left = out[i].shared && !c.readers.empty();
+        over.push_back(i);
+        return true;
+      });
+      if (c.gone) continue;
+      std::erase_if(over, [&](std::size_t i) {
+        if (out[i].left && !c.readers.empty()) return false;
+        out[i].next_put = c.event;
+        return true;
+      });
+      const auto goes_on = [&](Id owner) {
+        return std::ranges::find(held, owner, [&](std::size_t i) { return out[i].owner; });
+      };
+      c.each_written([&](Id owner, Id lock_id) {
+        const auto known = goes_on(owner);
+        const auto place = known == held.end() ? out.size() : *known;
+        if (known == held.end()) {
+          held.push_back(place);
+          out.push_back({.owner = owner, .first_put = c.event, .shared = !c.readers.empty()});
         }
-        continue;
-      }
-      if (last != nullptr && last->owner == change.owner && last->next == kNone) {
-        last->last_put = change.event;
-        continue;
-      }
-      if (last != nullptr) {
-        if (last->next == kNone) last->next = change.event;
-        last->next_put = change.event;
-      }
-      out.push_back({change.owner, change.event});
+        out[place].last_put = c.event;
+        out[place].lock_id = lock_id;
+      });
     }
     return out;
   }

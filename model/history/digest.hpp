@@ -72,12 +72,29 @@ struct Fact {
   Id observed = kNoText;     ///< of an attempt: the lockId of the holder that it presumes dead
   Id command = 0;            ///< of a write to the resource: its number
   Id claimed_by = 0;         ///< of a change of a document, filled in by the digest
+  std::uint32_t version = 0;  ///< of such a change: its place among those of its lock, from 1 on
   Kind kind = Kind::run;
   Verb verb = Verb::none;
   Outcome outcome = Outcome::none;
 
   const Event* operator->() const { return event; }
 };
+
+/// One of the readers that share a lock, as a version of its document has it.
+struct ReaderEntry {
+  Id owner = kNoText, lock_id = kNoText;    ///< its own
+  std::int64_t until_ms = 0, since_ms = 0;  ///< it is over then; it was admitted then
+  bool written = false;                     ///< by this version: it came, or was renewed
+  /// If it joined others by its own command: the place of a writer that stood in the queue before
+  /// it; kNone: none did.
+  std::uint32_t passed = std::numeric_limits<std::uint32_t>::max();
+};
+
+/// Whether this is the lockId of a reader, or of several: its lease has a zero in front.
+[[nodiscard]] constexpr bool is_readers(std::string_view lock_id) {
+  const auto dot = lock_id.find('.');
+  return dot != std::string_view::npos && lock_id.substr(dot + 1).starts_with('0');
+}
 
 /// A number that is counted in each process, such as that of a session.
 struct Numbered {
@@ -94,6 +111,7 @@ struct Facts {
   std::vector<std::string_view> names;        ///< sorted
   std::vector<std::string_view> lock_ids;     ///< by id
   std::vector<Id> owner_of_lock_id{kNoText};  ///< by id
+  std::vector<std::vector<ReaderEntry>> readers{{}};  ///< by lockId, if it is that of several
   std::size_t owners = 1;                     ///< how many, the empty one included
   std::vector<Numbered> sessions;             ///< sorted
   std::vector<Numbered> commands;             ///< by id
@@ -159,6 +177,8 @@ struct SessionDigest {
   std::int64_t over_ns = kNever;
   Answers answers;  ///< what `held()` said
   Fact asked;       ///< that of `ask`, if it is known
+  Index shares = kNone;  ///< the grant of the reader of its process whose entry it shares
+  bool leaves_it_to_others = false;  ///< it released that while others still had it
   /// If the lock is known by its answers: the grant by which another had it, because that call
   /// began after its own grant.
   Index taken = kNone;
@@ -189,6 +209,7 @@ struct ProcessDigest {
   std::int64_t last_ns = 0;            ///< its last own event
   std::int64_t lock_ran_until_ns = 0;  ///< the last event that shows that its lock still ran
   std::int64_t timeout_ms = 0;         ///< the longest of its acquire calls' operation timeouts
+  bool reads = false;                  ///< some of its calls do
   std::int64_t rate_ppm = 0;           ///< how much its clock runs fast; 0: not known
   std::vector<Span> away;              ///< paused or stalled
   std::int64_t alive_until = kNever;   ///< until it was killed
@@ -221,6 +242,37 @@ struct Change {
   bool gone = false;
   Id owner = kNoText;    ///< of a put
   Id lock_id = kNoText;  ///< of a put
+  // If readers hold it, `owner` and `lock_id` are of the first entry that this version wrote, if it
+  // wrote one.
+  Id text = kNoText;  ///< of a put: the whole lockId
+  std::vector<ReaderEntry> readers = {};  ///< empty: a writer holds it
+
+  /// The entry of this reader; null: none.
+  [[nodiscard]] const ReaderEntry* reader(Id of) const {
+    const auto found = std::ranges::find(readers, of, &ReaderEntry::owner);
+    return found == readers.end() ? nullptr : &*found;
+  }
+  /// Whether readers hold it by a text of theirs. One alone may stand there by its own lockId.
+  [[nodiscard]] bool is_of_several() const {
+    return !readers.empty() && readers.front().lock_id != text;
+  }
+  [[nodiscard]] bool held_by(Id one) const {
+    return !gone && (readers.empty() ? owner == one : reader(one) != nullptr);
+  }
+  /// Calls `use` with the owner and the lockId of what this version wrote.
+  template <typename Use>
+  void each_written(Use use) const {
+    if (readers.empty() && !gone) use(owner, lock_id);
+    for (const ReaderEntry& r : readers) {
+      if (r.written) use(r.owner, r.lock_id);
+    }
+  }
+  /// Whether this version wrote that.
+  [[nodiscard]] bool wrote(Id one) const {
+    bool did = false;
+    each_written([&](Id, Id id) { did = did || id == one; });
+    return did;
+  }
 };
 
 /// A document's last state under one owner, and the change that ended it.
@@ -229,7 +281,11 @@ struct Tenure {
   Index last_put = kNone;
   Index next = kNone;  ///< the next change: another's put or the deletion; kNone: none
   bool next_gone = false;
-  Index next_put = kNone;  ///< the next put of another, deletion or not
+  Index next_put = kNone;  ///< the next put of another, deletion or not; if it `left`, of a writer
+  Index first_put = kNone;
+  bool shared = false;   ///< it is a reader's
+  Id lock_id = kNoText;  ///< of a reader's: that of its entry in `last_put`
+  bool left = false;    ///< its entry went, and other readers still hold the lock
   // If the lock is known by its answers, and there is a next change:
   bool decided = false;   ///< the holder had its grant by then, and no older command of it was left
   bool given_up = false;  ///< perhaps by the holder itself
@@ -317,6 +373,15 @@ struct Digest {
   }
   [[nodiscard]] const Fact& asked(const PermitCall& call) const { return fact(call.asked); }
   [[nodiscard]] const Fact& asked(const AllCall& call) const { return fact(call.asked.front()); }
+  /// What this put or deletion made of the document.
+  [[nodiscard]] const Change& change(Index i) const {
+    return truth[fact(i).name][fact(i).version - 1];
+  }
+  /// Who may have had the lock before this change.
+  [[nodiscard]] const Change& change_before(Index i) const {
+    static const Change none{.gone = true};
+    return fact(i).version < 2 ? none : truth[fact(i).name][fact(i).version - 2];
+  }
   [[nodiscard]] const SessionDigest& session_of(const Fact& e) const {
     return sessions[e.session];
   }

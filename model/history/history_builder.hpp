@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,6 +82,41 @@ class HistoryBuilder {
                     .clock_margin_ms = 500,
                     .longest_pause_ms = 50,
                     .operation_timeout_ms = 300});
+  }
+
+  /// To read: what wins the lock for this call makes it one of its readers.
+  Self ask_shared(int at, Text process, int session, int until = -1, bool healed = false) {
+    readers_of_.insert(owner(process, session));
+    return ask(at, process, session, until, healed).with([](Event& e) { e.shared = true; });
+  }
+  /// Behind a call of its process that became a reader: it shares its entry.
+  Self shares(int at, Text process, int session, int with) {
+    const auto first = std::ranges::find_if(history_, [&](const Event& e) {
+      return e.kind == Kind::granted && e.process == process && e.session == with;
+    });
+    return also(*first).with([&](Event& e) {
+      e.at_ns = at * kMs;
+      e.session = session;
+    });
+  }
+  /// Who shares an entry with others releases it, and sends nothing.
+  Self releases_to_others(int at, Text process, int session) {
+    says(at, Kind::release, process, session);
+    return says(at, Kind::released, process, session, "released");
+  }
+  /// A reader's release from `at` to `back`, which takes out its entry: that of another session if
+  /// it shares it.
+  Self leave(int at, int back, Text process, int session, std::int64_t order, int entry_of = 0) {
+    const auto write = [&] { readers_without(at, {}, order); };
+    return leaves(at, back, process, session, order, write, entry_of);
+  }
+  /// The same; or a writer's, behind which the first call of the queue reads. It admits these calls
+  /// by their latest attempts, and each is notified at `back`.
+  Self admits(int at, int back, Text process, int session, std::int64_t order,
+              const std::vector<std::pair<std::string, int>>& calls) {
+    leaves(at, back, process, session, order, [&] { readers_without(at, calls, order); });
+    for (const auto& [to, receiver] : calls) granted_by_news(back, to, receiver, order);
+    return *this;
   }
 
   /// An attempt from `at` to `back`, which wins with the write at `order`.
@@ -224,9 +260,9 @@ class HistoryBuilder {
   /// process, by its latest attempt, which was refused. `heard` is when that process is notified;
   /// never, if it is below 0.
   Self pass_on(int at, int back, Text process, int session, int heard, Text to, int receiver,
-               std::int64_t order) {
+               std::int64_t order, int entry_of = 0) {
     leaves(at, back, process, session, order,
-           [&] { put(at, attempts_.at(owner(to, receiver)).first, order); });
+           [&] { put(at, attempts_.at(owner(to, receiver)).first, order); }, entry_of);
     return heard < 0 ? *this : granted_by_news(heard, to, receiver, order);
   }
 
@@ -260,6 +296,7 @@ class HistoryBuilder {
 
   Self gone(int at, std::int64_t order) {
     document_ = {};
+    readers_.clear();
     return add(at, {.kind = Kind::gone, .order = order});
   }
 
@@ -465,9 +502,14 @@ class HistoryBuilder {
 
   /// A release by a pass-on, which writes that.
   template <typename Write>
-  Self leaves(int at, int back, Text process, int session, std::int64_t order, const Write& write) {
+  Self leaves(int at, int back, Text process, int session, std::int64_t order, const Write& write,
+              int entry_of = 0) {
+    const int of = entry_of == 0 ? session : entry_of;
     says(at, Kind::release, process, session);
-    removes(at, back, process, session, "pass-on", order, write);
+    std::erase_if(readers_, [&](const Reader& r) {
+      return owner_of(r.lock_id) == owner(process, of);
+    });
+    removes(at, back, process, of, "pass-on", order, write);
     return says(back, Kind::released, process, session, "released");
   }
 
@@ -489,7 +531,8 @@ class HistoryBuilder {
                       .lock_id = id,
                       .token = order,
                       .sent_ns = at * kMs,
-                      .deadline_ns = (at + 1'000) * kMs});
+                      .deadline_ns = (at + 1'000) * kMs,
+                      .shared = readers_of_.contains(owner_of(id))});
   }
 
   std::string attempt_wins(int at, int back, Text process, int session, std::int64_t order) {
@@ -501,7 +544,8 @@ class HistoryBuilder {
 
   std::string send(int at, Text process, int session, Text what, Text giver = "") {
     const auto sender = owner(process, session);
-    const auto id = sender + ".1000." + std::to_string(++command_);
+    const auto* const lease = readers_of_.contains(sender) ? ".000001000." : ".1000.";
+    const auto id = sender + lease + std::to_string(++command_);
     attempts_[sender] = {id, at};
     add(at, {.kind = Kind::send,
              .process = process,
@@ -515,8 +559,15 @@ class HistoryBuilder {
     return id;
   }
 
+  static constexpr std::int64_t kLeaseAndMargin_ms = 1'500;
+
   void put(int at, Text lock_id, std::int64_t order) {
-    constexpr std::int64_t kLeaseAndMargin_ms = 1'500;
+    if (readers_of_.contains(owner_of(lock_id))) {
+      if (!history_.back().verb.starts_with("extend")) drop_over(at);
+      add_reader(at, lock_id);
+      return put_readers(at, order);
+    }
+    readers_.clear();
     const bool own = owner_of(document_.lock_id) == owner_of(lock_id);
     add(at, {.kind = Kind::put,
              .lock_id = lock_id,
@@ -526,6 +577,54 @@ class HistoryBuilder {
              .expires_at_ms = kEpoch_ms + at + kLeaseAndMargin_ms});
     document_ = history_.back();
     leaves_queue(at, owner_of(lock_id), order);
+  }
+
+  struct Reader {
+    std::string lock_id;
+    std::int64_t until_ms = 0, since_ms = 0;
+  };
+
+  void drop_over(int at) {
+    std::erase_if(readers_, [&](const Reader& r) { return r.until_ms <= kEpoch_ms + at; });
+  }
+  void add_reader(int at, Text lock_id) {
+    const auto stood = std::ranges::find(
+        readers_, owner_of(lock_id), [](const Reader& r) { return owner_of(r.lock_id); });
+    const auto until = kEpoch_ms + at + kLeaseAndMargin_ms;
+    if (stood == readers_.end()) return readers_.push_back({lock_id, until, kEpoch_ms + at});
+    *stood = {lock_id, until, stood->since_ms};
+  }
+
+  /// The document with the readers that there are.
+  void put_readers(int at, std::int64_t order) {
+    Event e{.kind = Kind::put, .lock_id = std::string(32, '0') + ".000001000.0.shared"};
+    for (const Reader& r : readers_) {
+      e.lock_id += '|' + std::to_string(r.until_ms) + '.' + std::to_string(r.since_ms) + '.' +
+                   r.lock_id;
+      e.expires_at_ms = std::max(e.expires_at_ms, r.until_ms);
+    }
+    e.order = order;
+    e.stored_token = order - 1;
+    const bool begins = !document_.lock_id.starts_with("0000");
+    e.acquired_at_ms = begins ? kEpoch_ms + at : document_.acquired_at_ms;
+    add(at, e);
+    document_ = history_.back();
+    const auto before = history_.size();
+    for (const Reader& r : readers_) leaves_queue(at, owner_of(r.lock_id), order);
+    for (auto i = before; i < history_.size(); ++i) {
+      history_[i].matched = static_cast<std::int64_t>(queue_.size());
+    }
+  }
+
+  /// What a release leaves of the readers, with those that it admits.
+  void readers_without(int at, const std::vector<std::pair<std::string, int>>& calls,
+                       std::int64_t order) {
+    drop_over(at);
+    for (const auto& [process, session] : calls) {
+      add_reader(at, attempts_.at(owner(process, session)).first);
+    }
+    if (!readers_.empty()) return put_readers(at, order);
+    gone(at, order);
   }
 
   struct Entry {
@@ -566,6 +665,8 @@ class HistoryBuilder {
   std::map<std::string, std::int64_t> steps_;  ///< by process: that of its stream under way
   std::string observed_;  ///< of the next command
   std::vector<Entry> queue_;
+  std::set<std::string> readers_of_;  ///< the owners that read
+  std::vector<Reader> readers_;       ///< the entries in the document
   std::int64_t order_ = 0;  ///< of the last change of it, or of a foreign document
   Event document_;        ///< the last put that no deletion followed
   std::int64_t command_ = 0, call_ = 0;

@@ -49,6 +49,8 @@ namespace leasehold::model {
        "`ensure()` was asked to keep it held, from then on")                                      \
   FIELD(number, give_up_ns, "when the call times out; 0: never")                                  \
   FIELD(flag, single_attempt, "the call makes one attempt, and ends")                             \
+  FIELD(flag, shared, "of a call or grant: of a reader, which excludes writers alone; of "        \
+       "`write` and `stored`: it read")                                                           \
   FIELD(number, first_asked_ns, "the first question was asked then or later (stamped before it)") \
   FIELD(number, first_answered_ns, "the first answer had come by then (stamped after it)")        \
   FIELD(number, last_asked_ns, "the last question was asked then or later (stamped before it)")   \
@@ -116,7 +118,7 @@ namespace leasehold::model {
   KIND(heal, "heal", "no fault begins after this")                                                \
   KIND(finish, "finish", "no process acts after this")                                            \
   KIND(ask, "ask", "an acquire call, with its options", process, session, name, give_up_ns,       \
-       single_attempt, healed, expiry_ms, clock_margin_ms, longest_pause_ms,                      \
+       single_attempt, shared, healed, expiry_ms, clock_margin_ms, longest_pause_ms,              \
        operation_timeout_ms, max_holding_ms, holdings_in_a_row, max_drift_ppm)                    \
   KIND(send, "send", "a command; one event for each lock in it", process, session, command, name, \
        owner, giver, also_owner, lock_id, observed_lock_id, verb)                                 \
@@ -124,7 +126,7 @@ namespace leasehold::model {
        "failed_before, duplicate_key or configuration", process, command, owner, giver,           \
        also_owner, seen_lock_id, order, outcome, matched, verb)                                   \
   KIND(granted, "granted", "the command with this `lock_id` won", process, session, name, owner,  \
-       lock_id, token, sent_ns, deadline_ns, verb)                                                \
+       lock_id, token, sent_ns, deadline_ns, verb, shared)                                        \
   KIND(extended, "extended", "a new deadline", process, session, name, lock_id, sent_ns,          \
        deadline_ns)                                                                               \
   KIND(lost, "lost", "`outcome` = deadline, not_owner or max_holding", process, session, name,    \
@@ -154,17 +156,17 @@ namespace leasehold::model {
        "error's kind", process, call, name, token, outcome)                                       \
   KIND(call, "call", "a user calls `verb` of the public interface: try_acquire, acquire_async, "  \
        "release, release_async or ensure; `session`: of the handle", process, session, call,      \
-       name, give_up_ns, single_attempt, verb)                                                    \
+       name, give_up_ns, single_attempt, verb, shared)                                            \
   KIND(returned, "return", "it returned, or called back: `outcome` = granted (with the handle's " \
        "`session` and token) or the error's kind, what the release found, yes or no", process,    \
        session, call, name, token, from_ns, deadline_ns, outcome)                                 \
   KIND(write, "write", "to the fenced resource, until the event: `outcome` = accepted, refused "  \
-       "or unknown", process, session, write_number, name, token, sent_ns, outcome)               \
+       "or unknown", process, session, write_number, name, token, sent_ns, outcome, shared)       \
   KIND(wire, "wire", "how many of one command the driver sent in this process's life", process,   \
        verb, count)                                                                               \
-  KIND(put, "put", "server's truth: the lock document after a write; of a lock that is not ours " \
-       "by the fields that its author named", name, lock_id, order, owner, stored_token,          \
-       acquired_at_ms, expires_at_ms, from_ns, wall_ms)                                           \
+  KIND(put, "put", "server's truth: the lock document after a write, `lock_id` without its "      \
+       "queue; of a lock that is not ours by the fields that its author named", name, lock_id,    \
+       order, owner, stored_token, acquired_at_ms, expires_at_ms, from_ns, wall_ms)               \
   KIND(gone, "gone", "server's truth: the lock document was deleted; of a lock that is not "      \
        "ours, or written as a free one", name, order, owner, from_ns, wall_ms)                    \
   KIND(place, "place", "server's truth: a waiting call joined the lock's queue, at the place "    \
@@ -174,7 +176,7 @@ namespace leasehold::model {
        "vanished (one that a majority had) or unread (`message` says why)", outcome, count,       \
        order, message)                                                                            \
   KIND(stored, "stored", "server's truth: an accepted write to the fenced resource", process,     \
-       write_number, name, owner, token, order)                                                   \
+       write_number, name, owner, token, order, shared)                                           \
   KIND(protocol, "protocol", "a worker of another lock broke the protocol of "                    \
        "scenarios/WORKERS.md, and was ended: `outcome` = line, ended or hang, or never_ready if " \
        "it never was; `message` says what was wrong", process, outcome, message)

@@ -1,7 +1,9 @@
 #include "model/queue/queue.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <unordered_map>
+#include <utility>
 
 namespace leasehold::model {
 namespace {
@@ -25,6 +27,7 @@ std::string process_at(const Digest& d, Index place) {
 struct Write {
   Index before = kNone;  ///< the put that it follows; kNone: the lock was free, or it is unknown
   Index put = kNone, gone = kNone;  ///< what became of the lock, if anything did
+  const Change* now = nullptr;      ///< the same; null: nothing did
   std::span<const Index> places;    ///< the entries that joined or left the queue by it
 };
 
@@ -61,7 +64,8 @@ class Line {
       Write write;
       if (next_ > 0 && !changes_[next_ - 1].gone) write.before = changes_[next_ - 1].event;
       if (next_ < changes_.size() && order_of_next() == order) {
-        (changes_[next_].gone ? write.gone : write.put) = changes_[next_].event;
+        write.now = &changes_[next_];
+        (write.now->gone ? write.gone : write.put) = write.now->event;
         ++next_;
       }
       const std::size_t from = place;
@@ -81,7 +85,7 @@ class Line {
   /// The queue gave the lock if the put has the entry's own lockId. With another lockId of the same
   /// owner the owner took it.
   [[nodiscard]] bool served(const Write& w, Index i) const {
-    return w.put != kNone && !joins(i) && d_.fact(i).lock_id == d_.fact(w.put).lock_id;
+    return w.put != kNone && !joins(i) && w.now->wrote(d_.fact(i).lock_id);
   }
   [[nodiscard]] Verb claimed(Index change) const {
     const Index by = change == kNone ? kNone : d_.claim(change);
@@ -92,6 +96,7 @@ class Line {
     const auto found = std::ranges::find_if(w.places, [&](Index i) { return served(w, i); });
     const bool passed = found != w.places.end();
     if (passed && standing_.contains(d_.fact(*found).owner)) check_turn(w, *found);
+    if (w.put != kNone) check_readers(w, passed);
     check_kept(w, passed);
     check_joined(w);
     for (const Index i : w.places) {
@@ -154,12 +159,36 @@ class Line {
                   process_at(d_, served) + " before it",
               {passed_over->joined, served, w.put});
     }
-    const auto given = d_.at(w.put).acquired_at_ms;
-    if (given != 0 && d_.at(served).expires_at_ms < given) {
+    const auto given = date_of(w, true);
+    if (given != kNever && d_.at(served).expires_at_ms < given) {
       violate(f_, whose(d_, served) + " was given the lock by an entry that was over",
               {served, w.put});
     }
-    check_others_turn(w);
+    if (w.now->readers.empty()) check_others_turn(w);
+  }
+
+  /// A release that admits a reader admits all that wait, and a reader that comes by itself passes
+  /// no writer that waits before it.
+  void check_readers(const Write& w, bool passed) {
+    const auto& now = w.now->readers;
+    for (const ReaderEntry& r : now) {
+      f_.checked += r.written ? 1 : 0;
+      if (r.passed == kNone) continue;
+      violate(f_, whose(d_, r.passed) + " waited to write, and a reader joined the others",
+              {r.passed, d_.writers[r.lock_id].send, w.put});
+    }
+    // A release that knows of no readers gives the lock to one, which has no entry of its own.
+    if (!passed || now.empty() || now.front().lock_id == w.now->text) return;
+    ++f_.counts["batches"];
+    for (const auto& [owner, stand] : standing_) {
+      const Fact& place = d_.fact(stand.joined);
+      const bool reads = is_readers(d_.facts.lock_ids[place.lock_id]);
+      const bool over = rules::is_expired(place->expires_at_ms, date_of(w, true));
+      if (over || !rules::admits(false, true, reads) || now.size() >= kMostReaders) continue;
+      if (w.now->held_by(owner) || leaves_by(w, owner)) continue;
+      violate(f_, whose(d_, stand.joined) + " waited to read, and a release admitted others alone",
+              {stand.joined, w.put});
+    }
   }
 
   /// Whether all dates of this time are of one clock, which ran.
@@ -204,7 +233,9 @@ class Line {
     const auto writer = writer_of(d_, put);
     const auto expires = d_.at(put).expires_at_ms;
     if (!writer || expires == 0) return kNever;
-    return expires - writer->ask()->expiry_ms - writer->ask()->clock_margin_ms;
+    const ReaderEntry* entry = d_.change(put).reader(d_.fact(put).owner);
+    return (entry == nullptr ? expires : entry->until_ms) - writer->ask()->expiry_ms -
+           writer->ask()->clock_margin_ms;
   }
 
   /// The same for a write without a date: that of the next put by its own writer, if it was sent
@@ -226,7 +257,8 @@ class Line {
   /// The date of a write; kNever: this write is not checked.
   [[nodiscard]] std::int64_t date_of(const Write& w, bool passed) const {
     if (passed) {
-      const auto given = d_.at(w.put).acquired_at_ms;
+      const ReaderEntry* entry = w.now->reader(w.now->owner);
+      const auto given = entry == nullptr ? d_.at(w.put).acquired_at_ms : entry->since_ms;
       return given == 0 ? kNever : given;
     }
     if (w.put != kNone) {
@@ -257,7 +289,7 @@ class Line {
     const bool knew = w.gone != kNone && claimed(w.gone) == Verb::remove && knew_of_queue(w);
     for (const Index i : w.places) {
       if (joins(i) || served(w, i) || !standing_.contains(d_.fact(i).owner)) continue;
-      if (w.put != kNone && d_.fact(i).owner == d_.fact(w.put).owner) continue;
+      if (w.put != kNone && w.now->held_by(d_.fact(i).owner)) continue;
       if (asked_to_leave(i)) continue;
       if (knew) {
         violate(f_, whose(d_, i) + " stood in the queue, and a delete took it along", {i, w.gone});
@@ -346,9 +378,9 @@ Index released_by(const Digest& d, const Tenure& t) {
 /// How long a holding lasted: from when its holder knew of it, had its process not stood still,
 /// until its release, at most until the end of the lease of its last write. A holder that never
 /// knew of it kept it for that lease.
-std::int64_t holding(const Digest& d, const Tenure& t, Index first_put) {
-  const auto holder = writer_of(d, t.last_put);
-  const auto put = executed_from(d, first_put);
+std::int64_t holding(const Digest& d, const Tenure& t) {
+  const auto holder = writer_of(d, t);
+  const auto put = executed_from(d, t.first_put);
   if (!holder) return (t.next == kNone ? d.finished_ns : d.fact(t.next).at_ns) - put;
   const Fact& ask = holder->ask();
   const auto lease_over =
@@ -363,7 +395,7 @@ std::int64_t holding(const Digest& d, const Tenure& t, Index first_put) {
   return std::max<std::int64_t>(std::min(to, lease_over) - from, 0);
 }
 
-/// The holdings of one lock, one after the other.
+/// The holdings of one lock, one after the other. Those of readers that share it are one.
 struct Holdings {
   std::vector<std::int64_t> orders;  ///< of their first writes
   std::vector<std::int64_t> sums{0};  ///< of so many from the first on
@@ -371,14 +403,19 @@ struct Holdings {
 
 Holdings holdings(const Digest& d, Id name) {
   Holdings all;
-  Index first = kNone;
-  for (const Change& c : d.truth[name]) {
-    if (first == kNone && !c.gone) first = c.event;
-  }
+  std::int64_t begin = 0, end = 0;  // of the readers that share it
   for (const Tenure& t : d.tenures[name]) {
-    all.orders.push_back(d.at(first).order);
-    all.sums.push_back(all.sums.back() + holding(d, t, first));
-    first = t.next_put;
+    const auto lasts = holding(d, t), from = executed_from(d, t.first_put);
+    const bool shared = t.shared && d.change_before(t.first_put).readers.size() > 0;
+    if (shared) {
+      end = std::max(end, from + lasts);
+      all.sums.back() = std::max(all.sums.back(), *(all.sums.end() - 2) + end - begin);
+      continue;
+    }
+    begin = from;
+    end = from + lasts;
+    all.orders.push_back(d.at(t.first_put).order);
+    all.sums.push_back(all.sums.back() + lasts);
   }
   return all;
 }
@@ -414,7 +451,7 @@ const Waiter& waiter_of(const Waiters& waiters, const SessionDigest& s) {
 std::int64_t stood_until(const Digest& d, const Stand& s, const Waiter& call) {
   const Index put =
       s.left == kNone ? kNone : put_at(d, d.fact(s.left).name, d.at(s.left).order);
-  const bool got_it = put != kNone && d.fact(put).owner == d.fact(s.left).owner;
+  const bool got_it = put != kNone && d.change(put).held_by(d.fact(s.left).owner);
   if (s.left == kNone || got_it) return call.lives_until;
   return std::min(call.lives_until, d.fact(s.left).at_ns - d.allowed.truth_lag_ns);
 }
@@ -445,6 +482,30 @@ void check_served_in_turn(const Digest& d, Finding& f, const Stand& s, const Wai
               {s.joined, s.left, session.granted, session.ended});
 }
 
+/// A call that waits to write stands in the queue once readers have refused it twice in a row: one
+/// that polls would never come between readers that overlap. Others in the queue may fill it.
+/// A process of which no call reads may be of a release that knows of no readers.
+void check_place_taken(const Digest& d, Finding& f, const SessionDigest& s,
+                       const std::vector<Stand>& stands) {
+  bool before = false;
+  for (const Index attempt : d.attempts[s.id]) {
+    const Index reply = d.reply_to(attempt);
+    const bool by_readers = reply != kNone && refused(d, {attempt, reply}) &&
+                            !d.facts.readers[d.fact(reply).lock_id].empty();
+    if (!std::exchange(before, by_readers) || !by_readers) continue;
+    if (d.disturbed(s.process, {s.asked.at_ns, d.fact(reply).at_ns}) != nullptr) continue;
+    ++f.checked;
+    const auto order = d.at(reply).order;
+    const bool stood = std::ranges::any_of(stands, [&](const Stand& one) {
+      return d.at(one.joined).order <= order &&
+             (one.left == kNone || d.at(one.left).order > order);
+    });
+    if (stood) continue;
+    violate(f, subject(d, s.ask) + " waits to write, was refused by readers and took no place",
+            {s.ask, attempt, reply});
+  }
+}
+
 }  // namespace
 
 std::int64_t told_at(const Digest& d, Index joined) {
@@ -459,8 +520,13 @@ std::string whose(const Digest& d, Index place) {
 
 void check_queue_turns(const Digest& d, Finding& f, const std::vector<Waiters>& waiters) {
   for (Id name = 0; name < d.places.size(); ++name) {
-    if (d.places[name].empty()) continue;
     const auto stands = Line(d, f, name).run();
+    for (const Waiter& call : waiters[name].calls) {
+      const SessionDigest& s = *call.session;
+      const bool reads = s.asked->shared || s.asked->single_attempt;
+      if (!reads && d.process_of[s.process]->reads) check_place_taken(d, f, s, stands);
+    }
+    if (d.places[name].empty()) continue;
     const auto all = holdings(d, name);
     const auto way = longest_way(d, waiters[name]);
     for (const Stand& s : stands) {

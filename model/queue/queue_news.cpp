@@ -178,6 +178,7 @@ void check_read_on(const Digest& d, Finding& f, const Reader& reader) {
 /// A release has given the lock to a waiter in its queue, and was answered.
 struct Passed {
   Index put = kNone;
+  Id owner = kNoText;  ///< of the entry
   const SessionDigest& receiver;
   const Reader& reader;
   std::int64_t from, told;  ///< the earliest time of the write; when the releaser had the answer
@@ -199,9 +200,8 @@ std::int64_t news_at(const Digest& d, const Passed& p) {
 /// its answer says more than the event.
 std::optional<std::int64_t> acted(const Digest& d, const Passed& p) {
   const SessionDigest& s = p.receiver;
-  const Id owner = d.fact(p.put).owner;
-  auto happened = first_sent(d, d.deletes[owner], p.from);
-  if (s.granted != kNone && d.fact(s.granted).owner == owner) {
+  auto happened = first_sent(d, d.deletes[p.owner], p.from);
+  if (s.granted != kNone && d.fact(s.granted).owner == p.owner) {
     happened = std::min(happened, d.fact(s.granted).at_ns);
   }
   for (const Index attempt : d.attempts[s.id]) {
@@ -230,8 +230,8 @@ void check_acted_on(const Digest& d, Finding& f, const Passed& p) {
   const auto until = std::min(d.time_of(s.ended), d.process_of[s.process]->alive_until);
   ++f.counts["queue_news"];
   check_bound(d, f, {p.from, latest, *happened, until, delays},
-              whose(d, p.put) + " was given the lock by its queue, and did not act on it for more "
-                  "than " + ms(latest - p.from) + " although it read its stream",
+              subject(d, s.ask) + " was given the lock by its queue, and did not act on it for "
+                  "more than " + ms(latest - p.from) + " although it read its stream",
               {p.put, s.granted, s.ended});
 }
 
@@ -246,8 +246,8 @@ bool asks(const Digest& d, const SessionDigest& s, std::int64_t at) {
 
 /// `at`, if a delete sent by then is under way or found this write of its owner. Else when the next
 /// one was sent; kNever: none.
-std::int64_t seen_to(const Digest& d, Index put, std::int64_t at) {
-  const auto& deletes = d.deletes[d.fact(put).owner];
+std::int64_t seen_to(const Digest& d, Index put, Id owner, std::int64_t at) {
+  const auto& deletes = d.deletes[owner];
   const bool is_seen_to =
       std::ranges::any_of(deletes, [&](const SendDigest& one) {
         return d.fact(one.send).at_ns <= at &&
@@ -266,27 +266,28 @@ void check_given_back(const Digest& d, Finding& f, const Passed& p, std::int64_t
   const auto latest = news + d.allowed.lateness_ns;
   if (latest >= d.finished_ns) return;
   ++f.counts["given_back"];
-  const auto happened = asks(d, p.receiver, news) ? news : seen_to(d, p.put, news);
-  const bool waits = first_sent(d, d.deletes[d.fact(p.put).owner], 0) >= news;
+  const auto happened = asks(d, p.receiver, news) ? news : seen_to(d, p.put, p.owner, news);
+  const bool waits = first_sent(d, d.deletes[p.owner], 0) >= news;
   const auto due = waits ? d.fact(p.receiver.ended).at_ns : news;
   check_bound(d, f,
               {news, latest, happened, sends_until(d, p.receiver.asked, due),
                d.delays(process, Needs::worker)},
-              whose(d, p.put) + " learned that the queue had given the lock to a call that had "
-                  "ended, and did not give it back",
+              subject(d, p.receiver.ask) + " learned that the queue had given the lock to a call "
+                  "that had ended, and did not give it back",
               {p.receiver.ended, p.put});
 }
 
 /// `again`: the owner had the lock before. A second grant to an ended call needs two of its
 /// attempts on the way, and is left to the check of the waiting calls.
-void check_passed(const Digest& d, Finding& f, Index put, const std::vector<Reader>& all,
-                  bool again) {
+void check_passed(const Digest& d, Finding& f, Index put, Id lock_id,
+                  const std::vector<Reader>& all, bool again) {
   const Index by = d.claim(put);
-  const SendDigest& entry = d.writer(put);
+  const SendDigest& entry = d.writers[lock_id];
   if (by == kNone || d.fact(by).verb != Verb::pass_on || entry.send == kNone) return;
   const SessionDigest& s = d.session_of(d.fact(entry.send));
   if (s.ask == kNone) return;
-  const Passed p{put, s, all[s.process], executed_from(d, put), d.fact(by).at_ns};
+  const Id owner = d.facts.owner_of_lock_id[lock_id];
+  const Passed p{put, owner, s, all[s.process], executed_from(d, put), d.fact(by).at_ns};
   if (d.time_of(s.ended) > p.told) check_acted_on(d, f, p);
   // When a stream lags nobody may read it any more by the time of the event.
   if (s.ended == kNone || again || d.allowed.stream_lag_ns > 0) return;
@@ -317,7 +318,7 @@ void check_left(const Digest& d, Finding& f, const Stand& stand) {
   const auto ended = d.fact(s.ended).at_ns;
   const auto latest = ended + d.allowed.lateness_ns;
   if (latest >= d.finished_ns) return;
-  const auto left = seen_to(d, stand.joined, ended);
+  const auto left = seen_to(d, stand.joined, d.fact(stand.joined).owner, ended);
   ++f.counts["queue_left"];
   check_bound(d, f,
               {ended, latest, left, sends_until(d, s.asked, ended),
@@ -336,7 +337,9 @@ void check_queue_news(const Digest& d, Finding& f) {
   for (Id name = 0; name < d.places.size(); ++name) {
     if (d.places[name].empty()) continue;
     for (const Change& c : d.truth[name]) {
-      if (!c.gone) check_passed(d, f, c.event, all, !had.insert(c.owner).second);
+      c.each_written([&](Id owner, Id lock_id) {
+        check_passed(d, f, c.event, lock_id, all, !had.insert(owner).second);
+      });
     }
   }
 }

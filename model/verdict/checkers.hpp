@@ -61,21 +61,21 @@ struct Finding {
   [[nodiscard]] bool only_stalled() const { return is_open(Open::stalled); }
 };
 
-/// G1: a lease is never given to another before it ran out or was released.
+/// G1: a lease is never given to another that it excludes before it ran out or was released.
 [[nodiscard]] Finding check_leases(const Digest& d);
-/// G2: `held()` is never true in two processes at once for one lock. It turns false for ever, and
-/// with the release at the latest.
+/// G2: `held()` is never true in two processes at once for one lock, unless both read. It turns
+/// false for ever, and with the release at the latest.
 [[nodiscard]] Finding check_exclusion(const Digest& d);
-/// G3: the fenced resource accepts writes in the order of the holders, and never refuses the
-/// current holder.
+/// G3: the fenced resource accepts writes, and reads beside them, in the order of the holders, and
+/// never refuses the current holder.
 [[nodiscard]] Finding check_fence(const Digest& d);
-/// G4: the tokens of one name strictly rise in commit order; each is the time of its grant's own
-/// write.
+/// G4: the tokens of one name strictly rise with each write that grants it; each is the time of its
+/// grant's own write. Calls that share a reader's entry have one token.
 [[nodiscard]] Finding check_token_order(const Digest& d);
 /// G5: a holder that has not released is notified of its loss by its deadline: its `lost()` fires
 /// and its `held()` is false. `lost()` does not fire for a lock that was not lost.
 [[nodiscard]] Finding check_loss_notified(const Digest& d);
-/// G6: release, extend and clean-up never touch another's lock.
+/// G6: release, extend and clean-up never touch another's lock, or another reader's entry.
 [[nodiscard]] Finding check_ownership(const Digest& d);
 /// G7: a waiter gets the lock or returns by its timeout; a dead holder's lock goes to a waiter in
 /// bounded time.

@@ -17,6 +17,9 @@ inline Finding finding(Check check) {
   return f;
 }
 
+/// So many readers may share a lock, as DESIGN has it; not asked of the lock under test.
+inline constexpr std::size_t kMostReaders = 128;
+
 /// Counts a violation; the first one is kept with its events.
 inline void violate(Finding& f, std::string why, std::vector<Index> events) {
   if (f.violations++ == 0) {
@@ -95,12 +98,18 @@ struct Writer {
   [[nodiscard]] const Fact& ask() const { return session->asked; }
 };
 
-inline std::optional<Writer> writer_of(const Digest& d, Index put) {
-  const SendDigest& sent = d.writer(put);
+inline std::optional<Writer> writer_of(const Digest& d, const SendDigest& sent) {
   if (sent.send == kNone) return std::nullopt;
   const SessionDigest& session = d.session_of(d.fact(sent.send));
   if (session.ask == kNone) return std::nullopt;
   return Writer{sent, &session};
+}
+inline std::optional<Writer> writer_of(const Digest& d, Index put) {
+  return writer_of(d, d.writer(put));
+}
+/// That of its last write.
+inline std::optional<Writer> writer_of(const Digest& d, const Tenure& t) {
+  return writer_of(d, t.shared ? d.writers[t.lock_id] : d.writer(t.last_put));
 }
 
 /// How long a span on the asking process's clock takes by the harness's clock, at most. A clock
@@ -177,7 +186,7 @@ inline std::int64_t earliest_end(const Digest& d, const Writer& holder, const Te
 /// and no reply says that it found nothing.
 inline bool may_have_deleted(const Digest& d, const Tenure& t) {
   if (d.promises != nullptr) return !t.decided || t.given_up;
-  if (!t.next_gone) return false;
+  if (!t.next_gone && !t.left) return false;
   const auto& sent = d.deletes[t.owner];
   return std::ranges::any_of(sent, [&](const SendDigest& one) {
     if (d.fact(one.send).at_ns > d.fact(t.next).at_ns) return false;
@@ -194,6 +203,24 @@ inline bool left_behind(const Digest& d, const Tenure& t) {
   return !may_have_deleted(d, t) && !handed_over(d, t);
 }
 
+/// Whether this reader, whose entry the change has no more, can have left by it: by its release, or
+/// because it gave the lock to who wrote the change.
+inline bool may_have_left(const Digest& d, const ReaderEntry& r, const Change& by) {
+  const Index writer = d.writers[by.lock_id].send, claim = d.claim(by.event);
+  if (writer != kNone && d.fact(writer).other_owner == r.owner) return true;
+  if (claim != kNone) return d.fact(claim).owner == r.owner || d.fact(claim).other_owner == r.owner;
+  return std::ranges::any_of(d.deletes[r.owner], [&](const SendDigest& one) {
+    return d.fact(one.send).at_ns <= d.fact(by.event).at_ns &&
+           (d.unanswered(one) || d.at(one.reply).order >= d.at(by.event).order);
+  });
+}
+
+/// Whether the lease of its last write is over by then.
+inline bool is_over(const Digest& d, Id lock_id, Index by) {
+  const auto holder = writer_of(d, d.writers[lock_id]);
+  return !holder || d.fact(by).at_ns >= earliest_end(d, *holder);
+}
+
 // Which command wrote what, and who has left, as far as the acceptor has come.
 
 /// How many versions of a document were written; a deletion counts as one. Version v of a line is
@@ -201,9 +228,21 @@ inline bool left_behind(const Digest& d, const Tenure& t) {
 using Version = std::uint32_t;
 using Versions = std::span<const Change>;
 
-/// The owner in the document; kNoText: there is none.
+/// The owner in the document, or of its readers the one that wrote it; kNoText: there is none.
 [[nodiscard]] inline Id holder_at(Versions line, Version v) {
   return v == 0 || line[v - 1].gone ? kNoText : line[v - 1].owner;
+}
+[[nodiscard]] inline bool held_at(Versions line, Version v, Id owner) {
+  return v != 0 && owner != kNoText && line[v - 1].held_by(owner);
+}
+/// The readers of `before` that `after` has no more.
+[[nodiscard]] inline std::vector<ReaderEntry> gone_readers(const Change& before,
+                                                           const Change& after) {
+  std::vector<ReaderEntry> gone;
+  std::ranges::copy_if(before.readers, std::back_inserter(gone), [&](const ReaderEntry& r) {
+    return !after.held_by(r.owner);
+  });
+  return gone;
 }
 
 /// The first sending before `now` by which an owner ended; kNone: it had not.
