@@ -24,12 +24,15 @@ void forget_queue(Json& document) {
   lock_id = own;
 }
 
-/// Null: unchanged.
-Json without_queue(const core::Command& command, const std::string& collection) {
-  const bool acquires = std::holds_alternative<core::AcquireCommand>(command.body);
+/// Null: unchanged. Such a release takes no place behind readers, and admits none.
+Json without_queue(core::Command command, const std::string& collection) {
+  auto* const acquires = std::get_if<core::AcquireCommand>(&command.body);
+  auto* const passes_on = std::get_if<core::PassOnCommand>(&command.body);
+  if (acquires != nullptr) acquires->queues_for.reset();
+  if (passes_on != nullptr) passes_on->readers = false;
   const bool receives = std::holds_alternative<core::HandOverCommand>(command.body);
   const bool extends = std::holds_alternative<core::ExtendCommand>(command.body);
-  if (!acquires && !receives && !extends) return {};
+  if (!acquires && !passes_on && !receives && !extends) return {};
   Json json = json_of(*mongo::build(command, collection).get());
   if (acquires) forget_queue(json["update"][0]["$replaceWith"]["$cond"][1]);
   if (receives) forget_queue(json["update"][0]["$replaceWith"]);

@@ -112,9 +112,10 @@ class OwnCalls final : public LockCalls {
     model::Event call;
     call.name = acquire.lock;
     call.single_attempt = acquire.timeout == std::chrono::milliseconds(0);
+    call.shared = acquire.reads;
     const auto limit =
         call.single_attempt ? options_.effective_operation_timeout() : acquire.timeout;
-    const auto asked = lock(acquire.lock);
+    const auto asked = acquire.reads ? lock(acquire.lock).shared() : lock(acquire.lock);
     const auto begin = [this, call, limit](const char* verb) { return called(call, verb, limit); };
     if (waits()) {
       return home_.start_thread([=, this, timeout = acquire.timeout, stop = stop_.get_token()] {
@@ -223,13 +224,15 @@ class OwnCalls final : public LockCalls {
     const auto session = static_cast<std::int64_t>(session_of(handle));
     const auto name = handle.name();
     const auto token = handle.fencing_token();
+    const bool reads = handle.shared();
     const auto release_nothing = [](LockHandle* one) {
       (void)detail::Access::take(std::move(*one));
       delete one;
     };
     return std::make_shared<Holding>(
         Holding{name, session, token, home_.recorder().grant_of(name, token).owner, options_.expiry,
-                std::shared_ptr<LockHandle>(new LockHandle(std::move(handle)), release_nothing)});
+                std::shared_ptr<LockHandle>(new LockHandle(std::move(handle)), release_nothing),
+                nullptr, reads});
   }
 
   [[nodiscard]] std::int64_t called(model::Event call, const char* verb,

@@ -81,10 +81,11 @@ void User::on(const Workload::Write&) {
     // Asked right before: a holder that writes after a no makes a stale write knowingly.
     holding->watch->ask();
     const FencedWrite write{holding->name, home_->name(), holding->owner, home_->next_write(),
-                            holding->token.value()};
+                            holding->token.value(), holding->reads};
     auto e = home_->event_of(*holding, model::Kind::write);
     e.write_number = write.number;
     e.token = write.token;
+    e.shared = write.reads;
     e.sent_ns = e.at_ns;
     home_->write(write, [this, left, e = std::move(e),
                          held = std::weak_ptr(holding)](const std::string& outcome) mutable {

@@ -50,6 +50,7 @@ struct Holding {
   /// Its end releases nothing, because a process that is killed runs no destructor.
   std::shared_ptr<LockHandle> handle = nullptr;
   std::shared_ptr<Candidate> term = nullptr;
+  bool reads = false;
   bool silent = false;                    ///< its user relies on `lost()` alone
   bool over = false;                      ///< its release was asked for
   std::unique_ptr<Watch> watch = nullptr;  ///< last: it ends before what it asks

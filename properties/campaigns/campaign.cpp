@@ -224,9 +224,9 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     for (const char* key :
          {"stale_writes", "stale_writes_refused", "bounded_takeovers", "late_wins", "queue_turns",
           "queue_waits", "losses_by_server", "queue_news", "queue_offers", "queue_left",
-          "given_back", "permit_calls", "permit_waits", "healed_permits", "all_calls",
-          "healed_all_calls", "lost_while_others_waited", "streams_read_on",
-          "places_kept_by_extensions", "places_kept_by_grants"}) {
+          "given_back", "permit_calls", "permit_waits", "healed_permits", "batches",
+          "readers_left", "all_calls", "healed_all_calls", "lost_while_others_waited",
+          "streams_read_on", "places_kept_by_extensions", "places_kept_by_grants"}) {
       if (f.counts.contains(key)) totals[key] += f.counts.at(key);
     }
     if (f.never_tested()) continue;
@@ -369,6 +369,7 @@ SimulateReport::SimulateReport(std::uint64_t seed, const Plan& plan, const Simul
       {"permits", any([](const ProcessPlan& p) { return p.permits > 0; })},
       {"calls_for_several_locks", any([](const ProcessPlan& p) { return p.together > 1; })},
       {"leaders", any([](const ProcessPlan& p) { return p.leads; })},
+      {"readers", any([](const ProcessPlan& p) { return p.reads_percent > 0; })},
       {"other_options", any([](const ProcessPlan& p) { return p.other_expiry_ms > 0; })},
       {"full_queues", any([](const ProcessPlan& p) { return p.queue_room < 5; })},
       {"many_locks", any([](const ProcessPlan& p) { return p.together >= 50; })},
@@ -423,6 +424,7 @@ std::string SimulateReport::shortfall() const {
                 "places_kept_by_grants"}},
       {where("permits"), {"permit_calls"}}, {where("permits"), {"permit_waits"}, 100, 10},
       {together, {"all_calls"}}, {where("leaders"), {"terms"}},
+      {where("readers"), {"batches", "readers_left"}},
       {together, {"lost_while_others_waited"}, 100, 10}, {where("moves"), {"moves-while-held"}},
       {where("other_options"), {"hand_overs_between_leases"}}, {where("full_queues"), {"tickets"}},
       {where("many_locks"), {"batches-of-fifty"}},

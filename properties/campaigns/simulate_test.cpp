@@ -83,6 +83,15 @@ TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {
   }
 }
 
+TEST(Simulate, HoldsWhereReadersShareLocks) {
+  PlanLimits limits;
+  limits.readers = true;
+  const auto report = simulate_seeds(1, 100, limits);
+  expect_that_it_holds(report);
+  EXPECT_GT(report.totals.at("batches"), 200) << "of readers that one write admits";
+  EXPECT_GT(report.totals.at("readers_left"), 2'000);
+}
+
 /// Plans in which every process is changed so.
 SimulateReport simulate_changed(std::uint64_t last, const std::string& lock, int locks,
                                 const std::function<void(sim::ProcessPlan&)>& change) {

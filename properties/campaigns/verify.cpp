@@ -47,6 +47,7 @@ sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
   if (options.locks) limits.locks = {*options.locks, *options.locks};
   limits.lock = options.lock;
   limits.waitings = options.waitings;
+  limits.readers = options.readers;
   limits.faulty_ms =
       static_cast<std::int64_t>(std::max(seconds - kHealingSeconds, seconds / 2) * 1'000);
   limits.groups = options.faults;

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "core/document/lock_queue.hpp"
+#include "core/document/lock_readers.hpp"
 #include "mongo/commands.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/system/mongo_client.hpp"
@@ -86,20 +87,23 @@ class Server {
   const std::string database_;
 };
 
-std::string lock_id_at(core::Owner owner, std::int64_t beat) {
-  return core::to_hex(owner) + ".3000." + std::to_string(beat) + ".host:1";
+/// Some holders have names with marks and with characters of two bytes.
+std::string lock_id_at(core::Owner owner, std::int64_t beat, bool shared = false) {
+  return core::to_hex(owner) + (shared ? ".000003000." : ".3000.") + std::to_string(beat) +
+         (beat % 8 == 0 ? ".\u00e4|.0.\u00e4" : ".host:1");
 }
 
-/// How far the first entries of both queues that differ are apart, by what was then "now"; 0: none
-/// does.
+std::string text_in(const Document& document, const char* field) {
+  const Value* value = document->find(field);
+  return value != nullptr && value->is<std::string>() ? *value->as<std::string>() : std::string();
+}
+
+/// How far the first entries of both, of readers or of queues, that differ are apart, by what was
+/// then "now"; 0: none does. An entry of a reader has two dates.
 std::int64_t shift_of_entries(const Document& real, const Document& simulated) {
-  const auto text_of = [](const Document& document) {
-    const Value* id = document->find("lockId");
-    return id != nullptr && id->is<std::string>() ? *id->as<std::string>() : std::string();
-  };
-  const auto a = text_of(real), b = text_of(simulated);
+  const auto a = text_in(real, "lockId"), b = text_in(simulated, "lockId");
   const auto at = static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-  const auto mark = a.rfind(core::kQueueMark, at);
+  const auto mark = a.find_last_of("~|.", at);
   if (at == a.size() || mark == std::string::npos) return 0;
   const auto until = [mark](const std::string& text) {
     return std::atoll(text.substr(mark + 1, core::kUntilDigits).c_str());
@@ -108,9 +112,11 @@ std::int64_t shift_of_entries(const Document& real, const Document& simulated) {
 }
 
 /// What a generated document is; each has to come up often.
-enum class Kind { missing, ours, observed, expired, foreign, corrupt, held, kinds };
-constexpr const char* kKinds[] = {"missing", "ours",    "observed", "expired",
-                                  "foreign", "corrupt", "held"};
+enum class Kind {
+  missing, ours, observed, expired, foreign, corrupt, held, readers, one_reader, kinds
+};
+constexpr const char* kKinds[] = {"missing", "ours", "observed", "expired",   "foreign",
+                                  "corrupt", "held", "readers",  "one reader"};
 
 class Drawn {
  public:
@@ -157,12 +163,29 @@ class Drawn {
     }
   }
 
+  core::Owner owner() {
+    if (random_.chance(30)) return kOurs;
+    return random_.chance(10) ? kOther
+                              : core::Owner{5, static_cast<std::uint64_t>(random_.between(1, 3))};
+  }
+
+  /// Sometimes as many as may be, or one more, or with what is no entry.
+  std::string readers() {
+    std::string all = std::string(core::kReadersOwner) + "000003000.0.shared";
+    const auto many = core::kMostReaders - random_.between(-1, 2);
+    const bool past = random_.chance(20);
+    for (auto left = random_.chance(10) ? many : random_.between(1, 4); left > 0; --left) {
+      all += core::kReaderMark;
+      if (random_.chance(3)) all += random_.chance(50) ? "odd" : "17.x";
+      all += std::to_string(far(past || random_.chance(20))) + '.' + std::to_string(kAcquired) +
+             '.' + lock_id_at(owner(), random_.between(1, 1'000), true);
+    }
+    return all;
+  }
+
   std::string entry() {
     const auto until = wall_ms() + random_.between(2'000, 90'000) * (random_.chance(70) ? 1 : -1);
-    const core::Owner owner =
-        random_.chance(40) ? kOurs
-                           : core::Owner{5, static_cast<std::uint64_t>(random_.between(1, 3))};
-    const auto id = lock_id_at(owner, random_.between(1, 1'000));
+    const auto id = lock_id_at(owner(), random_.between(1, 1'000), random_.chance(40));
     return std::to_string(until) +
            core::entry_without_until(milliseconds(random_.between(100, 90'000)),
                                      milliseconds(random_.between(100, 60'000)), id);
@@ -188,9 +211,12 @@ class Drawn {
     Value id = kind == Kind::foreign ? std::string("0f3c9a77e1d24b0c8a55f0e1d2c3b4a5")
                : own                 ? lock_id_at(kOurs, random_.between(1, 9))
                                      : lock_id_at(kOther, kind == Kind::observed ? 7 : 8);
+    if (kind == Kind::readers) id = readers();
+    if (kind == Kind::one_reader) id = lock_id_at(random_.chance(50) ? kOurs : kOther, 7, true);
     if (kind != Kind::foreign || random_.chance(20)) id = *id.as<std::string>() + queue();
     const bool past = kind == Kind::expired || (own && random_.chance(30)) ||
-                      (kind == Kind::foreign && random_.chance(30));
+                      (kind == Kind::foreign && random_.chance(30)) ||
+                      (kind >= Kind::readers && random_.chance(15));
     Value expires = Date{far(past)};
     const bool odd_id = kind == Kind::corrupt && random_.chance(50);
     const auto put = [&](const char* key, Value value, bool spoil) {
@@ -211,6 +237,7 @@ class Drawn {
     c.timeout = milliseconds(random_.between(2'000, 9'000));
     const milliseconds lease(random_.between(100, 60'000)), margin(random_.between(0, 30'000));
     const auto beat = random_.between(1, 1'000);
+    const bool shared = random_.chance(kind >= Kind::readers ? 80 : 30);
     switch (random_.between(0, 11)) {
       case 0:
       case 1: {
@@ -219,8 +246,9 @@ class Drawn {
           const core::Owner owner = random_.chance(80) ? kOurs : kOther;
           const std::int64_t acquired = random_.chance(85) ? kAcquired : kAcquired + 1;
           extend.statements.push_back({1, kName, owner, core::ServerInstant{acquired},
-                                       lock_id_at(owner, beat + i), lease, margin,
-                                       FencingToken(random_.between(1, std::int64_t{1} << 62))});
+                                       lock_id_at(owner, beat + i, shared), lease, margin,
+                                       FencingToken(random_.between(1, std::int64_t{1} << 62)),
+                                       shared});
         }
         c.body = extend;
         break;
@@ -237,6 +265,7 @@ class Drawn {
         core::PassOnCommand gone{kName, random_.chance(60) ? kOurs : kOther, std::nullopt};
         if (random_.chance(30)) gone.or_owner = kOurs;
         gone.offers = random_.chance(30);
+        gone.readers = shared;
         c.body = gone;
         break;
       }
@@ -246,15 +275,21 @@ class Drawn {
                                        kName,
                                        random_.chance(70) ? kOther : core::Owner{7, 7},
                                        kOurs,
-                                       lock_id_at(kOurs, beat),
+                                       lock_id_at(kOurs, beat, shared),
                                        lease,
                                        margin};
         break;
       case 3: c.body = core::ReadHoldersCommand{{kName, "nobody"}}; break;
       default: {
-        core::AcquireCommand acquire{1,     kName, kOurs, lock_id_at(kOurs, beat), std::nullopt,
-                                     lease, margin};
-        if (kind == Kind::observed || random_.chance(30)) acquire.observed = lock_id_at(kOther, 7);
+        core::AcquireCommand acquire{1,     kName, kOurs, lock_id_at(kOurs, beat, shared),
+                                     std::nullopt, lease, margin};
+        acquire.shared = shared;
+        if (kind == Kind::observed || random_.chance(30)) {
+          const bool same = random_.chance(40) && kind == Kind::readers;
+          acquire.observed =
+              same ? std::string(core::split_queue(text_in(document, "lockId")).lock_id)
+                   : lock_id_at(kOther, 7, kind == Kind::one_reader);
+        }
         if (random_.chance(60)) acquire.queues_for = milliseconds(random_.between(1, 60'000));
         if (random_.chance(30)) acquire.queue_room = random_.chance(50) ? 1 : 3;
         if (random_.chance(30)) acquire.ticket = random_.between(1, 9);

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "core/document/lock_queue.hpp"
+#include "core/document/lock_readers.hpp"
 #include "core/protocol.hpp"
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
@@ -49,10 +50,15 @@ enum class Hold { lock, fail_point };
 
 namespace {
 
-/// The times in a lock's queue are dates too.
+/// The times of a lock's readers and of its queue are dates too.
 std::string without_times(std::string text) {
-  for (auto mark = text.find(core::kQueueMark); mark != std::string::npos;
-       mark = text.find(core::kQueueMark, mark + 1)) {
+  const std::string marks{core::kReaderMark, core::kQueueMark};
+  for (auto mark = text.find_first_of(marks); mark != std::string::npos;
+       mark = text.find_first_of(marks, mark + 1)) {
+    const bool is_reader = text[mark] == core::kReaderMark;
+    if (is_reader && text.size() > mark + core::kReaderLockIdAt) {
+      text.replace(mark + 1 + core::kSinceAt, core::kUntilDigits, "since");
+    }
     text.replace(mark + 1, core::kUntilDigits, "until");
   }
   return text;
@@ -447,7 +453,7 @@ class SimulatedSet final : public ComparedSet {
 using Step = core::StreamCommand::Step;
 
 constexpr milliseconds kLease{60'000}, kMargin{500}, kTimeout{5'000};
-constexpr core::Owner kA{1, 1}, kB{2, 2};
+constexpr core::Owner kA{1, 1}, kB{2, 2}, kC{3, 3};
 
 Object concern(const Value& w, int wtimeout_ms) {
   return make({{"w", w}, {"wtimeout", std::int32_t{wtimeout_ms}}});
@@ -474,13 +480,26 @@ Request release(const char* name, core::Owner owner, milliseconds timeout = kTim
 }
 
 /// A refused owner waits in the lock's queue.
-Request queue_up(const char* name, core::Owner owner) {
-  const auto id = core::format_lock_id({owner, milliseconds(kLease).count(), 1, "host:1"});
-  return as_sent({.body = core::AcquireCommand{1, name, owner, id, {}, kLease, kMargin, kLease}});
+Request queue_up(const char* name, core::Owner owner, bool shared = false) {
+  const auto id =
+      core::format_lock_id({owner, milliseconds(kLease).count(), 1, "host:1", {}, shared});
+  return as_sent({.body = core::AcquireCommand{1, name, owner, id, {}, kLease, kMargin, kLease,
+                                               core::kMostInQueue, {}, shared}});
 }
 
-Request pass_on(const char* name, core::Owner from, bool offers = false) {
-  return as_sent({.body = core::PassOnCommand{name, from, {}, offers}});
+Request pass_on(const char* name, core::Owner from, bool offers = false, bool readers = false) {
+  return as_sent({.body = core::PassOnCommand{name, from, {}, offers, readers}});
+}
+
+/// A reader renews what the reply to its attempt shows.
+Request extend_reader(const char* name, core::Owner owner, const Object& reply) {
+  const Bytes attempt(reply);
+  const auto since =
+      mongo::read_reply(*queue_up(name, owner, true).command, *attempt.get()).documents.at(0);
+  const auto id =
+      core::format_lock_id({owner, milliseconds(kLease).count(), 2, "host:1", {}, true});
+  return as_sent({.body = core::ExtendCommand{{{1, name, owner, since.acquired_at, id, kLease,
+                                                kMargin, {}, true}}}});
 }
 
 /// The stream of grants to owners of one provider, with releases or without.
@@ -913,6 +932,27 @@ const std::vector<Script>& scripts() {
         s.ask("offered to A", 0, pass_on(name, kB, true));
         s.ask("nor that", 0, stream(Step::next, cursor, milliseconds(600)));
         s.ask("to nobody", 0, pass_on(name, kA));
+      }
+    }},
+    {"a_stream_tells_the_readers_whom_a_lock_is_passed_to", [](ComparedSet& s) {
+      const std::string longer(200, 'l');
+      const auto cursor = cursor_in(s.ask("open", 0, stream_of(kB.high)));
+      for (const char* name : {"s", longer.c_str()}) {
+        s.ask("A writes", 0, queue_up(name, kA));
+        s.ask("B waits", 0, queue_up(name, kB, true));
+        s.ask("C waits", 0, queue_up(name, kC, true));
+        s.ask("no news", 0, stream(Step::next, cursor, milliseconds(600)));
+        const auto waits = s.send(0, stream(Step::next, cursor, milliseconds(6'000)));
+        s.ask("to both", 0, pass_on(name, kA, false, true));
+        s.note("B hears", waits);
+        const auto again = s.ask("B has it", 0, queue_up(name, kB, true));
+        s.ask("its own write", 0, stream(Step::next, cursor));
+        s.ask("B extends", 0, extend_reader(name, kB, again.reply));
+        s.ask("that is no news", 0, stream(Step::next, cursor, milliseconds(600)));
+        s.ask("C goes", 0, pass_on(name, kC, false, true));
+        s.ask("nor that C went", 0, stream(Step::next, cursor, milliseconds(600)));
+        s.ask("B goes", 0, pass_on(name, kB, false, true));
+        s.ask("nor that B went", 0, stream(Step::next, cursor, milliseconds(600)));
       }
     }},
   };

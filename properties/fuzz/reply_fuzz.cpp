@@ -18,6 +18,11 @@ using core::RawCommand;
 using mongo::Bson;
 
 constexpr int kDeepest = 4;
+/// As lockIds begin that several readers share; the entry is of owner {1, 2}.
+constexpr const char* kReaders[] = {
+    "00000000000000000000000000000000.000030000.0.shared|",
+    "00000000000000000000000000000000.000030000.0.shared|"
+    "1700000060000.1700000000000.00000000000000010000000000000002.000030000.7.host:1:|"};
 constexpr std::array kKeys{
     "ok", "code", "errmsg", "keyPattern", "writeErrors", "index", "n", "writeConcernError",
     "value", "_id", "lockId", "acquiredAt", "expiresAt", "fencingToken", "cursor", "id",
@@ -31,8 +36,9 @@ RawCommand plain(RawCommand::Won won) {
 
 /// One of each kind, in the order of Command::body's alternatives.
 const decltype(Command::body) kBodies[] = {
-    core::AcquireCommand{}, core::ExtendCommand{{{}, {}, {}}}, core::ReadHoldersCommand{},
-    core::DeleteCommand{}, core::EnsureIndexCommand{}, core::HandOverCommand{},
+    core::AcquireCommand{.owner = {1, 2}}, core::ExtendCommand{{{}, {}, {}}},
+    core::ReadHoldersCommand{}, core::DeleteCommand{}, core::EnsureIndexCommand{},
+    core::HandOverCommand{},
     core::StreamCommand{}, plain(RawCommand::Won::by_success),
     plain(RawCommand::Won::by_null_before), plain(RawCommand::Won::by_owner_in_value)};
 
@@ -40,7 +46,7 @@ void write(Bson& out, FuzzedDataProvider& input, int depth) {
   for (int left = input.ConsumeIntegralInRange(0, 6); left > 0; --left) {
     const char* key = input.PickValueInArray(kKeys);
     const auto nested = [&](Bson& inside) { write(inside, input, depth + 1); };
-    switch (input.ConsumeIntegralInRange(0, depth < kDeepest ? 9 : 7)) {
+    switch (input.ConsumeIntegralInRange(0, depth < kDeepest ? 10 : 8)) {
       case 0: out.int32(key, input.ConsumeIntegral<std::int32_t>()); break;
       case 1: out.int64(key, input.ConsumeIntegral<std::int64_t>()); break;
       case 2: out.text(key, input.ConsumeRandomLengthString(40)); break;
@@ -49,7 +55,10 @@ void write(Bson& out, FuzzedDataProvider& input, int depth) {
       case 5: out.null(key); break;
       case 6: out.int32(key, 1); break;
       case 7: out.int32(key, 11000); break;
-      case 8: out.doc(key, nested); break;
+      case 8:
+        out.text(key, input.PickValueInArray(kReaders) + input.ConsumeRandomLengthString(90));
+        break;
+      case 9: out.doc(key, nested); break;
       default: out.array(key, nested); break;
     }
   }
@@ -64,8 +73,9 @@ void read(const Command& command, const bson_t& reply) {
   must(read.outcome != Outcome::done || !bson_has_field(&reply, "writeConcernError"),
        "a write concern error is never done");
   for (const auto& document : read.documents) {
-    const auto parts = core::parse_lock_id(document.lock_id);
+    auto parts = core::parse_lock_id(document.lock_id);
     if (!parts) continue;
+    parts->queue = {};  // servers alone write it
     const auto text = core::format_lock_id(*parts);
     const auto again = core::parse_lock_id(text);
     must(again && *again == *parts, "a lock id reads back to its parts");

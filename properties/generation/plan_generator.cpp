@@ -161,6 +161,7 @@ class Generator {
       if (drawn > 97) read_defaults();
     }
     read_world();
+    read_readers();
     std::ranges::stable_sort(plan_.faults, {}, &FaultPlan::at_ms);
     return std::move(plan_);
   }
@@ -346,6 +347,17 @@ class Generator {
     const bool forced =
         !limits_.only && limits_.groups.contains(sim::group_of(kForced)) && !live_;
     for (int i = 0; forced && i < 3; ++i) read_fault(kForced);
+  }
+
+  /// In half of the plans some processes share the lock, with some of their calls or with all.
+  void read_readers() {
+    if (!limits_.readers || !is_ours() || !in_.chance(50)) return;
+    for (auto& p : plan_.processes) {
+      const auto drawn = in_.between(0, 3);
+      const auto percent = static_cast<int>(in_.between(20, 90));
+      if (p.permits > 0 || p.together > 0 || p.leads || p.old_release) continue;
+      p.reads_percent = drawn == 0 ? 0 : drawn == 1 ? 100 : percent;
+    }
   }
 
   /// Settings that few plans need, each of some processes; and callers of one process that differ.

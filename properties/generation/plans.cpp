@@ -42,9 +42,9 @@ Changes zeros(const Plan& plan) {
           &Plan::stream_lag_ms);
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {
     of_process(i, &P::single_attempt_percent, &P::cancel_percent, &P::long_hold_percent,
-               &P::drift_ppm, &P::permits, &P::together, &P::leads, &P::other_expiry_ms,
-               &P::other_margin_ms, &P::other_max_holding_ms, &P::operation_timeout_ms,
-               &P::extension_cadence_ms);
+               &P::drift_ppm, &P::permits, &P::together, &P::leads, &P::reads_percent,
+               &P::other_expiry_ms, &P::other_margin_ms, &P::other_max_holding_ms,
+               &P::operation_timeout_ms, &P::extension_cadence_ms);
   }
   return changes;
 }

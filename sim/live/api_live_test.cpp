@@ -284,6 +284,15 @@ class Fenced : public testing::Test {
     bson_destroy(&change);
     return written;
   }
+  /// What the reader was shown, or null.
+  Result<Json> read(std::int64_t token) {
+    bson_t found;
+    const auto read = fenced_read(client_, {database_, "orders"}, id_, FencingToken(token), found);
+    const Json shown = mongo::to_json(found);
+    bson_destroy(&found);
+    if (!read) return read.error();
+    return *read ? shown : Json();
+  }
   Json stored() { return Documents(database_, "orders").find(); }
 
   const std::string database_ = fresh_database();
@@ -304,6 +313,27 @@ TEST_F(Fenced, AnUpdateIsRefusedOnceALaterHolderHasWritten) {
   EXPECT_EQ(integer(documents[0]["n"]), 3);
   EXPECT_EQ(integer(documents[0]["best"]), 9);
   EXPECT_EQ(integer(documents[0]["fencingToken"]), 7);
+}
+
+TEST_F(Fenced, AReadIsRefusedOnceALaterHolderHasWrittenAndRefusesEarlierWrites) {
+  EXPECT_TRUE(read(5)->is_null()) << "there is no such document";
+  EXPECT_TRUE(*update(R"({"$inc": {"n": 1}})", 5, true));
+  EXPECT_EQ(integer((*read(7))["n"]), 1);
+  EXPECT_EQ(integer((*read(6))["n"]), 1) << "readers do not refuse each other";
+  EXPECT_FALSE(*update(R"({"$inc": {"n": 1}})", 6)) << "a later reader has read";
+  EXPECT_TRUE(*update(R"({"$inc": {"n": 1}})", 8));
+  EXPECT_TRUE(read(7)->is_null()) << "a later writer has written";
+  EXPECT_EQ(integer((*read(8))["n"]), 2) << "its own read";
+  EXPECT_EQ(integer(stored()[0]["fencingToken"]), 8);
+}
+
+TEST_F(Fenced, AReadOfAWriteTokenThatIsNoNumberIsSaidToBeOne) {
+  Documents(database_, "orders").insert({{"_id", "order"}, {"writeToken", "7"}});
+  const auto shown = read(8);
+  ASSERT_FALSE(shown);
+  EXPECT_EQ(shown.error().message,
+            "the document's writeToken is no number: no token can be compared with it");
+  EXPECT_EQ(read(0).error().kind, ErrorKind::invalid_option);
 }
 
 /// A client, and what it sends.
@@ -346,6 +376,24 @@ TEST_F(Fenced, IsOneCommandForAMajorityAndARefusalAReadMore) {
   EXPECT_FALSE(written(4, true));
   EXPECT_EQ(heard.sent.size(), 3u);
   bson_destroy(&change);
+}
+
+TEST_F(Fenced, AReadIsOneCommandAndOnlyTheFirstUnderATokenWrites) {
+  HeardClient heard(shared_set().uri());
+  Documents(database_, "orders").insert({{"_id", "order"}, {"fencingToken", 9}});
+  const auto changes = [&](std::int64_t token) {
+    const auto before = stored();
+    bson_t found;
+    heard.sent.clear();
+    EXPECT_TRUE(*fenced_read(heard.client, {database_, "orders"}, id_, FencingToken(token), found));
+    EXPECT_EQ(heard.sent.size(), 1u);
+    EXPECT_NE(heard.sent[0].find(R"("w" : "majority")"), std::string::npos) << heard.sent[0];
+    bson_destroy(&found);
+    return stored() != before;
+  };
+  EXPECT_FALSE(changes(8)) << "9 is of a writer without writeToken, or of a reader: not refused";
+  EXPECT_TRUE(changes(10));
+  EXPECT_FALSE(changes(10));
 }
 
 TEST_F(Fenced, ATokenThatIsNoNumberIsSaidToBeNone) {

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/document/lock_readers.hpp"
+#include "mongo/commands.hpp"
 #include "sim/live/live_test.hpp"
 
 /// A rolling upgrade: for a while processes of two releases fight over the same locks. What each
@@ -112,6 +114,34 @@ TEST_P(Upgrade, ADeadHolderOfTheOldReleaseIsTakenOver) {
   EXPECT_EQ(old_.extend(), 0) << "it finds out that it lost";
   EXPECT_EQ(old_.release(), 0);
   EXPECT_TRUE(held->held());
+}
+
+TEST_P(Upgrade, ReadersOfTheNewReleaseAreOneHolderForTheOldOne) {
+  MongoClient client(shared_set().uri());
+  const auto run = [&](decltype(core::Command::body) body) {
+    const auto bytes = mongo::build({1, seconds(10), std::move(body)}, kLockCollection);
+    return client.run(database_, mongo::to_json(*bytes.get()));
+  };
+  const auto read = [&](core::Owner owner) {
+    const auto id = core::format_lock_id({owner, 30'000, 1, "host:1", {}, true});
+    return run(core::AcquireCommand{1, "kept", owner, id, {}, seconds(30), seconds(30), {},
+                                    core::kMostInQueue, {}, true})["value"]["lockId"]
+        .get<std::string>();
+  };
+  const core::Owner one{5, 5}, other{6, 6};
+  (void)read(one);
+  const auto both = read(other);
+  ASSERT_EQ(core::readers_in(both).size(), 2);
+  EXPECT_FALSE(old_.acquire());
+  EXPECT_EQ(old_.extend(), 0);
+  EXPECT_FALSE(old_.hand_over());
+  EXPECT_EQ(old_.release(), 0);
+  EXPECT_EQ(old_.release("release_of_receiver"), 0);
+  run(core::PassOnCommand{"kept", one, {}, false, true});
+  EXPECT_FALSE(old_.acquire());
+  run(core::PassOnCommand{"kept", other, {}, false, true});
+  EXPECT_TRUE(old_.acquire());
+  EXPECT_TRUE(read(one).starts_with("0000000000000001")) << "which refuses readers";
 }
 
 INSTANTIATE_TEST_SUITE_P(From, Upgrade, testing::ValuesIn(releases()), [](const auto& of) {

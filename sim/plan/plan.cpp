@@ -162,20 +162,30 @@ void require_fit(const StepPlan& step, const Plan& plan) {
 }
 
 void require_fit(const ProcessPlan& process, const Plan& plan) {
-  if ((process.permits > 0) + (process.together > 0) + process.leads > 1) {
+  const bool reads = process.reads_percent > 0;
+  if ((process.permits > 0) + (process.together > 0) + process.leads + reads > 1) {
     throw std::runtime_error(
         "permits is " + std::to_string(process.permits) + ", together " +
-        std::to_string(process.together) + ", leads " + std::to_string(process.leads) +
-        ": one of them at most may be other than 0");
+        std::to_string(process.together) + ", leads " + std::to_string(process.leads) + ", reads " +
+        std::to_string(process.reads_percent) + ": one of them at most may be other than 0");
+  }
+  if (reads && process.old_release) {
+    throw std::runtime_error("reads is " + std::to_string(process.reads_percent) +
+                             ", and an old release has no readers: it must be 0");
   }
   if (process.other_margin_ms > 0 && process.other_margin_ms < plan.clock_margin_ms) {
     refuse("other-margin", process.other_margin_ms,
            "it must be at least clock-margin, which is " + std::to_string(plan.clock_margin_ms) +
                ", for clocks go wrong by half of that");
   }
-  if (process.permits == 0 || !lock_under_test(plan.lock).is_published()) return;
-  throw std::runtime_error("permits is " + std::to_string(process.permits) + ", and '" +
-                           plan.lock + "' has no semaphores: it must be 0");
+  if (!lock_under_test(plan.lock).is_published()) return;
+  const auto refuse_of_published = [&](const char* key, int value, const char* what) {
+    if (value == 0) return;
+    throw std::runtime_error(key + (" is " + std::to_string(value)) + ", and '" + plan.lock +
+                             "' has no " + what + ": it must be 0");
+  };
+  refuse_of_published("permits", process.permits, "semaphores");
+  refuse_of_published("reads", process.reads_percent, "readers");
 }
 
 void require_fit(const FaultPlan& fault, const Plan& plan) {

@@ -46,6 +46,7 @@ struct ProcessPlan {
   int permits = 0;  ///< its calls are for one of so many permits of a semaphore; 0: for a lock
   int together = 0;    ///< its calls are for so many locks at once, by acquire_all; 0: for one
   bool leads = false;  ///< its calls stand for election, and lead for one term
+  int reads_percent = 0;  ///< of its calls for one lock: they share it
 
   bool operator==(const ProcessPlan&) const = default;
 };
@@ -65,6 +66,7 @@ struct StepPlan {
   std::int64_t caller = 0;   ///< of that process
   std::int64_t lock = 0;
   std::int64_t acquire_timeout_ms = 0;
+  bool reads = false;         ///< it shares the lock
   bool is_the_fault = false;  ///< the failure lies in this step: without it nothing goes wrong
 
   bool operator==(const StepPlan&) const = default;

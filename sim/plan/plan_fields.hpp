@@ -60,6 +60,7 @@ void of_process(const Visit& visit) {
   visit("permits", &P::permits, Limits{0, kMostPermits}, kSeldom);
   visit("together", &P::together, Limits{0, kMostTogether}, kSeldom);
   visit("leads", &P::leads, Limits{0, 1}, kSeldom);
+  visit("reads", &P::reads_percent, kPercent, kSeldom);
 }
 
 template <typename Visit>
@@ -84,6 +85,7 @@ void of_step(const Visit& visit) {
   visit("caller", &S::caller, Limits{0, kMost}, Written::unless_usual);
   visit("lock", &S::lock, Limits{0, kMost}, Written::unless_usual);
   visit("timeout", &S::acquire_timeout_ms, Limits{0, kDay_ms}, Written::unless_usual);
+  visit("reads", &S::reads, Limits{0, 1}, Written::unless_usual);
   visit("fault", &S::is_the_fault, Limits{0, 1}, Written::unless_usual);
 }
 

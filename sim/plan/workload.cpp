@@ -61,9 +61,11 @@ Workload::Action Workload::on(const TimePassed&, Random& random) {
 Workload::Action Workload::acquire_next(Random& random) {
   const ProcessPlan& plan = setting_.process;
   if (scripted() || (doomed() && faults_ended_)) return end();
+  // Where no call reads, nothing is drawn.
+  const bool reads = plan.reads_percent > 0 && random.chance(plan.reads_percent);
   if (doomed()) {
     phase_ = Phase::acquiring;
-    return Acquire{setting_.grave, kDoomedTimeout};
+    return Acquire{.lock = setting_.grave, .timeout = kDoomedTimeout, .reads = reads};
   }
   // Few names for many callers, so that they meet.
   const auto lock = random.between(0, setting_.locks - 1);
@@ -71,24 +73,25 @@ Workload::Action Workload::acquire_next(Random& random) {
   phase_ = Phase::acquiring;
   if (faults_ended_) {
     const milliseconds lease(std::max(plan.expiry_ms, plan.other_expiry_ms));
-    return call_for(lock, std::max(kLastTimeout, kLastTimeoutLeases * lease));
+    return call_for(lock, std::max(kLastTimeout, kLastTimeoutLeases * lease), reads);
   }
-  if (random.chance(plan.single_attempt_percent)) return call_for(lock, milliseconds(0));
+  if (random.chance(plan.single_attempt_percent)) return call_for(lock, milliseconds(0), reads);
   // One after the other: the order of arguments is the compiler's choice, that of draws is not.
   const bool cancels = random.chance(plan.cancel_percent);
   const milliseconds timeout(random.between(kShortestTimeout.count(), plan.acquire_timeout_ms));
-  auto acquire = call_for(lock, timeout);
+  auto acquire = call_for(lock, timeout, reads);
   if (cancels) acquire.cancel_after = milliseconds(random.between(1, plan.wait_max_ms));
   return acquire;
 }
 
 /// Each caller begins with another one of several locks, so that only the order in which
 /// acquire_all takes them keeps two calls from waiting for each other.
-Workload::Acquire Workload::call_for(std::int64_t lock, milliseconds timeout) const {
+Workload::Acquire Workload::call_for(std::int64_t lock, milliseconds timeout, bool reads) const {
   const ProcessPlan& plan = setting_.process;
   Acquire acquire{lock_name(lock), timeout};
   acquire.permits = plan.permits;
   acquire.leads = plan.leads;
+  acquire.reads = reads;
   for (int i = 1; i < std::min(plan.together, setting_.locks); ++i) {
     acquire.also.push_back(lock_name((lock + i) % setting_.locks));
   }
@@ -160,7 +163,7 @@ Workload::Action Workload::on(const StepDue& due, Random&) {
     case StepPlan::Action::acquire:
       if (phase_ != Phase::idle) return Nothing{};
       phase_ = Phase::acquiring;
-      return call_for(step.lock, milliseconds(step.acquire_timeout_ms));
+      return call_for(step.lock, milliseconds(step.acquire_timeout_ms), step.reads);
     case StepPlan::Action::write: return holds ? Action(Write{}) : Nothing{};
     case StepPlan::Action::release: return holds ? release() : Nothing{};
     case StepPlan::Action::cancel: return acquires() ? Action(Cancel{}) : Nothing{};

@@ -69,6 +69,7 @@ class Workload {
     int permits = 0;  ///< not zero: one of so many permits of the semaphore `lock`
     std::vector<std::string> also = {};  ///< not empty: these too, all at once
     bool leads = false;                  ///< by standing for election, for one term
+    bool reads = false;                  ///< it shares the lock
   };
   /// The user's function that gets the handle.
   struct Receive {
@@ -106,7 +107,8 @@ class Workload {
   Action on(const FaultsEnded&, Random& random);
   Action on(const StepDue& due, Random& random);
   Action acquire_next(Random& random);
-  [[nodiscard]] Acquire call_for(std::int64_t lock, std::chrono::milliseconds timeout) const;
+  [[nodiscard]] Acquire call_for(std::int64_t lock, std::chrono::milliseconds timeout,
+                                 bool reads) const;
   Action received(Random& random);
   Action go_on(Random& random);
   Action release();

@@ -27,7 +27,8 @@ model::Event stored(const FencedWrite& write, std::int64_t order, std::int64_t a
           .name = write.name,
           .owner = write.owner,
           .token = write.token,
-          .order = order};
+          .order = order,
+          .shared = write.reads};
 }
 
 /// Text that is no entry has no owner.

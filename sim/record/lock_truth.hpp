@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -26,11 +27,24 @@ struct LockDocument {
   std::int64_t stored_token = 0;
 };
 
-/// A write to the fenced resource of a lock: refused when its token is below the greatest taken.
+/// A write to the fenced resource of a lock: refused when its token is below the greatest taken. Or
+/// a read: refused when its token is below the greatest that wrote.
 struct FencedWrite {
   std::string name, process, owner;
   std::int64_t number = 0;  ///< of this write, in its process
   std::int64_t token = 0;
+  bool reads = false;
+};
+/// The two numbers that the resource keeps.
+struct Fence {
+  std::int64_t seen = 0, wrote = 0;  ///< the greatest token taken; that wrote
+  /// Whether it takes this; then it is noted, in the same step.
+  bool take(const FencedWrite& write) {
+    if (write.token < (write.reads ? wrote : seen)) return false;
+    seen = std::max(seen, write.token);
+    if (!write.reads) wrote = write.token;
+    return true;
+  }
 };
 /// The event of one that was taken, at this place in the resource's order.
 [[nodiscard]] model::Event stored(const FencedWrite& write, std::int64_t order,

@@ -33,6 +33,10 @@ TEST(LockTruth, SaysWhatBecameOfALockWhoeverQueues) {
         {"b.1000.6~entry", "put"}}},
       {"a document of a free lock is removed unnoticed",
        {{"a.1000.1", "put"}, {"free ", "gone"}, {"", ""}, {"b.1000.1", "put"}}},
+      {"readers join and leave by writes of a lock that is held",
+       {{"0.09.0.shared|1.1.a.09.1", "put"}, {"0.09.0.shared|1.1.a.09.1~entry", ""},
+        {"0.09.0.shared|1.1.a.09.1|2.2.b.09.1~entry", "put"}, {"0.09.0.shared|2.2.b.09.1", "put"},
+        {"free ", "gone"}}},
       {"a published lock extends by the same lockId", {{"guid", "put"}, {"guid", "put"}}}};
   for (const auto& [name, writes] : lives) {
     LockTruth truth;

@@ -2,6 +2,10 @@
 
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "core/document/lock_readers.hpp"
 
 namespace leasehold::sim {
 namespace {
@@ -95,6 +99,7 @@ void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {
   e.session = static_cast<std::int64_t>(event.session);
   e.name = event.name;
   e.single_attempt = event.single_attempt;
+  e.shared = event.shared;
   if (!event.single_attempt && event.give_up_at) e.give_up_ns = ns(*event.give_up_at);
   set_options(e, o);
   e.clock_margin_ms = o.clock_margin.count();
@@ -125,8 +130,12 @@ void Recorder::on(const core::ReplyArrived& event, core::LocalInstant now) {
   e.matched = r.matched;
   if (e.verb == "pass-on") {
     if (!r.documents.empty()) e.seen_lock_id = r.documents[0].lock_id;
-    const auto held_by = model::owner_of(e.seen_lock_id);
-    e.matched = !held_by.empty() && (held_by == e.owner || held_by == e.also_owner) ? 1 : 0;
+    const auto had = [&](const std::string& hex) {
+      const auto owner = core::owner_from_hex(hex);
+      return owner && !r.documents.empty() &&
+             core::names_owner(core::holding_of(r.documents[0], *owner).lock_id, *owner);
+    };
+    e.matched = had(e.owner) || had(e.also_owner) ? 1 : 0;
   }
   if (model::asks_for_lock(e)) {
     if (!r.documents.empty()) e.seen_lock_id = r.documents[0].lock_id;
@@ -205,7 +214,8 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
     e.sent_ns = ns(granted->sent);
     e.deadline_ns = ns(granted->deadline);
     if (granted->by == core::Granted::By::pass_on) e.verb = "pass-on";
-    grants_[{e.name, e.token}] = {e.session, e.owner, granted->token};
+    e.shared = granted->shared;
+    grants_[{e.name, e.token, e.session}] = {e.session, e.owner, granted->token};
     emit_(std::move(e));
   } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {
     Event e = of_session(extended->session, extended->name, now, Kind::extended);
@@ -256,8 +266,11 @@ void Recorder::heal() {
 
 Recorder::Grant Recorder::grant_of(const std::string& name, FencingToken token) const {
   const std::lock_guard lock(mutex_);
-  const auto found = grants_.find({name, token.value()});
-  return found == grants_.end() ? Grant{} : found->second;
+  const auto after = grants_.upper_bound(
+      {name, token.value(), std::numeric_limits<std::int64_t>::max()});
+  if (after == grants_.begin()) return {};
+  const auto& [key, latest] = *std::prev(after);
+  return std::get<0>(key) == name && std::get<1>(key) == token.value() ? latest : Grant{};
 }
 
 std::size_t Recorder::sessions() const {

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -98,7 +99,8 @@ class Recorder final : public runtime::Observer {
   std::map<core::CommandId, Sent> under_way_;
   /// Locks with a requested release, from the request to the end or release: an event names none.
   std::map<core::SessionId, std::string> names_;
-  std::map<std::pair<std::string, std::int64_t>, Grant> grants_;  ///< by name and token
+  /// By name, token and session: readers of one process may have one token.
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t>, Grant> grants_;
   std::map<std::string, std::int64_t> wire_;
 };
 

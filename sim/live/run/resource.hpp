@@ -13,8 +13,7 @@
 
 namespace leasehold::sim::live {
 
-/// A resource protected by fencing, one for each lock: it refuses a token lower than the greatest
-/// it has taken.
+/// A resource protected by fencing, one for each lock: it keeps a Fence.
 class FencedResource {
  public:
   FencedResource() = default;
@@ -26,7 +25,8 @@ class FencedResource {
   virtual std::string write(const FencedWrite& write) = 0;
 };
 
-/// One document per lock name (filter `fence <= token`), majority writes. For one thread.
+/// One document per lock name (filter `fence <= token`, of a read `wrote <= token`), majority
+/// writes. For one thread.
 class MongoResource final : public FencedResource {
  public:
   static constexpr const char* kCollection = "resource";
@@ -37,20 +37,25 @@ class MongoResource final : public FencedResource {
   /// Makes the documents for these names; the fence stands at 0.
   void create(const std::vector<std::string>& names) {
     Json documents = Json::array();
-    for (const auto& name : names) documents.push_back({{"_id", name}, {"fence", number(0)}});
+    for (const auto& name : names) {
+      documents.push_back({{"_id", name}, {"fence", number(0)}, {"wrote", number(0)}});
+    }
     client_.must(
         database_,
         {{"insert", kCollection}, {"documents", documents}, {"writeConcern", majority()}});
   }
 
   std::string write(const FencedWrite& w) override {
-    const Json filter{{"_id", w.name}, {"fence", {{"$lte", number(w.token)}}}};
-    const Json change{{"$set",
-                       {{"fence", number(w.token)},
-                        {"token", std::to_string(w.token)},
+    const Json filter{{"_id", w.name}, {w.reads ? "wrote" : "fence", {{"$lte", number(w.token)}}}};
+    Json maxima{{"fence", number(w.token)}};
+    if (!w.reads) maxima["wrote"] = number(w.token);
+    const Json change{{"$max", maxima},
+                      {"$set",
+                       {{"token", std::to_string(w.token)},
                         {"owner", w.owner},
                         {"process", w.process},
-                        {"write", w.number}}}};
+                        {"write", w.number},
+                        {"reads", w.reads}}}};
     try {
       const Json reply =
           client_.run(database_, {{"update", kCollection},
@@ -77,9 +82,7 @@ class MemoryResource final : public FencedResource {
  public:
   std::string write(const FencedWrite& w) override {
     const std::lock_guard lock(mutex_);
-    auto& fence = fences_[w.name];
-    if (w.token < fence) return "refused";
-    fence = w.token;
+    if (!fences_[w.name].take(w)) return "refused";
     stored_.push_back(stored(w, ++accepted_, boot_ns()));
     return "accepted";
   }
@@ -91,7 +94,7 @@ class MemoryResource final : public FencedResource {
 
  private:
   std::mutex mutex_;
-  std::map<std::string, std::int64_t> fences_;
+  std::map<std::string, Fence> fences_;
   std::int64_t accepted_ = 0;
   model::History stored_;
 };

@@ -254,7 +254,8 @@ class OplogReader {
     const Json* document = apply(resources_, entry, name);
     if (document == nullptr || text_in(*document, "owner").empty()) return;
     emit(stored({name, text_in(*document, "process"), text_in(*document, "owner"),
-                 integer((*document)["write"]), std::stoll(text_in(*document, "token"))},
+                 integer((*document)["write"]), std::stoll(text_in(*document, "token")),
+                 document->value("reads", false)},
                 order, 0));
   }
 

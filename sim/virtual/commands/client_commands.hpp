@@ -121,8 +121,8 @@ class ClientCommands : public Elections {
 
   /// Equal tokens are taken: one holder writes several times. Refused writes wait for a majority
   /// too.
-  /// As an update with the query {fence: {$lte: token}} would do it: a refused write matched
-  /// nothing.
+  /// As an update with the query {fence: {$lte: token}} would do it, of a read {wrote: ...}: a
+  /// refused write matched nothing.
   void fenced_write(int member, std::shared_ptr<const FencedWrite> write, ServerReply reply) {
     Member& m = at(member);
     if (!m.alive) return reply(ServerAnswer::refused, {});
@@ -139,10 +139,15 @@ class ClientCommands : public Elections {
                          [this, member, write, reply] { fenced_write(member, write, reply); });
     }
     // Compared and written in one event, as in one update of one document by a mongod.
-    const Document fence = m.data.fences().find(write->name);
-    const bool taken = !fence || fence->find("fence"_key)->integer() <= write->token;
+    const Document there = m.data.fences().find(write->name);
+    Fence fence;
+    if (there) {
+      fence = {there->find("fence"_key)->integer(), there->find("wrote"_key)->integer()};
+    }
+    const bool taken = fence.take(*write);
     if (taken) {
-      auto after = make({{"_id"_key, write->name}, {"fence"_key, write->token}});
+      auto after = make(
+          {{"_id"_key, write->name}, {"fence"_key, fence.seen}, {"wrote"_key, fence.wrote}});
       Replication::write(
           member, {write->name, std::make_shared<const Object>(std::move(after))}, write);
       send_news(member);

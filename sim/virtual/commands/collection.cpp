@@ -62,6 +62,17 @@ bool begins_with(std::string_view text, std::initializer_list<std::string_view> 
   return equal;
 }
 
+/// What a pattern says of a part somewhere among a lock's readers, which stand before its queue.
+constexpr std::string_view kAmongReaders = R"(0{32}\.[^~]*\.)";
+bool is_among_readers(std::string_view text, std::string_view part, const std::string& pattern) {
+  text = text.substr(0, text.find('~'));
+  bool found = false;
+  for (auto at = text.find('.'); at != text.npos && !found; at = text.find('.', at + 1)) {
+    found = begins_with(text.substr(at + 1), {part}, pattern);
+  }
+  return found && text.starts_with(std::string(32, '0') + '.');
+}
+
 /// ^literal\. or ^(one|other)\. and no other pattern: the beginning of a string. With [^~]*$ at its
 /// end also that no such mark follows. Deletes and extensions name their owner like this. Any other
 /// pattern would need an engine, and its differences from the server's would be untested.
@@ -73,6 +84,13 @@ bool matches_pattern(const std::string& text, const std::string& pattern) {
   if (rest.ends_with(kNoMarkFollows)) {
     if (text.find('~') != std::string::npos) return false;
     rest.remove_suffix(kNoMarkFollows.size());
+  }
+  const auto optional = '(' + std::string(kAmongReaders) + ")?";
+  const bool may_begin_so = rest.starts_with(optional);
+  if (may_begin_so || rest.starts_with(kAmongReaders)) {
+    const auto part = rest.substr(may_begin_so ? optional.size() : kAmongReaders.size());
+    return is_among_readers(text, part, pattern) ||
+           (may_begin_so && begins_with(text, {part}, pattern));
   }
   // One alternative at the beginning: the giver's owner, or the receiver's.
   const auto bar = rest.find('|'), end = rest.find(')');

@@ -108,6 +108,12 @@ Value greatest(Arguments values) {
   return best == nullptr ? Value(Null{}) : *best;
 }
 
+/// REQUIRES: a number; all that the commands give are whole.
+std::int64_t whole(const Value& value) {
+  if (!value.is_number() || value.is<double>()) throw Unsupported("a place of another type");
+  return value.integer();
+}
+
 /// Bytes and not code points: a foreign lockId may hold any text, and the position 0 is the same in
 /// both.
 Value index_of_bytes(Arguments v) {
@@ -118,8 +124,12 @@ Value index_of_bytes(Arguments v) {
   if (!v[1]->is<std::string>()) {
     throw ServerError(40092, "$indexOfBytes requires a string as the second argument");
   }
-  // By the manual: -1 if it is not there.
-  const auto at = v[0]->as<std::string>()->find(*v[1]->as<std::string>());
+  // By the manual: -1 if it is not there. It is looked for from the third argument to the fourth.
+  const auto place = [&v](std::size_t argument, std::size_t otherwise) {
+    return v.size() > argument ? static_cast<std::size_t>(whole(*v[argument])) : otherwise;
+  };
+  const std::string_view text = *v[0]->as<std::string>(), part = *v[1]->as<std::string>();
+  const auto at = text.substr(0, place(3, std::string::npos)).find(part, place(2, 0));
   return at == std::string::npos ? std::int32_t{-1} : static_cast<std::int32_t>(at);
 }
 
@@ -131,12 +141,6 @@ bool any_is_nothing(Arguments values) {
 /// A second or third byte of a UTF-8 character: text is not cut there.
 bool continues_character(const std::string& text, std::size_t at) {
   return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
-}
-
-/// REQUIRES: a number; all that the commands give are whole.
-std::int64_t whole(const Value& value) {
-  if (!value.is_number() || value.is<double>()) throw Unsupported("a place of another type");
-  return value.integer();
 }
 
 const Array& list_or(const Value& value, int code, const char* message) {
@@ -242,6 +246,22 @@ Value slice(Arguments v) {
   Array out;
   out.items.assign(list.items.begin() + from, list.items.begin() + to);
   return out;
+}
+
+/// Null as soon as one is null or missing, as $concat.
+Value joined(Arguments lists) {
+  Array all;
+  for (const Value* value : lists) {
+    if (is_nothing(*value)) return Null{};
+    const Array& list = list_or(*value, 28664, "$concatArrays only supports arrays");
+    all.items.insert(all.items.end(), list.items.begin(), list.items.end());
+  }
+  return all;
+}
+
+Value is_in(Arguments v) {
+  const Array& all = list_or(*v[1], 40081, "$in requires an array as a second argument");
+  return std::ranges::any_of(all.items, [&](const Value& one) { return compare(one, *v[0]) == 0; });
 }
 
 /// Null too is an error here, where other operators answer null.
@@ -483,7 +503,7 @@ const std::map<Key, Operator>& operators() {
       {"$subtract", {nullptr, subtract, 2}},
       {"$multiply", {nullptr, multiply, 2}},
       {"$max", {nullptr, greatest}},
-      {"$indexOfBytes", {nullptr, index_of_bytes, 2}},
+      {"$indexOfBytes", {nullptr, index_of_bytes}},
       {"$concat", {nullptr, concatenated}},
       {"$split", {nullptr, split, 2}},
       {"$substrBytes", {nullptr, bytes_of, 3}},
@@ -491,6 +511,8 @@ const std::map<Key, Operator>& operators() {
       {"$toString", {nullptr, to_text, 1}},
       {"$arrayElemAt", {nullptr, element_at, 2}},
       {"$slice", {nullptr, slice, 3}},
+      {"$concatArrays", {nullptr, joined}},
+      {"$in", {nullptr, is_in, 2}},
       {"$size", {nullptr, size_of, 1}},
       {"$mergeObjects", {nullptr, merged}},
       {"$tsSecond", {nullptr, part_of_time<&Timestamp::seconds>, 1}},
