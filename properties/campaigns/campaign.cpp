@@ -369,12 +369,12 @@ SimulateReport::SimulateReport(std::uint64_t seed, const Plan& plan, const Simul
       {"permits", any([](const ProcessPlan& p) { return p.permits > 0; })},
       {"calls_for_several_locks", any([](const ProcessPlan& p) { return p.together > 1; })},
       {"leaders", any([](const ProcessPlan& p) { return p.leads; })},
-      {"readers", any([](const ProcessPlan& p) { return p.reads_percent > 0; })},
       {"other_options", any([](const ProcessPlan& p) { return p.other_expiry_ms > 0; })},
       {"full_queues", any([](const ProcessPlan& p) { return p.queue_room < 5; })},
       {"many_locks", any([](const ProcessPlan& p) { return p.together >= 50; })},
       {"defaults", plan.heartbeat_ms >= sim::kOwnHeartbeat_ms},
       {"moves", sim::simulated::has_moves(plan)}};
+  if (any([](const ProcessPlan& p) { return p.reads_percent > 0; })) with["readers"] = 1;
   for (const FaultPlan& f : plan.faults) {
     const std::string kind = to_string(f.kind);
     if (f.on != FaultPlan::Command::none) continue;  // it may wait in vain
