@@ -41,7 +41,7 @@ struct Reader {
 
 /// Whether this lockId, with or without its queue, is that of readers.
 [[nodiscard]] bool is_of_readers(std::string_view lock_id);
-/// The readers in it, in their order. What is no entry is left out.
+/// The readers in it, in their order, as views of it. What is no entry is left out.
 [[nodiscard]] std::vector<Reader> readers_in(std::string_view lock_id);
 /// The document as far as it concerns this owner: if that is one of the readers, with its own
 /// lockId and `since` in the place of theirs.

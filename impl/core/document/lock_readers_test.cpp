@@ -32,7 +32,8 @@ TEST(LockReaders, ForOthersTheyAreOneHolderWithTheLongestLease) {
 }
 
 TEST(LockReaders, EachIsReadAndTheQueueIsNoReader) {
-  const auto all = readers_in(kTwo + "~" + entry("1700000060000", kNobody));
+  const auto text = kTwo + "~" + entry("1700000060000", kNobody);
+  const auto all = readers_in(text);
   ASSERT_EQ(all.size(), 2);
   EXPECT_EQ(all[1].until.since_1970_ms, 1700000050000);
   EXPECT_EQ(all[1].since.since_1970_ms, 1700000000000);
