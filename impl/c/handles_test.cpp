@@ -421,15 +421,18 @@ TEST(CWarnings, MayCloseTheProviderThemselves) {
 
 /// As on_warning may, or on_event of C++.
 TEST_F(CHandles, AUsersFunctionThatBlocksDelaysNoAnswerAndNoCancellation) {
-  std::promise<void> blocked, over;
-  leasehold_close(&provider);
-  provider = new leasehold_provider{runtime::provider_for(server, 2, [&](const LockEvent& e) {
+  // The function may end after the test, so nothing that it uses is the test's.
+  const auto blocked = std::make_shared<std::promise<void>>();
+  std::promise<void> over;
+  const auto block = [blocked, until = over.get_future().share()](const LockEvent& e) {
     if (e.kind != LockEvent::Kind::acquired || e.lock != "first") return;
-    blocked.set_value();
-    over.get_future().wait();
-  })};
+    blocked->set_value();
+    until.wait();
+  };
+  leasehold_close(&provider);
+  provider = new leasehold_provider{runtime::provider_for(server, 2, block)};
   ASSERT_EQ(leasehold_acquire(provider, "first", nullptr, 1'000, &handle, &error), LEASEHOLD_OK);
-  blocked.get_future().wait();
+  blocked->get_future().wait();
   leasehold_handle* second = nullptr;
   ASSERT_EQ(leasehold_acquire_begin(provider, "l", nullptr, 60'000, &call, &error), LEASEHOLD_OK);
   EXPECT_TRUE(readable(leasehold_call_fd(call), 60'000));
