@@ -1,5 +1,7 @@
 #include "sim/candidate.hpp"
 
+#include <utility>
+
 #include "core/check.hpp"
 #include "mongo/commands.hpp"
 
@@ -28,11 +30,11 @@ void forget_queue(Json& document) {
 Json without_queue(core::Command command, const std::string& collection) {
   auto* const acquires = std::get_if<core::AcquireCommand>(&command.body);
   auto* const passes_on = std::get_if<core::PassOnCommand>(&command.body);
+  const bool admits = passes_on != nullptr && std::exchange(passes_on->readers, false);
   if (acquires != nullptr) acquires->queues_for.reset();
-  if (passes_on != nullptr) passes_on->readers = false;
   const bool receives = std::holds_alternative<core::HandOverCommand>(command.body);
   const bool extends = std::holds_alternative<core::ExtendCommand>(command.body);
-  if (!acquires && !passes_on && !receives && !extends) return {};
+  if (!acquires && !admits && !receives && !extends) return {};
   Json json = json_of(*mongo::build(command, collection).get());
   if (acquires) forget_queue(json["update"][0]["$replaceWith"]["$cond"][1]);
   if (receives) forget_queue(json["update"][0]["$replaceWith"]);

@@ -141,6 +141,18 @@ Result<bool> refusal(mongoc_client_t* client, const FencedTarget& target, const 
                    " is no number: no token can be compared with it"};
 }
 
+/// What came of it. An update of one statement answers as a delete of one does.
+core::Reply run(mongoc_client_t* client, const FencedTarget& target, const Bson& command,
+                mongo::ReplyBson& reply) {
+  bson_error_t error{};
+  mongoc_client_command_with_opts(client, target.database.c_str(), command.get(), nullptr, nullptr,
+                                  reply.out(), &error);
+  if (!bson_has_field(reply.get(), "ok")) {
+    return mongo::driver_failure(error, mongo::hosts_unheard(client));
+  }
+  return mongo::read_reply({0, {}, core::DeleteCommand{}}, *reply.get());
+}
+
 Error failure(const core::Reply& reply) {
   return {reply.error_kind(ErrorKind::unknown_outcome), reply.code, reply.message};
 }
@@ -162,14 +174,7 @@ Result<bool> fenced_update(mongoc_client_t* client, const FencedTarget& target, 
   // try tells which, because the document exists then.
   for (bool again = false;; again = true) {
     mongo::ReplyBson reply;
-    bson_error_t error{};
-    mongoc_client_command_with_opts(client, target.database.c_str(), command.get(), nullptr,
-                                    nullptr, reply.out(), &error);
-    if (!bson_has_field(reply.get(), "ok")) {
-      return failure(mongo::driver_failure(error, mongo::hosts_unheard(client)));
-    }
-    // An update of one statement answers as a delete of one does.
-    const auto read = mongo::read_reply({0, {}, core::DeleteCommand{}}, *reply.get());
+    const auto read = run(client, target, command, reply);
     if (read.code == kDuplicateKey) {
       const auto index = mongo::duplicate_index(*reply.get());
       if (index != "{_id}") return taken(read, index);
@@ -188,13 +193,7 @@ Result<bool> fenced_read(mongoc_client_t* client, const FencedTarget& target, co
   if (auto error = check(id, token)) return std::move(*error);
   const Bson command = read_of(target, id, token);
   mongo::ReplyBson reply;
-  bson_error_t error{};
-  mongoc_client_command_with_opts(client, target.database.c_str(), command.get(), nullptr, nullptr,
-                                  reply.out(), &error);
-  if (!bson_has_field(reply.get(), "ok")) {
-    return failure(mongo::driver_failure(error, mongo::hosts_unheard(client)));
-  }
-  const auto read = mongo::read_reply({0, {}, core::DeleteCommand{}}, *reply.get());
+  const auto read = run(client, target, command, reply);
   if (read.outcome != core::Outcome::done) return failure(read);
   bool shown = false;
   mongo::Field(*reply.get(), "value").as_document([&](const bson_t& found) {
