@@ -30,7 +30,7 @@ void forget_queue(Json& document) {
 Json without_queue(core::Command command, const std::string& collection) {
   auto* const acquires = std::get_if<core::AcquireCommand>(&command.body);
   auto* const passes_on = std::get_if<core::PassOnCommand>(&command.body);
-  const bool admits = passes_on != nullptr && std::exchange(passes_on->readers, false);
+  const bool admits = passes_on != nullptr && std::exchange(passes_on->room, 0) != 0;
   if (acquires != nullptr) acquires->queues_for.reset();
   const bool receives = std::holds_alternative<core::HandOverCommand>(command.body);
   const bool extends = std::holds_alternative<core::ExtendCommand>(command.body);
@@ -60,6 +60,11 @@ Json changed(const core::Command& command, const std::string& collection, const 
   if (sabotage == Sabotage::writes_for_one && json.contains("writeConcern")) {
     json["writeConcern"]["w"] = 1;
     return json;
+  }
+  const auto* const leave = std::get_if<core::PassOnCommand>(&command.body);
+  if (sabotage == Sabotage::deletes_without_owner && leave != nullptr && leave->room != 0) {
+    const core::DeleteCommand all{leave->name, leave->owner};
+    json = json_of(*mongo::build({command.id, command.timeout, all}, collection).get());
   }
   const char* const statements =
       sabotage == Sabotage::deletes_without_owner ? "deletes" : "updates";

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "api/access.hpp"
-#include "api/permit_call.hpp"
 #include "sim/record/recorder.hpp"
 #include "sim/user.hpp"
 
@@ -38,13 +37,11 @@ class OwnCalls final : public LockCalls {
     ++calls_;
     stop_ = {};
     granted_ = std::move(granted);
-    if (acquire.permits > 0) return acquire_permit(acquire);
     if (!acquire.also.empty()) return acquire_all(acquire);
     acquire.leads ? stand_for_election(acquire) : acquire_one(acquire);
   }
 
   void cancel() override {
-    if (permit_call_) return permit_call_->cancel();
     if (candidate_) return candidate_->give_up();
     stop_.request_stop();
   }
@@ -112,10 +109,11 @@ class OwnCalls final : public LockCalls {
     model::Event call;
     call.name = acquire.lock;
     call.single_attempt = acquire.timeout == std::chrono::milliseconds(0);
-    call.shared = acquire.reads;
+    call.shared = acquire.reads || acquire.permits > 0;
     const auto limit =
         call.single_attempt ? options_.effective_operation_timeout() : acquire.timeout;
-    const auto asked = acquire.reads ? lock(acquire.lock).shared() : lock(acquire.lock);
+    const core::Room room = acquire.reads ? core::kReaders : acquire.permits;
+    const Lock asked = detail::Access::lock(home_.driver(), acquire.lock, options_, room);
     const auto begin = [this, call, limit](const char* verb) { return called(call, verb, limit); };
     if (waits()) {
       return home_.start_thread([=, this, timeout = acquire.timeout, stop = stop_.get_token()] {
@@ -134,32 +132,11 @@ class OwnCalls final : public LockCalls {
         stop_.get_token());
   }
 
-  void acquire_permit(const Workload::Acquire& acquire) {
-    std::vector<std::string> slots;
-    for (int i = 0; i < acquire.permits; ++i) slots.push_back(slot_name(acquire.lock, i));
-    const auto call = home_.recorder().asked(
-        {model::Kind::permit, {acquire.lock}, acquire.permits, acquire.timeout}, options_,
-        home_.now());
-    permit_call_ = runtime::PermitCall::start(
-        home_.driver(), {std::move(slots), options_, acquire.timeout},
-        [this, call, semaphore = acquire.lock](Result<runtime::PermitCall::Got> got) {
-          if (home_.over()) return;
-          model::Event end;
-          end.call = call;
-          end.name = got ? got->handle.name() : semaphore;
-          end.outcome = outcome_of(got);
-          home_.recorder().answered(model::Kind::permit_end, std::move(end), home_.now());
-          if (!got) return answered(got.error());
-          answered(detail::Access::handle(std::move(got->handle)));
-        });
-  }
-
   void acquire_all(const Workload::Acquire& acquire) {
     std::vector<Lock> locks{lock(acquire.lock)};
     for (const auto& name : acquire.also) locks.push_back(lock(name));
     home_.start_thread([this, locks, timeout = acquire.timeout, stop = stop_.get_token()] {
-      const auto count = static_cast<std::int64_t>(locks.size());
-      Recorder::Asked asked{model::Kind::all, {}, count, timeout};
+      Recorder::Asked asked{{}, timeout};
       for (const Lock& lock : locks) asked.names.push_back(lock.name());
       const auto call = home_.recorder().asked(asked, options_, home_.now());
       auto got = leasehold::acquire_all(locks, timeout, stop);
@@ -213,7 +190,6 @@ class OwnCalls final : public LockCalls {
 
   /// Nothing: it was not granted.
   void end_call(std::vector<HoldingPointer> holdings) {
-    permit_call_.reset();
     std::exchange(granted_, nullptr)(std::move(holdings));
   }
   [[nodiscard]] Lock lock(const std::string& name) const {
@@ -266,7 +242,6 @@ class OwnCalls final : public LockCalls {
   std::int64_t calls_ = 0;
   Granted granted_;                                   ///< of the call under way
   std::stop_source stop_;                             ///< of it
-  std::shared_ptr<runtime::PermitCall> permit_call_;  ///< the one that it waits for
   std::shared_ptr<Candidate> candidate_;              ///< until its term is over
   std::function<void()> term_over_;                   ///< once its release was asked for
 };

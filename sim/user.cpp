@@ -80,9 +80,10 @@ void User::on(const Workload::Write&) {
   for (const auto& holding : std::vector(holdings_)) {
     // Asked right before: a holder that writes after a no makes a stale write knowingly.
     holding->watch->ask();
-    const FencedWrite write{holding->name, home_->name(), holding->owner, home_->next_write(),
+    const FencedWrite write{holding->resource(), home_->name(), holding->owner, home_->next_write(),
                             holding->token.value(), holding->reads};
     auto e = home_->event_of(*holding, model::Kind::write);
+    e.name = write.name;
     e.write_number = write.number;
     e.token = write.token;
     e.shared = write.reads;

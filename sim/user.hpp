@@ -42,6 +42,11 @@ struct Holding {
   /// Fires when it is lost.
   [[nodiscard]] std::stop_token lost() const { return handle ? handle->lost() : term->lost(); }
 
+  /// What it writes to: each permit has its own.
+  [[nodiscard]] std::string resource() const {
+    return handle && handle->slot() >= 0 ? slot_name(name, handle->slot()) : name;
+  }
+
   std::string name;
   std::int64_t session = 0;
   FencingToken token{0};

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <leasehold/lock_provider.hpp>
-#include <leasehold/semaphore.hpp>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,8 +20,11 @@ struct Access {
   static Lock lock(const LockProvider& provider, std::string name, LockOptions options) {
     return Lock(provider.engine_, std::move(name), std::move(options));
   }
-  static Lock lock(std::shared_ptr<runtime::Driver> driver, std::string name, LockOptions options) {
-    return Lock(std::move(driver), std::move(name), std::move(options));
+  static Lock lock(std::shared_ptr<runtime::Driver> driver, std::string name, LockOptions options,
+                   core::Room room = 0) {
+    Lock made(std::move(driver), std::move(name), std::move(options));
+    made.room_ = room;
+    return made;
   }
   static LockHandle handle(runtime::Handle handle) {
     try {
@@ -36,7 +38,7 @@ struct Access {
   static const runtime::Handle& inside(const LockHandle& handle) {
     return static_cast<const runtime::Handle&>(*handle.holding_);
   }
-  static const std::vector<Lock>& slots(const Semaphore& semaphore) { return semaphore.slots_; }
+  static core::Room room(const Lock& lock) { return lock.room_; }
   /// What is inside it, which nothing releases by its end any more.
   static runtime::Handle take(LockHandle handle) {
     return static_cast<runtime::Handle&>(*std::exchange(handle.holding_, nullptr));

@@ -33,7 +33,7 @@ Result<LockHandle> acquire_blocking(const Lock& lock,
   const auto mailbox = std::make_shared<runtime::Mailbox<State>>();
   const auto session = driver->acquire(
       lock.name(), lock.options(), timeout,
-      [mailbox](auto result) { mailbox->put(std::move(result)); }, lock.is_shared());
+      [mailbox](auto result) { mailbox->put(std::move(result)); }, Access::room(lock));
   const std::stop_callback cancel(stop, [&driver, session] { driver->cancel(session); });
   auto state = mailbox->take(*driver);
   if (!state) return state.error();
@@ -87,7 +87,11 @@ std::stop_token LockHandle::lost() const {
   return holding_ ? inside(*holding_).lost() : std::stop_token();
 }
 
-bool LockHandle::shared() const { return holding_ && inside(*holding_).shared(); }
+bool LockHandle::shared() const { return holding_ && inside(*holding_).room() == core::kReaders; }
+
+int LockHandle::slot() const {
+  return holding_ && inside(*holding_).room() > 0 ? inside(*holding_).slot() : -1;
+}
 
 FencingToken LockHandle::fencing_token() const {
   return holding_ ? inside(*holding_).token() : FencingToken();
@@ -186,14 +190,14 @@ void Lock::acquire_async(std::chrono::milliseconds timeout,
         handle->end_in_background();
         done(Access::handle(std::move(handle).value()));
       },
-      &runtime::Driver::call_back, shared_);
+      room_);
   if (!cancellation) return;
   cancellation->begin(stop, [&driver = *driver, session] { driver.cancel(session); });
 }
 
 Lock Lock::shared() const {
   Lock reading = *this;
-  reading.shared_ = true;
+  reading.room_ = core::kReaders;
   return reading;
 }
 
@@ -225,7 +229,8 @@ SeenHolder seen_holder(const core::LockDocument& document) {
     seen.lease = milliseconds(parts->lease_ms);
     const auto first = readers.empty() ? parts : core::parse_lock_id(readers.front().lock_id);
     if (first) seen.holder = first->holder;
-    seen.readers = parts->shared ? std::max<std::size_t>(readers.size(), 1) : 0;
+    seen.readers = parts->room != 0 ? std::max<std::size_t>(readers.size(), 1) : 0;
+    seen.permits = std::max(parts->room, 0);
   }
   return seen;
 }
@@ -299,6 +304,17 @@ Result<Lock> LockProvider::create_lock(const std::string& name, LockOptions opti
   return Access::lock(*this, name, std::move(options));
 }
 
+Result<Lock> LockProvider::create_semaphore(const std::string& name, int permits,
+                                            LockOptions options) const {
+  if (permits < 1 || permits > kMostPermits) {
+    return detail::bad_option("permits is " + std::to_string(permits) + ": it must be 1 to " +
+                              std::to_string(kMostPermits));
+  }
+  auto lock = create_lock(name, std::move(options));
+  if (lock) lock->room_ = permits;
+  return lock;
+}
+
 }  // namespace leasehold
 
 namespace leasehold::detail {
@@ -314,7 +330,7 @@ std::function<void()> begin_acquire(const Lock& lock, std::chrono::milliseconds 
         handle.end_in_background();
         answered(Access::handle(std::move(handle)));
       },
-      lock.is_shared());
+      Access::room(lock));
   return [driver, session] { driver->cancel(session); };
 }
 

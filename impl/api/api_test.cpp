@@ -91,7 +91,7 @@ TEST(SharedLocks, EachKindOfCallAsksToReadAndEndsAsAnyOther) {
   std::atomic<int> reads = 0;
   f.server->before = [&reads](const Command& command) {
     const auto* acquire = std::get_if<core::AcquireCommand>(&command.body);
-    reads += acquire != nullptr && acquire->shared ? 1 : 0;
+    reads += acquire != nullptr && acquire->room == core::kReaders ? 1 : 0;
   };
   EXPECT_TRUE(f.lock({}, "a").try_acquire_shared().value().held());
   EXPECT_TRUE(f.lock({}, "b").try_acquire_shared(kLong).value().held());

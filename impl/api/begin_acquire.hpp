@@ -1,6 +1,6 @@
 #pragma once
 
-#include <leasehold/semaphore.hpp>
+#include <leasehold/lock_provider.hpp>
 
 namespace leasehold::detail {
 
@@ -11,8 +11,5 @@ namespace leasehold::detail {
 [[nodiscard]] std::function<void()> begin_acquire(const Lock& lock,
                                                   std::chrono::milliseconds timeout,
                                                   std::function<void(Result<LockHandle>)> answered);
-[[nodiscard]] std::function<void()> begin_acquire(const Semaphore& semaphore,
-                                                  std::chrono::milliseconds timeout,
-                                                  std::function<void(Result<Permit>)> answered);
 
 }  // namespace leasehold::detail

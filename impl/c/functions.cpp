@@ -4,14 +4,12 @@
 #pragma GCC visibility pop
 
 #include <leasehold/lock_provider.hpp>
-#include <variant>
 
 #include "api/begin_acquire.hpp"
 #include "c/errors.hpp"
 #include "c/objects.hpp"
 #include "c/options.hpp"
 
-using leasehold::Permit;
 using leasehold::Result;
 using leasehold::c::Failure;
 using leasehold::c::given;
@@ -36,26 +34,15 @@ Object*& result_pointer(Object** address, const char* name) {
   return pointer;
 }
 
-/// What an acquire asks for a permit; that of a lock has slot -1.
-using Source = std::variant<leasehold::Lock, leasehold::Semaphore>;
-
-Source source_of(const leasehold_provider* provider, const char* name,
-                 const leasehold_lock_options* options) {
+leasehold::Lock lock_of(const leasehold_provider* provider, const char* name,
+                        const leasehold_lock_options* options) {
   const auto& made = given(provider, "provider", kFromConnect)->provider;
   given(name, "name", "the name of a lock");
   const int permits = leasehold::c::permits(options);
   const bool shared = leasehold::c::shared(options);
-  if (permits == 0) {
-    auto lock = value_of(made.create_lock(name, read(options)));
-    return shared ? lock.shared() : lock;
-  }
-  return value_of(leasehold::Semaphore::create(made, name, permits, read(options)));
-}
-
-Result<Permit> as_permit(Result<Permit> permit) { return permit; }
-Result<Permit> as_permit(Result<leasehold::LockHandle> handle) {
-  if (!handle) return handle.error();
-  return Permit{-1, std::move(*handle)};
+  auto lock = value_of(permits == 0 ? made.create_lock(name, read(options))
+                                    : made.create_semaphore(name, permits, read(options)));
+  return shared ? lock.shared() : lock;
 }
 
 /// Negative means for ever, which is as good as the longest there is.
@@ -100,11 +87,8 @@ int leasehold_acquire(leasehold_provider* provider, const char* name,
                       leasehold_handle** handle, leasehold_error* error) {
   return kind_of(error, [&] {
     auto*& granted = result_pointer(handle, "handle");
-    const auto from = source_of(provider, name, options);
-    const auto acquire = [timeout_ms](const auto& source) {
-      return as_permit(source.try_acquire(limit(timeout_ms)));
-    };
-    granted = new leasehold_handle(value_of(std::visit(acquire, from)));
+    const auto lock = lock_of(provider, name, options);
+    granted = new leasehold_handle(value_of(lock.try_acquire(limit(timeout_ms))));
   });
 }
 
@@ -113,17 +97,13 @@ int leasehold_acquire_begin(leasehold_provider* provider, const char* name,
                             leasehold_call** call, leasehold_error* error) {
   return kind_of(error, [&] {
     auto*& begun = result_pointer(call, "call");
-    const auto from = source_of(provider, name, options);
+    const auto lock = lock_of(provider, name, options);
     auto made = std::make_unique<leasehold_call>();
     const auto arrive = [answer = made->answer](auto result) {
-      answer->promise.set_value(as_permit(std::move(result)));
+      answer->promise.set_value(std::move(result));
       answer->arrived.signal();
     };
-    made->cancel = std::visit(
-        [&](const auto& source) {
-          return leasehold::detail::begin_acquire(source, limit(timeout_ms), arrive);
-        },
-        from);
+    made->cancel = leasehold::detail::begin_acquire(lock, limit(timeout_ms), arrive);
     begun = made.release();
   });
 }
@@ -183,7 +163,7 @@ int leasehold_shared(const leasehold_handle* handle) {
 }
 
 int leasehold_slot(const leasehold_handle* handle) {
-  return handle == nullptr ? -1 : handle->slot;
+  return handle == nullptr ? -1 : handle->handle.slot();
 }
 
 int leasehold_lost_fd(leasehold_handle* handle, leasehold_error* error) {
@@ -198,11 +178,9 @@ int leasehold_lost_fd(leasehold_handle* handle, leasehold_error* error) {
 int leasehold_check(const char* name, const leasehold_lock_options* options,
                     leasehold_error* error) {
   return kind_of(error, [&] {
-    std::string checked = given(name, "name", "the name of a lock");
-    if (auto broken = leasehold::check_name(checked)) throw Failure{*broken};
-    const int permits = leasehold::c::permits(options);
+    const std::string checked = given(name, "name", "the name of a lock");
+    (void)leasehold::c::permits(options);
     (void)leasehold::c::shared(options);
-    if (permits > 0) checked += '#' + std::to_string(permits - 1);
     if (auto broken = leasehold::check_name(checked)) throw Failure{*broken};
     if (const auto rule = leasehold::check(read(options))) throw Failure{*rule};
   });

@@ -9,7 +9,6 @@
 #include <functional>
 #include <future>
 #include <leasehold/lock_provider.hpp>
-#include <leasehold/semaphore.hpp>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -68,9 +67,7 @@ struct leasehold_provider {
 };
 
 struct leasehold_handle {
-  explicit leasehold_handle(leasehold::Permit granted)
-      : slot(granted.slot), handle(std::move(granted.handle)) {}
-  const int slot;  ///< -1: of a lock
+  explicit leasehold_handle(leasehold::LockHandle granted) : handle(std::move(granted)) {}
   leasehold::LockHandle handle;
   std::once_flag watched;  ///< most handles are never polled, and need no descriptor
   std::optional<leasehold::c::LossWatch> watch;
@@ -78,7 +75,7 @@ struct leasehold_handle {
 };
 
 struct leasehold_call {
-  using Result = leasehold::Result<leasehold::Permit>;
+  using Result = leasehold::Result<leasehold::LockHandle>;
 
   /// What the thread that has the answer fills in: no function of the caller delays it.
   struct Answer {

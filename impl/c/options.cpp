@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <leasehold/semaphore.hpp>
 #include <limits>
 
 #include "c/errors.hpp"
@@ -110,9 +109,9 @@ LockOptions read(const leasehold_lock_options* given) {
 
 int permits(const leasehold_lock_options* given) {
   const auto permits = known_part(given).permits;
-  if (0 <= permits && permits <= Semaphore::kMostPermits) return static_cast<int>(permits);
+  if (0 <= permits && permits <= LockProvider::kMostPermits) return static_cast<int>(permits);
   refuse("permits is " + std::to_string(permits) + ": it must be 1 to " +
-         std::to_string(Semaphore::kMostPermits));
+         std::to_string(LockProvider::kMostPermits));
 }
 
 bool shared(const leasehold_lock_options* given) {
@@ -143,6 +142,7 @@ void write(const std::optional<SeenHolder>& seen, leasehold_seen_holder& to) {
     known.lease_ms = seen->lease.count();
     known.token_at_least = seen->token_at_least.value();
     known.readers = static_cast<std::int64_t>(seen->readers);
+    known.permits = seen->permits;
     const auto length = fitting(seen->holder, sizeof known.holder - 1);
     std::memcpy(known.holder, seen->holder.data(), length);
   }

@@ -35,7 +35,7 @@ struct AcquireCommand {
   std::size_t queue_room = kMostInQueue;  ///< for so many; the laboratory fills a smaller one
   /// The call's number among those that found no room; none: it takes one if it finds none.
   std::optional<std::int64_t> ticket = {};
-  bool shared = false;  ///< for a reader, which the lock of other readers does not refuse
+  Room room = 0;  ///< with whom it shares
 };
 
 /// Renew one lock, if it is still this owner's of that grant. `expiresAt` never moves back by it:
@@ -49,17 +49,17 @@ struct ExtendStatement {
   std::chrono::milliseconds lease;
   std::chrono::milliseconds margin;
   FencingToken token;
-  bool shared = false;  ///< of a reader: renews its entry; `acquired_at` is when it was admitted
+  Room room = 0;  ///< not 0: renews its entry; `acquired_at` is when that was admitted
+  int slot = 0;   ///< of that
 };
 struct ExtendCommand {
   std::vector<ExtendStatement> statements;
 };
 
-/// Read the holders of these locks: after an extension that matched fewer than it sent; or, on
-/// behalf of no session, to choose one that may be free.
+/// Read the holders of these locks, and until when: after an extension that matched fewer than it
+/// sent.
 struct ReadHoldersCommand {
   std::vector<std::string> names;
-  bool until = false;  ///< and until when
 };
 
 /// Delete the lock if it is this owner's: a release, or the delete of what may have been won. By
@@ -82,9 +82,9 @@ struct PassOnCommand {
   /// The server does so too when no release has been like that for a while, because calls that poll
   /// never see a lock free that passes from hand to hand.
   bool offers = false;
-  /// The owner reads, or readers were seen to wait: what the owner leaves goes to all readers that
-  /// wait, if the first call in the queue is one.
-  bool readers = false;
+  /// The owner shares the lock, or calls were seen to wait that do: what the owner leaves goes to
+  /// all that wait for this room, as many as it has, if the first call in the queue is one of them.
+  Room room = 0;
 };
 
 /// Give the lock of one owner to the next, of the same process, if it is either's.
@@ -172,6 +172,7 @@ struct LockDocument {
   std::string value = {};  ///< document-level: of the entity that the lock is on
   std::string queue = {};  ///< the calls that wait, as `lock_queue.hpp` reads them
   ServerInstant expires_at = {}, read_at = {};  ///< where it was asked for
+  int slot = 0;  ///< of the permit that `holding_of` shows
 
   /// A release may leave a document, dated 1970: of no owner, or of an owner that is next to take
   /// the lock. REQUIRES: `expires_at` was asked for.
@@ -247,7 +248,7 @@ struct AcquireAsked {
   LockOptions options;                     ///< checked
   std::optional<LocalInstant> give_up_at;  ///< none: never
   bool single_attempt = false;
-  bool shared = false;  ///< to read
+  Room room = 0;  ///< with whom it shares the lock
 };
 /// The caller does not want it any more. A session that has won meanwhile keeps the lock until it
 /// is released.
@@ -314,7 +315,8 @@ struct Granted {
   enum class By { attempt, hand_over, pass_on, share } by;
   LocalInstant sent;      ///< from when the lease counts, whenever the reply came
   LocalInstant deadline;  ///< when held() turns false, unless an extension moves it
-  bool shared = false;    ///< to read
+  Room room = 0;
+  int slot = 0;           ///< of a permit
 };
 struct Extended {
   SessionId session;

@@ -52,7 +52,7 @@ void ProviderCore::extend_due(SendingStep step) {
 void ProviderCore::on(const AcquireAsked& event, SendingStep step) {
   LEASEHOLD_CHECK(!contenders_.find(event.session) && !held_.find(event.session) &&
                   held_.lock_of(event.session) == 0);
-  const HeldLock* entry = event.shared ? held_.find(contenders_.reader_of(event.name)) : nullptr;
+  const HeldLock* entry = event.room == kReaders ? held_.find(contenders_.reader_of(event.name)) : nullptr;
   if (entry != nullptr && step.now < entry->won_at + kSharedFor &&
       entry->may_be_shared_by(event.options, step.now)) {
     return held_.share(entry->won_by, event.session, step);
@@ -249,13 +249,13 @@ void ProviderCore::win(SessionId id, const Win& win, SendingStep step) {
   if (step.now >= lock.deadline) return win_too_late(id, step);
   departures_.see(call.name, win.document, step.now);
   step.out.push_back(Granted{id, lock.name, lock.token, lock.owner, win.document.lock_id,
-                             win.command, win.by, win.sent, lock.deadline, lock.shared});
+                             win.command, win.by, win.sent, lock.deadline, lock.room, lock.slot});
   held_.add(id, std::move(lock), step);
   // The process that a lock is passed on from has asked for the index, or the one before it.
   if (win.by == Granted::By::attempt) index_.ensure(step);
   // Last, for `call` is of it: the session is a held lock from here on and nothing else.
   contenders_.won(id, win, step);
-  if (held_.find(id)->shared) share_with_those_behind(id, step);
+  if (held_.find(id)->room != 0) share_with_those_behind(id, step);
 }
 
 /// They waited for this lock before it was won, however long ago that was asked for.

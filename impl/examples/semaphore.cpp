@@ -11,9 +11,9 @@ namespace {
 
 /// No other process writes to this directory as long as the permit is held; the keeper of the
 /// files refuses lower tokens of the same slot.
-void write_export(const leasehold::Permit& permit) {
-  std::printf("exporting to directory %d with token %s\n", permit.slot,
-              permit.handle.fencing_token().to_string().c_str());
+void write_export(const leasehold::LockHandle& permit) {
+  std::printf("exporting to directory %d with token %s\n", permit.slot(),
+              permit.fencing_token().to_string().c_str());
   std::this_thread::sleep_for(50ms);
 }
 
@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 64;
   auto provider = leasehold::LockProvider::connect(argv[1]);
   if (!provider) return 1;
-  const auto exports = *leasehold::Semaphore::create(*provider, "exports", 2);
+  const auto exports = *provider->create_semaphore("exports", 2);
   std::atomic<int> done = 0;
   std::vector<std::jthread> jobs;
   for (int i = 0; i < 5; ++i) {

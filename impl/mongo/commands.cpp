@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/document/lock_readers.hpp"
 #include "mongo/bson_texts.hpp"
 
 namespace leasehold::mongo {
@@ -37,10 +38,8 @@ constexpr BsonTexts::Text kCommands[] = {
       "writeConcern": "@concern", "maxTimeMS": "@limit"})"},
 
     {"@read holders", R"({
-      "find": "@collection", "filter": {"_id": {"$in": "@names"}}, "projection": "@fields",
+      "find": "@collection", "filter": {"_id": {"$in": "@names"}}, "projection": {"lockId": 1, "acquiredAt": 1, "expiresAt": 1},
       "batchSize": 100000, "singleBatch": true, "maxTimeMS": "@limit"})"},
-    {"@holder", R"({"lockId": 1, "acquiredAt": 1})"},
-    {"@holder and end", R"({"lockId": 1, "acquiredAt": 1, "expiresAt": 1})"},
     // Linearizable: a primary that was cut off answers nothing rather than what is long over.
     {"@inspect", R"({
       "find": "@collection", "filter": {"_id": "@name"},
@@ -107,16 +106,17 @@ struct Builder {
     for (std::size_t i = 0; i < command.statements.size(); ++i) {
       const auto& one = command.statements[i];
       const Bson stage = stage_of(one);
-      const auto since = one.acquired_at.since_1970_ms;
-      const auto owner = pattern_of(one.owner), alone = pattern_of(one.owner, std::nullopt, "0"),
-                 among = '^' + kAmongReaders + std::to_string(since) + "\\." + owner.substr(1);
+      const auto owner = pattern_of(one.owner),
+                 alone = pattern_of(one.owner, std::nullopt, core::mark_of(one.room)),
+                 since = core::since_text(one.acquired_at, one.room, one.slot),
+                 among = '^' + kAmongReaders + since + "\\." + owner.substr(1);
       all.copy(std::to_string(i),
-               commands().filled(one.shared ? "@extension of reader" : "@extension",
+               commands().filled(one.room != 0 ? "@extension of reader" : "@extension",
                                 {{"@name", one.name},
                                  {"@owner", Regex{owner.c_str()}},
                                  {"@among readers", Regex{among.c_str()}},
                                  {"@alone", Regex{alone.c_str()}},
-                                 {"@acquired at", Date{since}},
+                                 {"@acquired at", Date{one.acquired_at.since_1970_ms}},
                                  {"@stage", &stage}}));
     }
     return filled("@extend", {{"@extensions", Elements{&all}}});
@@ -126,8 +126,7 @@ struct Builder {
     for (std::size_t i = 0; i < command.names.size(); ++i) {
       names.text(std::to_string(i), command.names[i]);
     }
-    const Bson fields = commands().filled(command.until ? "@holder and end" : "@holder");
-    return filled("@read holders", {{"@names", Elements{&names}}, {"@fields", &fields}});
+    return filled("@read holders", {{"@names", Elements{&names}}});
   }
   Bson operator()(const core::InspectCommand& command) const {
     return filled("@inspect", {{"@name", command.name}});

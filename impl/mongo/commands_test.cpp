@@ -39,7 +39,7 @@ TEST(Commands, AnObservedLockIdIsALiteralNeverAnExpression) {
 
 TEST(Commands, AnExtensionOfAReaderNamesItsGrantAmongOthersOrAlone) {
   const core::ExtendStatement own{1, "job", kOwner, {1'700'000'000'123}, kHex + ".000003000.2",
-                                  milliseconds(3'000), milliseconds(500), {}, true};
+                                  milliseconds(3'000), milliseconds(500), {}, core::kReaders};
   const auto text = json(build({1, milliseconds(1'000), core::ExtendCommand{{own}}}, "locks"));
   const auto pattern = [](const std::string& regex) {
     return R"({ "$regularExpression" : { "pattern" : ")" + regex + R"(", "options" : "" } })";
@@ -58,21 +58,18 @@ TEST(Commands, AnExtensionOfAReaderNamesItsGrantAmongOthersOrAlone) {
 TEST(Commands, TextOfAReaderIsALiteralNeverAnExpression) {
   const core::AcquireCommand join{
       1,       "job",           kOwner,          kHex + ".000003000.1.$lockId",
-      "$lockId", milliseconds(3'000), milliseconds(500), {}, core::kMostInQueue, {}, true};
+      "$lockId", milliseconds(3'000), milliseconds(500), {}, core::kMostInQueue, {}, core::kReaders};
   const auto text = json(build({1, milliseconds(1'000), join}, "locks"));
   EXPECT_TRUE(contains(text, R"({ "$literal" : ".)" + kHex + R"(.000003000.1.$lockId" })")) << text;
   EXPECT_TRUE(contains(text, R"({ "$literal" : "$lockId" })")) << text;
 }
 
-TEST(Commands, LookReadsOnlyWhatJudgesAnExtensionAndTheEndsWhereOneIsToBeChosen) {
-  for (const bool ends : {false, true}) {
-    const Command look{4, milliseconds(100), core::ReadHoldersCommand{{"a", "b"}, ends}};
-    EXPECT_EQ(json(build(look, "locks")),
-              R"({ "find" : "locks", "filter" : { "_id" : { "$in" : [ "a", "b" ] } }, )"
-              R"("projection" : { "lockId" : 1, "acquiredAt" : 1)" +
-                  std::string(ends ? R"(, "expiresAt" : 1)" : "") +
-                  R"( }, "batchSize" : 100000, "singleBatch" : true, "maxTimeMS" : 90 })");
-  }
+TEST(Commands, LookReadsOnlyWhatJudgesAnExtensionAndTheEnd) {
+  const Command look{4, milliseconds(100), core::ReadHoldersCommand{{"a", "b"}}};
+  EXPECT_EQ(json(build(look, "locks")),
+            R"({ "find" : "locks", "filter" : { "_id" : { "$in" : [ "a", "b" ] } }, )"
+            R"("projection" : { "lockId" : 1, "acquiredAt" : 1, "expiresAt" : 1 }, )"
+            R"("batchSize" : 100000, "singleBatch" : true, "maxTimeMS" : 90 })");
 }
 
 TEST(Commands, InspectReadsWhatNoOldPrimaryMakesUp) {

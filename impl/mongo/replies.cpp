@@ -159,6 +159,7 @@ void add_named(core::NamedOwner named, std::vector<core::NamedOwner>& to) {
   named.as = core::NamedOwner::As::holder;
   for (const core::Reader& reader : core::readers_in(whole)) {
     named.document.acquired_at = reader.since;
+    named.document.slot = reader.slot;
     named.document.lock_id = reader.lock_id;
     to.push_back(named);
   }

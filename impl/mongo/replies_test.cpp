@@ -114,13 +114,13 @@ TEST(ReadReply, AReaderIsShownItsOwnEntryAndOthersTheGroup) {
     return read_reply({1, {}, std::move(body)}, Json(text.c_str())).documents.at(0);
   };
   const auto group = kReaders.substr(0, kReaders.find('~'));
-  const auto bens = shown(core::AcquireCommand{.owner = {0xB, 2}, .shared = true});
+  const auto bens = shown(core::AcquireCommand{.owner = {0xB, 2}, .room = core::kReaders});
   EXPECT_EQ(bens.lock_id, "000000000000000b0000000000000002.000030000.8.b");
   EXPECT_EQ(bens.acquired_at.since_1970_ms, 1'700'000'000'005);
   EXPECT_EQ(bens.queue, "queue");
   EXPECT_EQ(shown(core::HandOverCommand{.owner = {0xA, 1}}).acquired_at.since_1970_ms,
             1'700'000'000'000);
-  EXPECT_EQ(shown(core::AcquireCommand{.owner = {0xC, 3}, .shared = true}).lock_id, group);
+  EXPECT_EQ(shown(core::AcquireCommand{.owner = {0xC, 3}, .room = core::kReaders}).lock_id, group);
   EXPECT_EQ(shown(core::PassOnCommand{.owner = {0xA, 1}}).lock_id, group);
 }
 

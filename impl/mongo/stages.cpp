@@ -235,10 +235,11 @@ constexpr BsonTexts::Text kStages[] = {
         {"$cond": [{"$or": ["@owner's", "@other's"]}, "@to the queue", "@out of the queue"]}}},
       "$$ROOT"]}})"},
 
-    // Readers. One that stands alone has its dates in the document's fields. The first part of what
-    // is split is no entry, and has no date in its place.
+    // Readers, or the permits of one number: "@.mark" says which. One that stands alone has its
+    // dates in the document's fields. The first part of what is split is no entry, and has no date
+    // in its place.
     {"@shared", R"({"$and": [
-      "@our form", {"$eq": [{"$indexOfBytes": ["$lockId", ".0"]}, "@owner digits"]}]})"},
+      "@our form", {"$eq": [{"$indexOfBytes": ["$lockId", "@.mark"]}, "@owner digits"]}]})"},
     {"@their entries", R"({"$split": [
       {"$cond": [
         {"$eq": [{"$indexOfBytes": ["$lockId", "@readers' owner"]}, 0]},
@@ -246,7 +247,7 @@ constexpr BsonTexts::Text kStages[] = {
         {"$concat": [
           {"$toString": {"$convert": {
             "input": "$expiresAt", "to": "long", "onError": 0, "onNull": 0}}},
-          {"$concat": [".", "@given", "."]},
+          {"$concat": [".", "@given", "@first slot."]},
           "@holder"]}]},
       "|"]})"},
     {"@readers", R"({"$cond": ["@shared", "@their entries", []]})"},
@@ -263,8 +264,19 @@ constexpr BsonTexts::Text kStages[] = {
     {"@own again", R"({"$concat": [
       {"$toString": {"$max": ["@its until", {"$add": [{"$toLong": "$$NOW"}, "@in force"]}]}},
       ".",
-      {"$ifNull": ["@its since", {"$toString": {"$toLong": "$$NOW"}}]},
+      {"$ifNull": ["@its since", {"$concat": [{"$toString": {"$toLong": "$$NOW"}}, "@slot"]}]},
       {"$literal": "@.lockId"}]})"},
+    // The $$nth of the numbers that no entry of $$before has.
+    {"@free slot", R"({"$substrBytes": [{"$toString": {"$add": ["@slot base", {"$arrayElemAt": [
+      {"$setDifference": [
+        {"$range": [0, "@most readers"]},
+        {"$map": {"input": "$$before", "as": "e", "in":
+          {"$convert": {"input": {"$substrBytes": ["@its since", "@until digits", -1]},
+                        "to": "long", "onError": 0, "onNull": 0}}}}]},
+      "$$nth"]}]}}, 1, -1]})"},
+    {"@joiner's slot", R"({"$let": {"vars": {"nth": 0}, "in": "@free slot"}})"},
+    {"@$$head's slot", R"({"$let": {
+      "vars": {"nth": {"$indexOfArray": ["$$admitted", "$$head"]}}, "in": "@free slot"}})"},
 
     // The readers $$all. Who knows no readers relies on the longest lease and the latest date.
     {"@append reader", R"({"$concat": ["$$value", "|", "$$this"]})"},
@@ -293,11 +305,12 @@ constexpr BsonTexts::Text kStages[] = {
     // The place $$e in the queue: a reader's has a lease that begins with 0.
     {"@own place", R"({"$eq": ["@own at", "@lockId at"]})"},
     {"@reads", R"({"$eq": [
-      {"$indexOfBytes": ["$$e", ".0", "@before lease", "@in lease"]}, "@before lease"]})"},
-    {"@no writer before", R"({"$let": {
+      {"$indexOfBytes": ["$$e", "@.mark", "@before lease", "@behind mark"]}, "@before lease"]})"},
+    {"@writes", R"({"$eq": ["@reads", false]})"},
+    {"@waits", R"({"$literal": true})"},
+    {"@nobody before", R"({"$let": {
       "vars": {"e": {"$arrayElemAt": [
-        {"$filter": {"input": "$$queue", "as": "e", "cond":
-          {"$or": ["@own place", {"$eq": ["@reads", false]}]}}},
+        {"$filter": {"input": "$$queue", "as": "e", "cond": {"$or": ["@own place", "@passes none"]}}},
         0]}},
       "in": {"$or": ["@own place", {"$ne": [{"$type": "$$e"}, "string"]}]}}})"},
 
@@ -317,7 +330,7 @@ constexpr BsonTexts::Text kStages[] = {
       "@is observed",
       {"$lte": ["$expiresAt", "$$NOW"]},
       {"$and": [
-        "@shared", {"$lt": [{"$size": "$$before"}, "@most readers"]}, "@no writer before"]}]})"},
+        "@shared", {"$lt": [{"$size": "$$before"}, "@most readers"]}, "@nobody before"]}]})"},
     {"@join", R"({"$replaceWith": {"$cond": [
       {"$or": [
         {"$eq": ["$$ROOT", {"_id": "$_id"}]},
@@ -361,7 +374,7 @@ constexpr BsonTexts::Text kStages[] = {
         {"$toString": {"$add": ["$$since", "@lasts"]}},
         ".",
         {"$toString": "$$since"},
-        {"$concat": [".", "@head lockId"]}]}}})"},
+        {"$concat": ["@slot", ".", "@head lockId"]}]}}})"},
     {"@theirs after a leave", R"({"$let": {
       "vars": {"queue": {"$filter": {
         "input": "$$queue", "as": "e", "cond": {"$eq": [{"$in": ["$$e", "$$admitted"]}, false]}}}},
@@ -391,8 +404,11 @@ constexpr BsonTexts::Text kStages[] = {
       "$$ROOT"]}})"},
 };
 
+constexpr std::int64_t kOwnerDigits = 32;
+/// One more digit than slots have: so they keep their zeros as text.
+constexpr std::int64_t kSlotBase = 10'000;
+
 const BsonTexts& stages() {
-  constexpr std::int64_t kOwnerDigits = 32;
   static const BsonTexts all(kStages, BsonTexts::Numbers::of_64_bits,
                              {{"@epoch", FencingToken::kEpochSeconds},
                               {"@owner digits", kOwnerDigits},
@@ -405,10 +421,8 @@ const BsonTexts& stages() {
                               {"@lasts at", core::kLastsAt},
                               {"@lockId at", core::kEntryLockIdAt},
                               {"@before lease", core::kEntryLockIdAt + kOwnerDigits},
-                              {"@in lease", core::kEntryLockIdAt + kOwnerDigits + 2},
                               {"@readers' owner", core::kReadersOwner},
-                              {"@reader's lockId at", core::kReaderLockIdAt},
-                              {"@most readers", std::int64_t{core::kMostReaders}},
+                              {"@slot base", kSlotBase},
                               {"@end of owner", core::kEntryLockIdAt + kOwnerDigits - 1}});
   return all;
 }
@@ -418,6 +432,28 @@ constexpr std::string_view kNoHolders = "~";
 
 /// When the server may give the lock to another: the margin is for clocks of other members.
 std::int64_t in_force(milliseconds lease, milliseconds margin) { return (lease + margin).count(); }
+
+/// A stage of one that shares the lock, and what all of them are filled with. A reader passes no
+/// writer that waits; a call for a permit, nobody.
+Bson shared_stage(std::string_view name, core::Room room, std::string_view slot,
+                  std::initializer_list<Hole> own) {
+  const bool reads = room == core::kReaders;
+  const std::string mark = '.' + core::mark_of(room);
+  const auto before_lease = std::int64_t{core::kEntryLockIdAt} + kOwnerDigits;
+  std::vector<Hole> holes{
+      {"@.mark", mark},
+      {"@behind mark", before_lease + static_cast<std::int64_t>(mark.size())},
+      {"@most readers", static_cast<std::int64_t>(core::most_in(room))},
+      {"@first slot.", reads ? "." : "0000."},
+      {"@reader's lockId at", core::kReaderLockIdAt + (reads ? 0 : core::kSlotDigits)}};
+  const Bson passes_none = stages().filled(reads ? "@writes" : "@waits", holes);
+  std::optional<Bson> numbered;
+  if (!reads && !slot.empty()) numbered = stages().filled(slot, holes);
+  holes.insert(holes.end(), own);
+  holes.push_back({"@passes none", &passes_none});
+  holes.push_back(numbered ? Hole{"@slot", &*numbered} : Hole{"@slot", ""});
+  return stages().filled(name, holes);
+}
 
 Bson queued(const core::AcquireCommand& command) {
   static const Bson same = stages().filled("@same tickets");
@@ -450,14 +486,20 @@ Bson stage_of(const core::AcquireCommand& command) {
     observed = stages().filled("@observed", {{"@observed lockId", *command.observed}});
   }
   if (command.queues_for) refused = queued(command);
-  return stages().filled(command.shared ? "@join" : "@acquire",
-                        {{"@owner.", to_hex(command.owner) + '.'},
-                         {"@lockId", command.lock_id},
-                         {"@.lockId", '.' + command.lock_id},
-                         {"@in force", in_force(command.lease, command.margin)},
-                         {"@if observed", observed ? &*observed : nullptr},
-                         {"@observed lockId", command.observed ? *command.observed : kNoHolders},
-                         refused ? Hole{"@refused", &*refused} : Hole{"@refused", "$$ROOT"}});
+  const std::string owner = to_hex(command.owner) + '.', lock_id = '.' + command.lock_id;
+  const Hole of_owner{"@owner.", owner}, in{"@in force", in_force(command.lease, command.margin)},
+      or_else = refused ? Hole{"@refused", &*refused} : Hole{"@refused", "$$ROOT"};
+  if (command.room != 0) {
+    return shared_stage(
+        "@join", command.room, "@joiner's slot",
+        {of_owner, in, or_else,
+         {"@lockId", command.lock_id},
+         {"@.lockId", lock_id},
+         {"@observed lockId", command.observed ? *command.observed : kNoHolders}});
+  }
+  return stages().filled("@acquire", {of_owner, in, or_else,
+                                     {"@lockId", command.lock_id},
+                                     {"@if observed", observed ? &*observed : nullptr}});
 }
 
 Bson stage_of(const core::HandOverCommand& command) {
@@ -467,11 +509,11 @@ Bson stage_of(const core::HandOverCommand& command) {
 }
 
 Bson stage_of(const core::ExtendStatement& statement) {
-  if (statement.shared) {
-    return stages().filled("@extend reader",
-                          {{"@owner.", to_hex(statement.owner) + '.'},
-                           {"@.lockId", '.' + statement.lock_id},
-                           {"@in force", in_force(statement.lease, statement.margin)}});
+  if (statement.room != 0) {
+    return shared_stage("@extend reader", statement.room, "",
+                        {{"@owner.", to_hex(statement.owner) + '.'},
+                         {"@.lockId", '.' + statement.lock_id},
+                         {"@in force", in_force(statement.lease, statement.margin)}});
   }
   return stages().filled("@extend", {{"@lockId", statement.lock_id},
                                     {"@in force", in_force(statement.lease, statement.margin)},
@@ -481,11 +523,13 @@ Bson stage_of(const core::ExtendStatement& statement) {
 Bson stage_of(const core::PassOnCommand& command) {
   static const Bson given = stages().filled("@given to head");
   static const Bson offered = stages().filled("@offered to head");
-  const core::Owner other = command.or_owner.value_or(command.owner);
-  return stages().filled(command.readers ? "@leave" : "@pass on",
-                        {{"@owner.", to_hex(command.owner) + '.'},
-                                     {"@other.", to_hex(other) + '.'},
-                                     {"@to head", command.offers ? &offered : &given}});
+  const std::string owner = to_hex(command.owner) + '.',
+                    other = to_hex(command.or_owner.value_or(command.owner)) + '.';
+  const std::initializer_list<Hole> holes{{"@owner.", owner},
+                                          {"@other.", other},
+                                          {"@to head", command.offers ? &offered : &given}};
+  if (command.room == 0) return stages().filled("@pass on", holes);
+  return shared_stage("@leave", command.room, "@$$head's slot", holes);
 }
 
 Bson holders_lock_id() { return stages().filled("@holder"); }

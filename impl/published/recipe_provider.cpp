@@ -31,7 +31,7 @@ void RecipeProvider::on(const core::AcquireAsked& event, Step step) {
     step.out.push_back(core::Ended{event.session, event.name, {ErrorKind::shut_down, 0, "closed"}});
     return;
   }
-  if (event.shared) {
+  if (event.room != 0) {
     const Error error{ErrorKind::invalid_option, 0, "a published lock cannot be shared"};
     return step.out.push_back(core::Ended{event.session, event.name, error});
   }

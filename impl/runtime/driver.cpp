@@ -48,14 +48,13 @@ Driver::Driver(DriverParts parts)
                  [warn = parts.on_warning](const char* what) {
                    warn(std::string("a function of the application threw: ") + what);
                  }),
-      own_steps_(parts.executor),
       timers_(parts.executor, parts.clock,
               [this](core::Timer timer) { due(timer); }),
       workers_(parts.executor, std::move(parts.carriers), parts.workers,
                [this](core::CommandId command, core::Reply reply) {
                  replied(command, std::move(reply));
                }),
-      errands_(parts.inspects, clock_, executor_, workers_, timers_, own_steps_),
+      errands_(parts.inspects, executor_, workers_),
       on_warning_(std::move(parts.on_warning)),
       on_event_(parts.on_event
                     ? std::make_shared<decltype(parts.on_event)>(std::move(parts.on_event))
@@ -70,7 +69,6 @@ Driver::~Driver() {
   }
   timers_.stop();
   workers_.stop();
-  own_steps_.stop();
   callbacks_.stop();
 }
 
@@ -99,12 +97,12 @@ Error Driver::forked_error(const std::string& name) {
 
 core::SessionId Driver::acquire(const std::string& name, const LockOptions& options,
                                 std::optional<std::chrono::milliseconds> timeout,
-                                Answered answered, bool shared) {
+                                Answered answered, core::Room room) {
   if (forked()) {
     answered(forked_error(name));
     return 0;
   }
-  core::AcquireAsked asked{0, name, options, std::nullopt, false, shared};
+  core::AcquireAsked asked{0, name, options, std::nullopt, false, room};
   if (timeout && timeout->count() <= 0) {
     asked.single_attempt = true;
   } else if (timeout) {
@@ -122,7 +120,7 @@ core::SessionId Driver::acquire(const std::string& name, const LockOptions& opti
 
 core::SessionId Driver::acquire_async(const std::string& name, const LockOptions& options,
                                       std::optional<std::chrono::milliseconds> timeout, Done done,
-                                      Post post, bool shared) {
+                                      core::Room room) {
   using State = Result<std::shared_ptr<HandleState>>;
   const auto call = [](const std::shared_ptr<Driver>& driver, const Done& to, const State& state) {
     state ? to(Handle(driver, *state)) : to(state.error());
@@ -132,10 +130,10 @@ core::SessionId Driver::acquire_async(const std::string& name, const LockOptions
     if (no_thread_to_call_it) return call(driver, kept, state);
     // What is left here, under the lock, is empty: both go to the callback's thread.
     Driver& poster = *driver;
-    (poster.*post)([call, driver = std::move(driver), kept = std::move(kept),
+    poster.call_back([call, driver = std::move(driver), kept = std::move(kept),
                     state = std::move(state)] { call(driver, kept, state); });
   };
-  return acquire(name, options, timeout, std::move(answered), shared);
+  return acquire(name, options, timeout, std::move(answered), room);
 }
 
 void Driver::cancel(core::SessionId session) { step(core::CancelAsked{session}); }
@@ -156,11 +154,7 @@ void Driver::replied(core::CommandId command, core::Reply reply) {
   errands_.replied(command, std::move(reply));
 }
 
-/// A timer of the core, or one of ours.
-void Driver::due(core::Timer timer) {
-  if (timer.id < kOwnIds) return step(core::TimerFired{timer});
-  errands_.due(timer.id);
-}
+void Driver::due(core::Timer timer) { step(core::TimerFired{timer}); }
 
 std::uint64_t Driver::draw() {
   const std::lock_guard lock(mutex_);

@@ -86,18 +86,16 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  /// Starts an acquire. No timeout: waits for ever; zero: one attempt. `shared`: to read.
+  /// Starts an acquire. No timeout: waits for ever; zero: one attempt.
   core::SessionId acquire(const std::string& name, const LockOptions& options,
                           std::optional<std::chrono::milliseconds> timeout, Answered answered,
-                          bool shared = false);
+                          core::Room room = 0);
 
-  /// The same, but `done` is called by `post`: as a user's function, unless that says otherwise. It
-  /// keeps the driver until then.
+  /// The same, but `done` is called as a user's function. It keeps the driver until then.
   using Done = std::function<void(Result<Handle>)>;
-  using Post = void (Driver::*)(Callbacks::Function);
   core::SessionId acquire_async(const std::string& name, const LockOptions& options,
                                 std::optional<std::chrono::milliseconds> timeout, Done done,
-                                Post post = &Driver::call_back, bool shared = false);
+                                core::Room room = 0);
 
   void cancel(core::SessionId session);
   void release(core::SessionId session);
@@ -108,9 +106,7 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
 
   /// Has a user's function called as Callbacks calls.
   void call_back(Callbacks::Function function) { callbacks_.post(std::move(function)); }
-  /// The same for a step of the library's own, which no user's function holds up.
-  void take_step(Callbacks::Function function) { own_steps_.post(std::move(function)); }
-  /// What the core is not notified of; its functions are called as steps.
+  /// What the core is not notified of.
   [[nodiscard]] Errands& errands() { return errands_; }
 
   [[nodiscard]] std::uint64_t draw();
@@ -178,7 +174,6 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   bool stopped_ = false;  ///< nothing steps any more
 
   Callbacks callbacks_;  ///< of users
-  Callbacks own_steps_;  ///< of calls for permits
   Timers timers_;
   Workers workers_;
   Errands errands_;

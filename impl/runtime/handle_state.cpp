@@ -11,7 +11,8 @@ HandleState::HandleState(const core::Granted& granted, const LockOptions& option
     : session_(granted.session),
       name_(granted.name),
       token_(granted.token),
-      shared_(granted.shared),
+      room_(granted.room),
+      slot_(granted.slot),
       lease_(core::lease_deadline({}, options.expiry, options.max_drift).time_since_epoch()),
       operation_timeout_(options.effective_operation_timeout()),
       ends_at_(options.max_holding ? granted.sent + *options.max_holding

@@ -46,7 +46,8 @@ class HandleState {
   [[nodiscard]] core::SessionId session() const { return session_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] FencingToken token() const { return token_; }
-  [[nodiscard]] bool shared() const { return shared_; }
+  [[nodiscard]] core::Room room() const { return room_; }
+  [[nodiscard]] int slot() const { return slot_; }
   [[nodiscard]] std::stop_token lost() const { return lost_.get_token(); }
 
   /// Until when it is held, unless an extension moves that; long past once it is not.
@@ -86,7 +87,8 @@ class HandleState {
   const core::SessionId session_;
   const std::string name_;
   const FencingToken token_;
-  const bool shared_;
+  const core::Room room_;
+  const int slot_;
   const core::Duration lease_;  ///< for so long an extension counts
   const std::chrono::milliseconds operation_timeout_;
   const core::LocalInstant ends_at_;  ///< no extension moves the deadline beyond this
@@ -115,7 +117,8 @@ class Handle : public detail::Holding {
   [[nodiscard]] bool ensure(std::chrono::milliseconds least) const;
   [[nodiscard]] std::stop_token lost() const { return state_->lost(); }
   [[nodiscard]] FencingToken token() const { return state_->token(); }
-  [[nodiscard]] bool shared() const { return state_->shared(); }
+  [[nodiscard]] core::Room room() const { return state_->room(); }
+  [[nodiscard]] int slot() const { return state_->slot(); }
   [[nodiscard]] core::SessionId session() const { return state_->session(); }
 
   /// Ends the holding at once and asks the driver to free the lock. Only the first call does

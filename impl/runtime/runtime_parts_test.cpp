@@ -27,8 +27,7 @@ TEST(Timers, AreSetAndClearedAsSaid) {
 
 struct ErrandsWorld : RuntimeParts {
   explicit ErrandsWorld(bool available = true)
-      : errands(available, clock, executor, workers, timers, callbacks) {
-    on_due = [this](core::Timer timer) { errands.due(timer.id); };
+      : errands(available, executor, workers) {
     on_reply = [this](core::CommandId id, Reply reply) { errands.replied(id, std::move(reply)); };
     server->shown = {{"lock", "somebody"}};
   }
@@ -37,27 +36,9 @@ struct ErrandsWorld : RuntimeParts {
   Reply inspect(milliseconds timeout) {
     return errands.ask(core::InspectCommand{"lock"}, timeout);
   }
-  Reply look(milliseconds timeout) {
-    const auto answered = std::make_shared<std::promise<Reply>>();
-    errands.look_at({"lock"}, timeout, [answered](Reply r) { answered->set_value(std::move(r)); });
-    return answered->get_future().get();
-  }
 
   Errands errands;
 };
-
-TEST(LaterCalls, OneThatIsForgottenIsDestroyedAndNotCalled) {
-  ErrandsWorld w;
-  const auto owned = std::make_shared<int>(0);
-  const auto call =
-      w.errands.call_at(w.clock->now() + std::chrono::hours(1), [owned] { ++*owned; });
-  EXPECT_NE(call, 0u);
-  w.errands.forget(call);
-  w.errands.due(call);  // its timer was on its way
-  w.stop();
-  EXPECT_EQ(*owned, 0);
-  EXPECT_EQ(owned.use_count(), 1);
-}
 
 /// More often than there are workers: one that hung on would not be there for the last.
 TEST(Reads, AnInspectionEndsWithItsTimeAndItsWorkerIsBack) {
@@ -73,22 +54,13 @@ TEST(Reads, AnInspectionEndsWithItsTimeAndItsWorkerIsBack) {
   }
   w.server->mode = FakeServer::Mode::serve;
   EXPECT_EQ(w.inspect(milliseconds(10'000)).documents.size(), 1u);
+  w.errands.replied(kOwnIds + 77, {});  // that nobody waits for
 }
 
 TEST(Reads, PublishedLocksAreNotRead) {
   ErrandsWorld w(false);
   EXPECT_EQ(w.inspect(milliseconds(10'000)).outcome, Outcome::configuration);
   EXPECT_EQ(w.server->connections, 0);
-}
-
-TEST(Reads, ALookIsAnsweredByItsReplyOrByItsTime) {
-  ErrandsWorld w;
-  w.server->refused_name = "lock";
-  EXPECT_EQ(w.look(milliseconds(10'000)).documents.size(), 1u);
-  w.server->mode = FakeServer::Mode::hang;
-  EXPECT_EQ(w.look(milliseconds(30)).message, "no reply in time");
-  w.errands.replied(kOwnIds + 77, {});  // that nobody waits for
-  w.errands.due(kOwnIds + 77);
 }
 
 /// A lock with a lease of 10 s.

@@ -153,7 +153,7 @@ class Arrows {
       chart(s, {"then", "No"}, i);
     } else {
       const Change& before = d_.truth[name][version - 2];
-      const bool joins = is_readers(d_.facts.lock_ids[attempt.lock_id]) && !before.readers.empty();
+      const bool joins = !rules::excludes(d_.room(attempt.lock_id), d_.room(before.text));
       const bool ours = before.held_by(d_.owner_of_lock_id(attempt)) || joins;
       const bool given = attempt.verb == Verb::hand_over && stood == attempt.other_owner;
       chart(s, {"then", "Yes", ours ? "Ours" : given ? "Handed Over" : "Yes"}, i);

@@ -288,10 +288,8 @@ class Form {
       case Kind::heal: ++heals_; break;
       case Kind::send: visit_send(i, e); break;
       case Kind::reply: visit_reply(i, e); break;
-      case Kind::permit:
       case Kind::call:
       case Kind::all: visit_call(i, e, true); break;
-      case Kind::permit_end:
       case Kind::returned:
       case Kind::all_end: visit_call(i, e, false); break;
       case Kind::put:

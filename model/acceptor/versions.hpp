@@ -176,9 +176,10 @@ class VersionRules {
     }
     if (v == 1 || line[v - 2].gone) return {};
     const Change& before = line[v - 2];
-    if (after.readers.empty() || before.readers.empty()) return taken(before, after, now);
-    if (rules::may_join(own.passed != kNone, after.readers.size() <= kMostReaders)) return {};
-    return {"a reader joins the others although a writer waits, or there is no room"};
+    const rules::Room room = d_.room(after.text);
+    if (rules::excludes(room, d_.room(before.text))) return taken(before, after, now);
+    if (rules::may_join(own.passed != kNone, after.readers.size() <= most_in(room))) return {};
+    return {"one joins the others although another waits, or there is no room"};
   }
 
   /// Whether this answer says that the command wrote nothing. If the command was an attempt, the

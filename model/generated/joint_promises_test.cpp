@@ -1,21 +1,13 @@
 #include "model/generated/promise.hpp"
 
-/// What G7 promises calls for a permit and for several locks, each promise kept to the last
+/// What G7 promises calls for several locks, each promise kept to the last
 /// millisecond, and broken by the next.
 namespace leasehold::model {
 namespace {
 
-constexpr int kLooks = 1'500 + 5 * Scene::kTimeout;  ///< how long a call may leave a slot free
-
 const std::vector<std::string>& both() {
   static const std::vector<std::string> names{"x", "y"};
   return names;
-}
-
-/// f has this slot from then on.
-HistoryBuilder& takes_slot(Scene& s, const char* slot) {
-  s.h.named(slot).ask(s.at, "f", 1);
-  return s.h.win(s.sent(), s.at + 9, "f", 1, s.order(s.sent()));
 }
 
 /// A call of e has x, and waits for y.
@@ -28,46 +20,6 @@ void has_x(Scene& s, int until, bool healed = false) {
 const std::vector<Promise>& joint_promises() {
   using enum Check;
   static const std::vector<Promise> all{
-      {"ACallForAPermitReturnsByItsTimeout", G7, " late",
-       [](Scene& s, int by) {
-         const int until = s.at + 400;
-         s.h.asks_permit(s.at, "e", 1, 1, until);
-         s.h.gets_no_permit(until + s.late + by, "e", 1, "timed_out");
-         s.due = until;
-       },
-       kProcess},
-      {"ACallForAPermitThatDoesNotWaitIsThreeCommands", G7, " late",
-       [](Scene& s, int by) {
-         s.h.asks_permit(s.at, "e", 1, 1, 0);
-         s.h.gets_no_permit(s.at + 3 * s.kTimeout + s.late + by, "e", 1, "refused");
-         s.due = s.at;
-       },
-       kProcess},
-      {"AFreeSlotIsTaken", G7, "left a slot free",
-       [](Scene& s, int by) {
-         const int freed = s.at + 300, asked = s.draw.any_of({s.at + 50, s.at + 400});
-         const int from = std::max(freed, asked), won = from + kLooks + s.late + by;
-         takes_slot(s, "s#0").release(freed, freed + 8, "f", 1, s.order(freed));
-         s.h.asks_permit(asked, "e", 1, 1, s.at + 9'000);
-         s.h.named("s#0").ask(won, "e", 1, 0).win(won, won + 9, "e", 1, s.order(won));
-         s.h.gets_permit(won + 10, "e", 1, "s#0");
-         s.due = from;
-       },
-       kWaiters},
-      {"ASlotThatNobodyNamedIsFree", G7, "left a slot free",
-       [](Scene& s, int by) {
-         const int asked = s.at + 50, until = asked + kLooks + s.late + std::max(by, -9);
-         takes_slot(s, "s#0");
-         s.h.asks_permit(asked, "e", 1, 2, until).gets_no_permit(until, "e", 1, "timed_out");
-         s.due = asked;
-       },
-       kServers},
-      {"ACallForAPermitOnceFaultsAreOverGetsOne", G7, "got no permit",
-       [](Scene& s, int by) {
-         const int until = s.at + 1'000;
-         s.h.asks_permit(s.at, "e", 1, 1, until, "s", true).stall(s.at + 10, s.at + 110 - by);
-         s.h.gets_no_permit(until, "e", 1, "timed_out");
-       }},
       {"ACallForTwoLocksReturnsByItsTimeoutOrInTheTimeOfACommandForEach", G7, " late",
        [](Scene& s, int by) {
          const bool waits = s.draw.one_in(2);
@@ -77,6 +29,12 @@ const std::vector<Promise>& joint_promises() {
          s.due = waits ? until : s.at;
        },
        kProcess},
+      {"ACallOnceFaultsAreOverGetsAll", G7, "did not get them",
+       [](Scene& s, int by) {
+         const int until = s.at + 1'000;
+         s.h.asks_all(s.at, "e", 1, both(), until, true).stall(s.at + 10, s.at + 110 - by);
+         s.h.gets_not_all(until, "e", 1, both(), "timed_out");
+       }},
       {"ALockThatWasLostMeanwhileIsNotReturned", G7, "after it was lost",
        [](Scene& s, int by) {
          const int lost = s.at + 500;

@@ -212,7 +212,7 @@ const std::vector<Promise>& reader_promises() {
          s.h.extend(s.at + 100, s.at + 108, "d", 1, s.order(s.at + 100));
        }},
       // G7
-      {"AReaderThatComesLaterWaitsBehindTheWriter", G7, "a reader joined the others",
+      {"AReaderThatComesLaterWaitsBehindTheWriter", G7, "another joined those that had it",
        a_reader_comes_later},
       {"AReleaseAdmitsAllReadersThatWait", G7, "admitted others alone",
        [](Scene& s, int by) {
@@ -378,7 +378,7 @@ const std::vector<Promise>& reader_promises() {
        a_leave_frees},
       {"AReaderThatLeavesTakesNoOtherAlong", refinement, "neither left nor was over",
        a_leave_frees},
-      {"NoReaderJoinsWhileAWriterWaits", refinement, "although a writer waits",
+      {"NoReaderJoinsWhileAWriterWaits", refinement, "although another waits",
        a_reader_comes_later},
       {"ARetryAddsNoSecondEntry", refinement, "stands in it twice",
        [](Scene& s, int by) {

@@ -38,8 +38,9 @@ bool uncontended(const Digest& d, const SessionDigest& s) {
   if (won.version == 1) return all_answered(d, s);
   if (won.version == 0 || !all_answered(d, s)) return false;
   const Change& last = d.truth[won.name][won.version - 2];
-  const bool joins = d.at(s.granted).shared && !last.readers.empty() &&
-                     last.readers.size() < kMostReaders && d.places[won.name].empty();
+  const auto room = d.room(d.fact(s.granted).lock_id);
+  const bool joins = !last.gone && !rules::excludes(room, d.room(last.text)) &&
+                     last.readers.size() < most_in(room) && d.places[won.name].empty();
   return (last.gone || joins) && d.fact(last.event).at_ns < s.asked.at_ns;
 }
 
@@ -206,34 +207,19 @@ void check_releases(const Digest& d, Finding& f) {
   if (grants > 0) f.counts.insert({{"grants", grants}, {"attempts", attempts}});
 }
 
-/// By process: how often its calls for permits may have looked at all slots: at first, once more
-/// because the slot that it saw free was taken meanwhile, and then twice a second at most.
-std::vector<std::int64_t> most_looks_of_calls(const Digest& d) {
-  constexpr std::int64_t kSoonest = 450 * kMs;
-  std::vector<std::int64_t> looks(d.process_of.size());
-  for (const PermitCall& call : d.permit_calls) {
-    const Fact& asked = d.fact(call.asked);
-    const auto ended = call.ended == kNone ? d.finished_ns : d.fact(call.ended).at_ns;
-    looks[asked.process] += 2 + (ended - asked.at_ns) / kSoonest;
-  }
-  return looks;
-}
-
 /// The driver sends what it was asked to send, and no more.
 void check_wire(const Digest& d, Finding& f) {
   constexpr std::pair<Verb, const char*> kNames[] = {{Verb::acquire, "findAndModify"},
                                                      {Verb::extend, "update"},
                                                      {Verb::remove, "delete"},
                                                      {Verb::look, "find"}};
-  const auto looks = most_looks_of_calls(d);
   for (Id id = 0; id < d.process_of.size(); ++id) {
     if (d.process_of[id] == nullptr) continue;
     const ProcessDigest& p = *d.process_of[id];
     const auto sent = [&p](Verb verb) { return p.sent[static_cast<std::size_t>(verb)]; };
     for (const auto& [verb, wires] : kNames) {
       const auto others = sent(Verb::hand_over) + sent(Verb::pass_on);
-      const auto asked = sent(verb) + (verb == Verb::acquire ? others : 0) +
-                         (verb == Verb::look ? looks[id] : 0);
+      const auto asked = sent(verb) + (verb == Verb::acquire ? others : 0);
       if (count(p.wire, wires) <= asked) continue;
       violate(f,
               d.process_name(id) + ": the driver sent " + std::to_string(count(p.wire, wires)) +

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <array>
+#include <map>
 #include <ranges>
 #include <utility>
 
@@ -11,7 +11,7 @@ namespace {
 struct HeldSpan {
   Span span;
   const SessionDigest* session;
-  bool reads = false;
+  rules::Room room = 0;
   bool is_call = false;  ///< the lock was granted meanwhile, however late its answer came
 };
 
@@ -64,8 +64,8 @@ Finding check_leases(const Digest& d) {
   for (const Tenure& t : std::views::join(d.tenures)) {
     const auto holder = writer_of(d, t);
     if (t.next_put == kNone || !holder) continue;
-    const bool reads = !d.change(t.next_put).readers.empty();
-    if (d.fact(t.next_put).owner == t.owner || !rules::excludes(t.shared, reads)) continue;
+    if (d.fact(t.next_put).owner == t.owner) continue;
+    if (t.shared && !rules::excludes(d.room(t.lock_id), d.room(d.change(t.next_put).text))) continue;
     if (passed_on(d, t)) {
       ++f.counts["passed_on"];
       continue;
@@ -103,31 +103,37 @@ Finding check_exclusion(const Digest& d) {
     // Our own handles answer for themselves.
     if (d.promises != nullptr && s.granted != kNone && s.ask != kNone) {
       const Span call{s.asked.at_ns, d.fact(s.granted).at_ns};
-      by_name[s.asked.name].push_back({call, &s, false, true});
+      by_name[s.asked.name].push_back({call, &s, 0, true});
     }
     const auto held = s.answers.held();
     if (held && s.granted != kNone) {
-      by_name[d.fact(s.granted).name].push_back({*held, &s, d.at(s.granted).shared});
+      const Fact& granted = d.fact(s.granted);
+      by_name[granted.name].push_back({*held, &s, granted->shared ? d.room(granted.lock_id) : 0});
     }
   }
   if (!d.sessions.empty()) f.counts["asked"] = asked;
   for (auto& spans : by_name) {
     std::ranges::sort(
         spans, {}, [](const HeldSpan& one) { return std::pair(one.span.from, !one.is_call); });
-    std::array<const HeldSpan*, 2> longest{};  // of writers, and of readers
+    std::map<rules::Room, std::vector<const HeldSpan*>> held;
     for (const HeldSpan& one : spans) {
       if (one.is_call) continue;
       ++f.checked;
       check_end(d, f, one);
-      for (const HeldSpan* other : longest) {
-        if (other != nullptr && rules::excludes(one.reads, other->reads)) {
-          check_pair(d, f, *other, one);
+      auto& beside = held[one.room];
+      for (auto& [room, others] : held) {
+        std::erase_if(others, [&one](const HeldSpan* other) { return !other->span.meets(one.span); });
+        const auto longest =
+            std::ranges::max_element(others, {}, [](const HeldSpan* h) { return h->span.to; });
+        const bool full = &others == &beside && room > 0 && others.size() >= most_in(room);
+        if (longest != others.end() && (full || rules::excludes(one.room, room))) {
+          check_pair(d, f, **longest, one);
         }
       }
-      const HeldSpan*& longest_of_kind = longest[one.reads ? 1 : 0];
-      if (longest_of_kind == nullptr || one.span.to > longest_of_kind->span.to) {
-        longest_of_kind = &one;
-      }
+      beside.push_back(&one);
+      if (one.room <= 0) continue;
+      ++f.counts["permits_held"];
+      if (one.room > 1 && beside.size() == most_in(one.room)) ++f.counts["permits_all_held"];
     }
   }
   for (const auto& spans : by_name) check_granted(d, f, spans);

@@ -46,8 +46,7 @@ void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, c
                               std::int64_t turns, const AllCallTimes& all_calls) {
   const SessionDigest& s = *call.session;
   const Fact& ask = s.asked;
-  // A call for a permit ends its acquire calls as it likes; it has a check of its own.
-  if (!ask->healed || d.is_slot[ask.name] || all_calls.began_in_faults(ask)) return;
+  if (!ask->healed || all_calls.began_in_faults(ask)) return;
   ++f.counts["healed_acquires"];
   const auto why =
       "lock '" + d.name(ask.name) + "': a waiter of " + d.process_name(ask.process) +
@@ -392,7 +391,6 @@ Finding check_liveness(const Digest& d) {
     }
   }
   check_queue_turns(d, f, waiters);
-  check_permit_calls(d, f, waiters);
   check_all_calls(d, f);
   check_recognised(d, f);
   check_hand_overs_in_a_row(d, f);

@@ -10,8 +10,7 @@
 
 namespace leasehold::model {
 
-/// What G7 asks of a user's call that makes one acquire call, or several: for a permit, or for
-/// several locks.
+/// What G7 asks of a user's call that makes one acquire call, or several: for several locks.
 struct UserCall {
   const Fact& ask;
   Index asked, ended;     ///< `ended` may be kNone
@@ -51,11 +50,6 @@ inline void check_not_in_vain(const Digest& d, Finding& f, const UserCall& call,
       told + " although all faults had stopped: " + d.at(call.ended).outcome,
       {call.asked, call.ended});
 }
-
-/// Calls for permits, as part of G7; their slots are checked as any lock is. A call ends when it
-/// said. A slot does not stay free while a call waits at another. A call that begins once faults
-/// are over gets a permit.
-void check_permit_calls(const Digest& d, Finding& f, const std::vector<Waiters>& waiters);
 
 /// Calls for several locks at once, as part of G7; each lock is checked as any is. A call ends when
 /// it said. What it returns was not lost before. One that begins once faults are over gets all.

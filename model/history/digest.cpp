@@ -143,7 +143,8 @@ class Numbering {
     std::vector<ReaderEntry> readers;
     while (cut(text, '|'), !text.empty()) {
       auto entry = text.substr(0, text.find('|'));
-      const auto until = to_number(cut(entry, '.')), since = to_number(cut(entry, '.'));
+      const auto until = to_number(cut(entry, '.')),
+                 since = to_number(cut(entry, '.').substr(0, 13));  // without a slot
       const Id id = lock_id(entry);
       readers.push_back({out_.owner_of_lock_id[id], id, until, since});
     }
@@ -183,7 +184,6 @@ class Builder {
     out_.process_of.resize(all.processes.size());
     out_.truth.resize(all.names.size());
     out_.places.resize(all.names.size());
-    out_.is_slot.resize(all.names.size());
     out_.is_joint.resize(all.names.size());
     out_.writers.resize(all.lock_ids.size());
     out_.by_administrator.resize(all.lock_ids.size());
@@ -251,10 +251,6 @@ class Builder {
       case Kind::release: session(e).release = i; break;
       case Kind::released: session(e).released = i; break;
       case Kind::ended: session(e).ended = i; break;
-      case Kind::permit: add_permit_call(i, e); break;
-      case Kind::permit_end:
-        if (auto* call = began(out_.permit_calls, Kind::permit, e)) call->ended = i;
-        break;
       case Kind::all: {
         if (e.process == kNoText || e.name == kNoText) break;
         const auto [call, is_new] =
@@ -356,7 +352,7 @@ class Builder {
   void set_readers(Change& c, const Change& before) {
     c.text = c.lock_id;
     Fact& put = out_.facts.all[c.event];
-    if (out_.of_a_document || c.gone || !is_readers(out_.facts.lock_ids[c.text])) return;
+    if (out_.of_a_document || c.gone || out_.room(c.text) == 0) return;
     c.readers = out_.facts.readers[c.text];
     if (c.readers.empty()) {
       c.readers = {{c.owner, c.lock_id, put->expires_at_ms, put->acquired_at_ms}};
@@ -390,7 +386,7 @@ class Builder {
     }
   }
 
-  /// Notes which readers joined others although a writer waited. What is known of an entry of the
+  /// Notes which joined others although one waited that they may not pass. What is known of an entry of the
   /// queue is until when it was good at first.
   void set_passed(const std::vector<Index>& places, std::vector<Change>& changes) {
     const auto order_of = [this](Index i) { return out_.at(i).order; };
@@ -411,11 +407,11 @@ class Builder {
             served, [&](Index i) { return fact(i).lock_id == r.lock_id; });
         if (admitted || out_.change_before(c.event).held_by(r.owner)) continue;
         const auto own = std::ranges::find(standing, r.owner, owner_of);
-        const auto writer = std::find_if(standing.begin(), own, [&](Index i) {
-          return !is_readers(out_.facts.lock_ids[fact(i).lock_id]) &&
+        const auto passed = std::find_if(standing.begin(), own, [&](Index i) {
+          return !rules::may_pass(out_.room(r.lock_id), out_.room(fact(i).lock_id)) &&
                  out_.at(i).expires_at_ms > r.since_ms;
         });
-        if (writer != own) r.passed = *writer;
+        if (passed != own) r.passed = *passed;
       }
     }
   }
@@ -566,21 +562,6 @@ class Builder {
   Call* began(std::vector<Call>& all, Kind how, const Fact& e) {
     const auto call = calls_.find({how, e.process, e->call});
     return call == calls_.end() ? nullptr : &all[call->second];
-  }
-
-  void add_permit_call(Index i, const Fact& e) {
-    if (e.process == kNoText) return;
-    calls_[{Kind::permit, e.process, e->call}] = out_.permit_calls.size();
-    PermitCall call{.asked = i};
-    const auto& names = out_.facts.names;  // sorted
-    for (std::int64_t slot = 0; slot < e->count; ++slot) {
-      const auto name = e->name + '#' + std::to_string(slot);
-      const auto found = std::ranges::lower_bound(names, name);
-      if (found == names.end() || *found != name) continue;
-      call.slots.push_back(static_cast<Id>(found - names.begin()));
-      out_.is_slot[call.slots.back()] = true;
-    }
-    out_.permit_calls.push_back(std::move(call));
   }
 
   void add_reply(Index i, const Fact& e) {

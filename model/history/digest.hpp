@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -14,6 +15,7 @@
 
 #include "model/containers/spans.hpp"
 #include "model/history/history.hpp"
+#include "model/spec/rules.hpp"
 
 /// A history, put in order for the checkers, with numbers for texts: the checkers compare them
 /// often, and have a place for each in a vector. Pure; knows no guarantee.
@@ -80,20 +82,26 @@ struct Fact {
   const Event* operator->() const { return event; }
 };
 
-/// One of the readers that share a lock, as a version of its document has it.
+/// One of those that share a lock, readers or permits, as a version of its document has it.
 struct ReaderEntry {
   Id owner = kNoText, lock_id = kNoText;    ///< its own
   std::int64_t until_ms = 0, since_ms = 0;  ///< it is over then; it was admitted then
   bool written = false;                     ///< by this version: it came, or was renewed
-  /// If it joined others by its own command: the place of a writer that stood in the queue before
-  /// it; kNone: none did.
+  /// If it joined others by its own command: the place of one that stood in the queue before it,
+  /// and that it may not pass; kNone: none did.
   std::uint32_t passed = std::numeric_limits<std::uint32_t>::max();
 };
 
-/// Whether this is the lockId of a reader, or of several: its lease has a zero in front.
-[[nodiscard]] constexpr bool is_readers(std::string_view lock_id) {
-  const auto dot = lock_id.find('.');
-  return dot != std::string_view::npos && lock_id.substr(dot + 1).starts_with('0');
+/// With whom the holder of this lockId shares the lock. The lease of a reader has a zero in front,
+/// and eight digits; that of a permit, eight more before: 9 and the number of permits.
+[[nodiscard]] inline rules::Room room_of(std::string_view lock_id) {
+  const auto lease = lock_id.substr(std::min(lock_id.find('.'), lock_id.size() - 1) + 1);
+  if (lease.starts_with('0')) return rules::kReaders;
+  rules::Room permits = 0;
+  if (lease.find('.') == 16 && lease.starts_with('9')) {
+    std::from_chars(lease.data() + 1, lease.data() + 8, permits);
+  }
+  return permits;
 }
 
 /// A number that is counted in each process, such as that of a session.
@@ -182,12 +190,6 @@ struct SessionDigest {
   /// If the lock is known by its answers: the grant by which another had it, because that call
   /// began after its own grant.
   Index taken = kNone;
-};
-
-/// One call for a permit.
-struct PermitCall {
-  Index asked = kNone, ended = kNone;
-  std::vector<Id> slots;  ///< the names of their locks, of those that the history names
 };
 
 /// One call for several locks at once: the events of each.
@@ -320,8 +322,6 @@ struct Digest {
   /// By the same id, in the server's order. A put of the same owner after a deletion (an attempt
   /// that executed late) starts another.
   Lists<Tenure> tenures;
-  std::vector<PermitCall> permit_calls;              ///< in the order of their begin
-  std::vector<bool> is_slot;  ///< by id of the name: of a semaphore for which there were calls
   std::vector<AllCall> all_calls;  ///< in the order of their begin
   std::vector<UsersCall> users_calls;  ///< in the order of their begin
   std::vector<Index> remaining;        ///< the answers of `held()` with one of `remaining()`
@@ -371,7 +371,7 @@ struct Digest {
   [[nodiscard]] Index reply_to(Index send) const {
     return send == kNone ? kNone : commands[fact(send).command].reply;
   }
-  [[nodiscard]] const Fact& asked(const PermitCall& call) const { return fact(call.asked); }
+  [[nodiscard]] rules::Room room(Id lock_id) const { return room_of(facts.lock_ids[lock_id]); }
   [[nodiscard]] const Fact& asked(const AllCall& call) const { return fact(call.asked.front()); }
   /// What this put or deletion made of the document.
   [[nodiscard]] const Change& change(Index i) const {

@@ -336,35 +336,21 @@ class HistoryBuilder {
     history_.back().deadline_ns = deadline * kMs;
     return *this;
   }
-  /// A call for one of `permits` of the semaphore `name`, until `until` (0: it does not wait).
-  Self asks_permit(int at, Text process, int call, int permits, int until, Text name = "s",
-                   bool healed = false) {
-    return add(at, {.kind = Kind::permit,
-                    .process = process,
-                    .call = call,
-                    .name = name,
-                    .give_up_ns = until * kMs,
-                    .single_attempt = until == 0,
-                    .count = permits,
-                    .healed = healed,
-                    .expiry_ms = 1'000,
-                    .longest_pause_ms = 50,
-                    .operation_timeout_ms = 300});
-  }
-  /// Its answer: a slot's lock, or the reason.
-  Self gets_permit(int at, Text process, int call, Text slot) {
-    return ends_call(at, Kind::permit_end, process, call, slot, "granted");
-  }
-  Self gets_no_permit(int at, Text process, int call, Text reason, Text name = "s") {
-    return ends_call(at, Kind::permit_end, process, call, name, reason);
-  }
-
   /// A call for these locks at once, until `until` (0: it does not wait).
   Self asks_all(int at, Text process, int call, const std::vector<std::string>& names, int until,
                 bool healed = false) {
     for (const auto& name : names) {
-      asks_permit(at, process, call, static_cast<int>(names.size()), until, name, healed);
-      history_.back().kind = Kind::all;
+      add(at, {.kind = Kind::all,
+               .process = process,
+               .call = call,
+               .name = name,
+               .give_up_ns = until * kMs,
+               .single_attempt = until == 0,
+               .count = std::ssize(names),
+               .healed = healed,
+               .expiry_ms = 1'000,
+               .longest_pause_ms = 50,
+               .operation_timeout_ms = 300});
     }
     return *this;
   }

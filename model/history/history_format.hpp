@@ -49,15 +49,15 @@ namespace leasehold::model {
        "`ensure()` was asked to keep it held, from then on")                                      \
   FIELD(number, give_up_ns, "when the call times out; 0: never")                                  \
   FIELD(flag, single_attempt, "the call makes one attempt, and ends")                             \
-  FIELD(flag, shared, "of a call or grant: of a reader, which excludes writers alone; of "        \
-       "`write` and `stored`: it read")                                                           \
+  FIELD(flag, shared, "of a call or grant: it shares the lock, as its lockIds say; of `write`, "  \
+       "`stored`: it read")                                                                       \
   FIELD(number, first_asked_ns, "the first question was asked then or later (stamped before it)") \
   FIELD(number, first_answered_ns, "the first answer had come by then (stamped after it)")        \
   FIELD(number, last_asked_ns, "the last question was asked then or later (stamped before it)")   \
   FIELD(text, outcome, "what came of it, in the words of its kind")                               \
   FIELD(number, matched, "how many documents it found; of what asks for the lock 1 if the one "   \
        "seen is its own; of a queue how many stand in it then")                                   \
-  FIELD(number, count, "how many: answers, commands, entries, permits or locks; of a call that "  \
+  FIELD(number, count, "how many: answers, commands, entries or locks; of a call that "           \
        "joins a queue its place, 1 is the first")                                                 \
   FIELD(number, exit_status, "the status that the process exited with")                           \
   FIELD(number, signal, "the signal that killed it")                                              \
@@ -143,12 +143,6 @@ namespace leasehold::model {
        name, outcome)                                                                             \
   KIND(ended, "ended", "the acquire call ended without the lock: `outcome` is the error's kind",  \
        process, session, name, outcome, message)                                                  \
-  KIND(permit, "permit", "a call for one of the `count` permits of the semaphore `name`, whose "  \
-       "slots are the locks `name`#0, `name`#1 ...: the acquire calls of its process for them "   \
-       "are its own", process, call, name, count, give_up_ns, single_attempt, healed, expiry_ms,  \
-       longest_pause_ms, operation_timeout_ms, max_drift_ppm)                                     \
-  KIND(permit_end, "permit-end", "its answer: `outcome` = granted, and `name` is the slot's "     \
-       "lock, or the error's kind", process, call, name, outcome)                                 \
   KIND(all, "all", "of each of the `count` locks for which one call asks at once, by "            \
        "acquire_all", process, call, name, count, give_up_ns, single_attempt, healed, expiry_ms,  \
        longest_pause_ms, operation_timeout_ms, max_holding_ms, max_drift_ppm)                     \

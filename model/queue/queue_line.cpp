@@ -174,7 +174,7 @@ class Line {
     for (const ReaderEntry& r : now) {
       f_.checked += r.written ? 1 : 0;
       if (r.passed == kNone) continue;
-      violate(f_, whose(d_, r.passed) + " waited to write, and a reader joined the others",
+      violate(f_, whose(d_, r.passed) + " waited, and another joined those that had it",
               {r.passed, d_.writers[r.lock_id].send, w.put});
     }
     // A release that knows of no readers gives the lock to one, which has no entry of its own.
@@ -182,11 +182,12 @@ class Line {
     ++f_.counts["batches"];
     for (const auto& [owner, stand] : standing_) {
       const Fact& place = d_.fact(stand.joined);
-      const bool reads = is_readers(d_.facts.lock_ids[place.lock_id]);
+      const auto room = d_.room(w.now->text);
       const bool over = rules::is_expired(place->expires_at_ms, date_of(w, true));
-      if (over || !rules::admits(false, true, reads) || now.size() >= kMostReaders) continue;
+      if (over || now.size() >= most_in(room)) continue;
+      if (!rules::admits(false, room, d_.room(place.lock_id))) continue;
       if (w.now->held_by(owner) || leaves_by(w, owner)) continue;
-      violate(f_, whose(d_, stand.joined) + " waited to read, and a release admitted others alone",
+      violate(f_, whose(d_, stand.joined) + " waited for the same, and a release admitted others alone",
               {stand.joined, w.put});
     }
   }

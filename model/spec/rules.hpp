@@ -60,19 +60,25 @@ constexpr bool is_its_own(const Owner& owner, const Named&... named) {
   return ((owner == named) || ...);
 }
 
-/// Whether a holder keeps another out: readers share the lock.
-constexpr bool excludes(bool reads, bool other_reads) { return !reads || !other_reads; }
+/// With whom a lock is held at the same time: 0, with nobody; kReaders, with all that read; else
+/// with those that have one of so many permits.
+using Room = int;
+inline constexpr Room kReaders = -1;
 
-/// Whether a reader becomes one more of the readers that hold the lock: `writer_waits_before`, the
-/// queue has a writer before its own place, or anywhere if it has none.
-constexpr bool may_join(bool writer_waits_before, bool has_room) {
-  return !writer_waits_before && has_room;
-}
+/// Whether a holder keeps another out, however many there are.
+constexpr bool excludes(Room room, Room other) { return room == 0 || room != other; }
 
-/// Whether a release admits this call of the queue. The first call decides: a writer is granted the
-/// lock alone, a reader together with every reader that waits.
-constexpr bool admits(bool is_first, bool first_reads, bool reads) {
-  return is_first || !excludes(first_reads, reads);
+/// Whether a call becomes one more of those that share the lock: `passes_another`, the queue has
+/// one before its own place that it may not pass, or anywhere if it has none.
+constexpr bool may_join(bool passes_another, bool has_room) { return !passes_another && has_room; }
+/// Whether it may pass this one: a reader passes readers, a call for a permit nobody.
+constexpr bool may_pass(Room room, Room waiting) { return room == kReaders && waiting == room; }
+
+/// Whether a release admits this call of the queue, as far as there is room. The first call
+/// decides: one that shares the lock with nobody is granted it alone, another together with all
+/// that share it.
+constexpr bool admits(bool is_first, Room first, Room room) {
+  return is_first || !excludes(first, room);
 }
 
 /// Whether a resource accepts a read: `wrote` is the highest token of the writes that it accepted.

@@ -17,8 +17,11 @@ inline Finding finding(Check check) {
   return f;
 }
 
-/// So many readers may share a lock, as DESIGN has it; not asked of the lock under test.
-inline constexpr std::size_t kMostReaders = 128;
+/// So many may share a lock, as DESIGN has it; not asked of the lock under test.
+[[nodiscard]] constexpr std::size_t most_in(rules::Room room) {
+  constexpr std::size_t kMostReaders = 128;
+  return room > 0 ? static_cast<std::size_t>(room) : kMostReaders;
+}
 
 /// Counts a violation; the first one is kept with its events.
 inline void violate(Finding& f, std::string why, std::vector<Index> events) {

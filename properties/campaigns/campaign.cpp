@@ -218,13 +218,16 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     }
   }
   for (const auto& f : findings) {
+    for (const char* key : {"permits_held", "permits_all_held"}) {
+      if (f.check == Check::G2 && f.counts.contains(key)) totals[key] += f.counts.at(key);
+    }
     for (const char* key : {"takeovers", "hand_overs", "passed_on"}) {
       if (f.check == Check::G1 && f.counts.contains(key)) totals[key] += f.counts.at(key);
     }
     for (const char* key :
          {"stale_writes", "stale_writes_refused", "bounded_takeovers", "late_wins", "queue_turns",
           "queue_waits", "losses_by_server", "queue_news", "queue_offers", "queue_left",
-          "given_back", "permit_calls", "permit_waits", "healed_permits", "batches",
+          "given_back", "batches",
           "readers_left", "all_calls", "healed_all_calls", "lost_while_others_waited",
           "streams_read_on", "places_kept_by_extensions", "places_kept_by_grants"}) {
       if (f.counts.contains(key)) totals[key] += f.counts.at(key);
@@ -422,7 +425,7 @@ std::string SimulateReport::shortfall() const {
       {queues, {"streams_broken", "queue_turns", "queue_waits", "queue_news", "queue_offers",
                 "queue_left", "streams_read_on", "places_kept_by_extensions",
                 "places_kept_by_grants"}},
-      {where("permits"), {"permit_calls"}}, {where("permits"), {"permit_waits"}, 100, 10},
+      {where("permits"), {"permits_held", "permits_all_held"}},
       {together, {"all_calls"}}, {where("leaders"), {"terms"}},
       {where("readers"), {"batches", "readers_left"}},
       {together, {"lost_while_others_waited"}, 100, 10}, {where("moves"), {"moves-while-held"}},

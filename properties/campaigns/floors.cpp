@@ -163,7 +163,7 @@ Totals activity_floors(const VerifyOptions& options) {
   if (options.foreign || seconds < kEveryKindFrom_s) return floors;
   const bool ours = !sim::lock_under_test(options.lock).is_published();
   if (ours && options.faults.contains("process")) {
-    for (const auto* what : {"permit_calls", "all_calls", "terms"}) floors[what] = 1;
+    for (const auto* what : {"permits_held", "all_calls", "terms"}) floors[what] = 1;
   }
   for (const auto kind : sim::fault_kinds(sim::Harm::none)) {
     if (options.set.can_have(kind) && options.faults.contains(sim::group_of(kind))) {

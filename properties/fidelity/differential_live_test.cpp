@@ -88,8 +88,9 @@ class Server {
 };
 
 /// Some holders have names with marks and with characters of two bytes.
-std::string lock_id_at(core::Owner owner, std::int64_t beat, bool shared = false) {
-  return core::to_hex(owner) + (shared ? ".000003000." : ".3000.") + std::to_string(beat) +
+std::string lock_id_at(core::Owner owner, std::int64_t beat, core::Room room = 0) {
+  return core::to_hex(owner) + '.' + core::mark_of(room) + (room != 0 ? "0000" : "") + "3000." +
+         std::to_string(beat) +
          (beat % 8 == 0 ? ".\u00e4|.0.\u00e4" : ".host:1");
 }
 
@@ -169,23 +170,30 @@ class Drawn {
                               : core::Owner{5, static_cast<std::uint64_t>(random_.between(1, 3))};
   }
 
+  core::Room draw_room() {
+    return random_.chance(50) ? core::kReaders : static_cast<int>(random_.between(1, 3));
+  }
+
   /// Sometimes as many as may be, or one more, or with what is no entry.
   std::string readers() {
-    std::string all = std::string(core::kReadersOwner) + "000003000.0.shared";
-    const auto many = core::kMostReaders - random_.between(-1, 2);
+    const auto room = draw_room();
+    std::string all =
+        std::string(core::kReadersOwner) + core::mark_of(room) + "00003000.0.shared";
+    const auto many = static_cast<std::int64_t>(core::most_in(room)) - random_.between(-1, 2);
     const bool past = random_.chance(20);
     for (auto left = random_.chance(10) ? many : random_.between(1, 4); left > 0; --left) {
       all += core::kReaderMark;
       if (random_.chance(3)) all += random_.chance(50) ? "odd" : "17.x";
-      all += std::to_string(far(past || random_.chance(20))) + '.' + std::to_string(kAcquired) +
-             '.' + lock_id_at(owner(), random_.between(1, 1'000), true);
+      all += std::to_string(far(past || random_.chance(20))) + '.' +
+             core::since_text({kAcquired}, room, static_cast<int>(random_.between(0, 3))) + '.' +
+             lock_id_at(owner(), random_.between(1, 1'000), room);
     }
     return all;
   }
 
   std::string entry() {
     const auto until = wall_ms() + random_.between(2'000, 90'000) * (random_.chance(70) ? 1 : -1);
-    const auto id = lock_id_at(owner(), random_.between(1, 1'000), random_.chance(40));
+    const auto id = lock_id_at(owner(), random_.between(1, 1'000), random_.chance(40) ? draw_room() : 0);
     return std::to_string(until) +
            core::entry_without_until(milliseconds(random_.between(100, 90'000)),
                                      milliseconds(random_.between(100, 60'000)), id);
@@ -212,7 +220,7 @@ class Drawn {
                : own                 ? lock_id_at(kOurs, random_.between(1, 9))
                                      : lock_id_at(kOther, kind == Kind::observed ? 7 : 8);
     if (kind == Kind::readers) id = readers();
-    if (kind == Kind::one_reader) id = lock_id_at(random_.chance(50) ? kOurs : kOther, 7, true);
+    if (kind == Kind::one_reader) id = lock_id_at(random_.chance(50) ? kOurs : kOther, 7, draw_room());
     if (kind != Kind::foreign || random_.chance(20)) id = *id.as<std::string>() + queue();
     const bool past = kind == Kind::expired || (own && random_.chance(30)) ||
                       (kind == Kind::foreign && random_.chance(30)) ||
@@ -237,7 +245,7 @@ class Drawn {
     c.timeout = milliseconds(random_.between(2'000, 9'000));
     const milliseconds lease(random_.between(100, 60'000)), margin(random_.between(0, 30'000));
     const auto beat = random_.between(1, 1'000);
-    const bool shared = random_.chance(kind >= Kind::readers ? 80 : 30);
+    const core::Room room = random_.chance(kind >= Kind::readers ? 80 : 30) ? draw_room() : 0;
     switch (random_.between(0, 11)) {
       case 0:
       case 1: {
@@ -246,9 +254,9 @@ class Drawn {
           const core::Owner owner = random_.chance(80) ? kOurs : kOther;
           const std::int64_t acquired = random_.chance(85) ? kAcquired : kAcquired + 1;
           extend.statements.push_back({1, kName, owner, core::ServerInstant{acquired},
-                                       lock_id_at(owner, beat + i, shared), lease, margin,
+                                       lock_id_at(owner, beat + i, room), lease, margin,
                                        FencingToken(random_.between(1, std::int64_t{1} << 62)),
-                                       shared});
+                                       room, static_cast<int>(random_.between(0, 3))});
         }
         c.body = extend;
         break;
@@ -265,7 +273,7 @@ class Drawn {
         core::PassOnCommand gone{kName, random_.chance(60) ? kOurs : kOther, std::nullopt};
         if (random_.chance(30)) gone.or_owner = kOurs;
         gone.offers = random_.chance(30);
-        gone.readers = shared;
+        gone.room = room;
         c.body = gone;
         break;
       }
@@ -275,20 +283,20 @@ class Drawn {
                                        kName,
                                        random_.chance(70) ? kOther : core::Owner{7, 7},
                                        kOurs,
-                                       lock_id_at(kOurs, beat, shared),
+                                       lock_id_at(kOurs, beat, room),
                                        lease,
                                        margin};
         break;
       case 3: c.body = core::ReadHoldersCommand{{kName, "nobody"}}; break;
       default: {
-        core::AcquireCommand acquire{1,     kName, kOurs, lock_id_at(kOurs, beat, shared),
+        core::AcquireCommand acquire{1,     kName, kOurs, lock_id_at(kOurs, beat, room),
                                      std::nullopt, lease, margin};
-        acquire.shared = shared;
+        acquire.room = room;
         if (kind == Kind::observed || random_.chance(30)) {
           const bool same = random_.chance(40) && kind == Kind::readers;
           acquire.observed =
               same ? std::string(core::split_queue(text_in(document, "lockId")).lock_id)
-                   : lock_id_at(kOther, 7, kind == Kind::one_reader);
+                   : lock_id_at(kOther, 7, kind == Kind::one_reader ? room : 0);
         }
         if (random_.chance(60)) acquire.queues_for = milliseconds(random_.between(1, 60'000));
         if (random_.chance(30)) acquire.queue_room = random_.chance(50) ? 1 : 3;

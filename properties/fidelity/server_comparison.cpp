@@ -480,15 +480,15 @@ Request release(const char* name, core::Owner owner, milliseconds timeout = kTim
 }
 
 /// A refused owner waits in the lock's queue.
-Request queue_up(const char* name, core::Owner owner, bool shared = false) {
+Request queue_up(const char* name, core::Owner owner, core::Room room = 0) {
   const auto id =
-      core::format_lock_id({owner, milliseconds(kLease).count(), 1, "host:1", {}, shared});
+      core::format_lock_id({owner, milliseconds(kLease).count(), 1, "host:1", {}, room});
   return as_sent({.body = core::AcquireCommand{1, name, owner, id, {}, kLease, kMargin, kLease,
-                                               core::kMostInQueue, {}, shared}});
+                                               core::kMostInQueue, {}, room}});
 }
 
-Request pass_on(const char* name, core::Owner from, bool offers = false, bool readers = false) {
-  return as_sent({.body = core::PassOnCommand{name, from, {}, offers, readers}});
+Request pass_on(const char* name, core::Owner from, bool offers = false, core::Room room = 0) {
+  return as_sent({.body = core::PassOnCommand{name, from, {}, offers, room}});
 }
 
 /// A reader renews what the reply to its attempt shows.

@@ -155,7 +155,7 @@ class Generator {
       const bool may_queue = std::ranges::count(limits_.waitings, sim::Waiting::queue) > 0;
       if (drawn >= 93 && drawn < 96 && may_queue) read_full_queues();
       auto& last = plan_.processes.back();
-      if (drawn == 92) last.old_release = last.waiting != sim::Waiting::queue;
+      if (drawn == 92) last.old_release = last.waiting != sim::Waiting::queue && last.permits == 0;
       if (drawn == 91) read_old_half();
       if (drawn == 96 || drawn == 97) read_many_locks();
       if (drawn > 97) read_defaults();
@@ -392,6 +392,7 @@ class Generator {
       ProcessPlan& p = plan_.processes[i];
       p.waiting = i % 2 == 1 ? sim::Waiting::uniform : limits_.waitings.back();
       p.old_release = i % 2 == 1;
+      if (p.old_release) p.permits = 0;
     }
   }
   /// More processes queue for one lock than its queue has room for.

@@ -451,7 +451,7 @@ class FaultInjector {
     std::erase_if(held, [](const std::string& name) { return name.starts_with(grave_name("")); });
     if (held.empty()) return;
     const auto& name = held[static_cast<std::size_t>(fault.pick) % held.size()];
-    data().ask({1, kAdministratorWaits, core::ReadHoldersCommand{{name}, true}},
+    data().ask({1, kAdministratorWaits, core::ReadHoldersCommand{{name}}},
                [this, fault](const core::Reply& seen) { take_by_force(fault, seen); });
   }
 

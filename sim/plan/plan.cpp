@@ -169,9 +169,10 @@ void require_fit(const ProcessPlan& process, const Plan& plan) {
         std::to_string(process.together) + ", leads " + std::to_string(process.leads) + ", reads " +
         std::to_string(process.reads_percent) + ": one of them at most may be other than 0");
   }
-  if (reads && process.old_release) {
-    throw std::runtime_error("reads is " + std::to_string(process.reads_percent) +
-                             ", and an old release has no readers: it must be 0");
+  if (process.old_release && (reads || process.permits > 0)) {
+    throw std::runtime_error("reads is " + std::to_string(process.reads_percent) + ", permits " +
+                             std::to_string(process.permits) +
+                             ", and an old release shares no lock: both must be 0");
   }
   if (process.other_margin_ms > 0 && process.other_margin_ms < plan.clock_margin_ms) {
     refuse("other-margin", process.other_margin_ms,

@@ -105,10 +105,9 @@ Workload::Action Workload::on(const Granted& granted, Random& random) {
   Receive receive{granted.session % kSilentEvery == 0};
   if (random.chance(kSlowCallbackPercent)) {
     const microseconds time(random.between(1, kSlowCallback.count()));
-    // A call for a permit takes its steps on the thread for callbacks, and would end late; one for
-    // several locks or a term has no callback.
+    // A call for several locks or a term has no callback.
     const ProcessPlan& p = setting_.process;
-    if (p.permits == 0 && p.together == 0 && !p.leads) receive.callback_time = time;
+    if (p.together == 0 && !p.leads) receive.callback_time = time;
   }
   return receive;
 }

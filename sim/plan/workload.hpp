@@ -16,7 +16,7 @@ namespace leasehold::sim {
 /// The names of a run's locks: those that are contended, and that of a doomed process.
 [[nodiscard]] std::string lock_name(std::int64_t index);
 [[nodiscard]] std::string grave_name(const std::string& process);
-/// The lock of a semaphore's slot, as `Semaphore::lock_name`.
+/// The resource of a semaphore's slot.
 [[nodiscard]] std::string slot_name(const std::string& semaphore, int slot);
 
 /// What one caller of a simulated process does, in either world: given what happened to it, it says

@@ -67,15 +67,14 @@ std::int64_t Recorder::asked(const Asked& call, const LockOptions& options,
   const std::lock_guard lock(mutex_);
   ++calls_;
   for (const auto& name : call.names) {
-    Event e = at(now, call.kind);
+    Event e = at(now, Kind::all);
     e.call = calls_;
     e.name = name;
-    e.count = call.count;
+    e.count = std::ssize(call.names);
     e.single_attempt = call.timeout.count() == 0;
     if (!e.single_attempt) e.give_up_ns = ns(now + call.timeout);
     set_options(e, options);
-    const bool may_end = call.kind == Kind::all && options.max_holding;
-    if (may_end) e.max_holding_ms = options.max_holding->count();
+    if (options.max_holding) e.max_holding_ms = options.max_holding->count();
     emit_(std::move(e));
   }
   return calls_;
@@ -99,7 +98,7 @@ void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {
   e.session = static_cast<std::int64_t>(event.session);
   e.name = event.name;
   e.single_attempt = event.single_attempt;
-  e.shared = event.shared;
+  e.shared = event.room != 0;
   if (!event.single_attempt && event.give_up_at) e.give_up_ns = ns(*event.give_up_at);
   set_options(e, o);
   e.clock_margin_ms = o.clock_margin.count();
@@ -214,7 +213,7 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
     e.sent_ns = ns(granted->sent);
     e.deadline_ns = ns(granted->deadline);
     if (granted->by == core::Granted::By::pass_on) e.verb = "pass-on";
-    e.shared = granted->shared;
+    e.shared = granted->room != 0;
     grants_[{e.name, e.token, e.session}] = {e.session, e.owner, granted->token};
     emit_(std::move(e));
   } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {

@@ -39,12 +39,10 @@ class Recorder final : public runtime::Observer {
   /// All faults are over: acquire calls from now on say so.
   void heal();
 
-  /// A user calls for one of the permits of a semaphore (`permit`), or for several locks at once
-  /// (`all`). The acquire calls come between that and its answer (`permit_end`, `all_end`).
+  /// A user calls for several locks at once (`all`). The acquire calls come between that and its
+  /// answer (`all_end`).
   struct Asked {
-    model::Kind kind;
-    std::vector<std::string> names;  ///< the semaphore's, or those of the locks
-    std::int64_t count = 0;          ///< of permits, or of locks
+    std::vector<std::string> names;
     std::chrono::milliseconds timeout{};  ///< zero: no waiting
   };
   /// Returns the call's number.

@@ -156,7 +156,7 @@ bool LockLife::joined_or_left(const LockFields& before, const LockFields& now, s
       readers[owner_in(id)] = core::holder_for_people(id);
     }
     const auto alone = core::parse_lock_id(fields.lock_id);
-    if (readers.empty() && alone && alone->shared) {
+    if (readers.empty() && alone && alone->room != 0) {
       readers[core::to_hex(alone->owner)] = core::holder_for_people(fields.lock_id);
     }
     return readers;

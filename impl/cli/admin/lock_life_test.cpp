@@ -81,13 +81,13 @@ std::string readers(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& 
   for (const auto& [owner, beat] : all) {
     text += "|1700000060000.1700000000000." +
             core::format_lock_id(
-                {{owner, 0}, kLease_ms, beat, "r" + std::to_string(owner), {}, true});
+                {{owner, 0}, kLease_ms, beat, "r" + std::to_string(owner), {}, core::kReaders});
   }
   return text;
 }
 
 TEST(LockLife, ReadersJoinAndLeaveOneByOne) {
-  const auto alone = core::format_lock_id({{1, 0}, kLease_ms, 1, "r1", {}, true});
+  const auto alone = core::format_lock_id({{1, 0}, kLease_ms, 1, "r1", {}, core::kReaders});
   EXPECT_EQ(told({entry("i", 1'000, document(alone, 1'000)),
                   entry("u", 2'000, extension(readers({{1, 1}, {2, 1}}), 2'000)),
                   entry("u", 3'000, extension(readers({{1, 2}, {2, 1}}), 3'000)),

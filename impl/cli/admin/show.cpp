@@ -69,7 +69,7 @@ void list(Admin& admin, bool json, bool dated) {
   flush_output();
 }
 
-void line(const char* what, const std::string& value) {
+void line(const std::string& what, const std::string& value) {
   print(column(what, 14) + ' ' + printable(value) + '\n');
 }
 
@@ -83,7 +83,8 @@ void print_lock(const SeenLock& lock) {
                         "--force --now");
   } else if (!readers.empty()) {
     for (const auto& reader : readers) {
-      line("reader", core::holder_for_people(reader.lock_id) + ", for " +
+      const bool reads = lock.id && lock.id->room == core::kReaders;
+      line(reads ? "reader" : "permit " + std::to_string(reader.slot), core::holder_for_people(reader.lock_id) + ", for " +
                          span(lock.now_ms() - reader.since.since_1970_ms) + ", in force for " +
                          span(reader.until.since_1970_ms - lock.now_ms()) + " more");
     }

@@ -51,33 +51,12 @@ LockProvider connected(const LockOrder& order, const std::shared_ptr<Obstacles>&
 std::vector<Lock> created(const LockProvider& provider, const LockOrder& order) {
   std::vector<Lock> locks;
   for (const auto& name : order.names) {
-    auto lock = provider.create_lock(name, order.options);
+    auto lock = order.permits == 0 ? provider.create_lock(name, order.options)
+                                   : provider.create_semaphore(name, order.permits, order.options);
     if (!lock) throw UsageError(lock.error().message);
     locks.push_back(order.shared ? lock->shared() : *lock);
   }
   return locks;
-}
-
-using Take = std::function<Result<Taken>(const std::stop_token& stop)>;
-
-Take take_all(const LockProvider& provider, const LockOrder& order) {
-  return [&order, locks = created(provider, order)](const std::stop_token& stop) -> Result<Taken> {
-    auto handles = acquire_all(locks, order.wait, stop);
-    if (!handles) return handles.error();
-    return Taken{std::move(*handles)};
-  };
-}
-
-Take take_permit(const LockProvider& provider, const LockOrder& order) {
-  auto slots = Semaphore::create(provider, order.names.front(), order.permits, order.options);
-  if (!slots) throw UsageError(slots.error().message);
-  return [&order, slots = std::move(*slots)](const std::stop_token& stop) -> Result<Taken> {
-    auto permit = slots.try_acquire(order.wait, stop);
-    if (!permit) return permit.error();
-    Taken taken{{}, permit->slot};
-    taken.handles.push_back(std::move(permit->handle));
-    return taken;
-  };
 }
 
 [[noreturn]] void end_wait(int signal, const LockOrder& order) {
@@ -100,8 +79,7 @@ std::string cause_beside(const std::string& message, const LockOrder& order) {
 }
 
 Failure failure_of(const Error& error, bool had_holder, const LockOrder& order) {
-  const bool named =
-      error.message.starts_with("lock '") || error.message.starts_with("semaphore '");
+  const bool named = error.message.starts_with("lock '");
   const int code = code_of(error.kind, had_holder, order);
   const bool unreached = code == kUnavailable && error.kind != ErrorKind::configuration;
   return order.failure(code, (named ? "" : order.described() + ": ") + error.message +
@@ -109,13 +87,13 @@ Failure failure_of(const Error& error, bool had_holder, const LockOrder& order) 
 }
 
 /// Acquires on a thread of its own, so that a signal can end the wait.
-Taken acquire(const Take& take, const LockOrder& order, const Obstacles& obstacles,
-              const Signals& signals) {
-  std::optional<Result<Taken>> result;
+std::vector<LockHandle> acquire(const std::vector<Lock>& locks, const LockOrder& order,
+                                const Obstacles& obstacles, const Signals& signals) {
+  std::optional<Result<std::vector<LockHandle>>> result;
   std::atomic<bool> done = false;
   const Bell bell;
   std::jthread acquiring([&](const std::stop_token& stop) {
-    result.emplace(take(stop));
+    result.emplace(acquire_all(locks, order.wait, stop));
     done = true;
     bell.ring();
   });
@@ -135,9 +113,9 @@ int conflict_code_of(int code) {
 }
 
 int permits_of(int permits, const LockOrder& order) {
-  if (permits < 1 || permits > Semaphore::kMostPermits) {
+  if (permits < 1 || permits > LockProvider::kMostPermits) {
     throw UsageError("--permits is " + std::to_string(permits) + ": it must be 1 to " +
-                     std::to_string(Semaphore::kMostPermits));
+                     std::to_string(LockProvider::kMostPermits));
   }
   if (order.names.size() > 1) throw UsageError("--permits needs one --lock: they are several");
   return permits;
@@ -154,7 +132,6 @@ std::string joined(const std::vector<std::string>& lines) {
 std::string LockOrder::described() const {
   std::string list;
   for (const auto& name : names) list += (list.empty() ? "'" : ", '") + name + "'";
-  if (permits > 0) return "semaphore " + list;
   return (names.size() == 1 ? "lock " : "locks ") + list;
 }
 
@@ -197,8 +174,7 @@ po::options_description lock_options() {
       ("shared,s",
        "share the lock with all others that share it, to read; a run without it excludes them")  //
       ("permits", po::value<int>()->value_name("N"),
-       "a semaphore: up to N hold it at once, if all callers give the same N; each permit is one "
-       "of the locks NAME#0 to NAME#N-1")  //
+       "a semaphore: up to N hold it at once; all that use it give the same N")  //
       ("wait,w", text("DURATION"),
        "how long to wait for the lock; 0: one attempt; default: no limit")  //
       ("nonblock,n", "one attempt, as --wait 0")                            //
@@ -249,9 +225,7 @@ TakenLocks::TakenLocks(const LockOrder& order, const Signals& signals)
     : order_(order),
       obstacles_(std::make_shared<Obstacles>(order)),
       provider_(connected(order, obstacles_)),
-      taken_(
-          acquire(order.permits == 0 ? take_all(provider_, order) : take_permit(provider_, order),
-                  order, *obstacles_, signals)) {}
+      handles_(acquire(created(provider_, order), order, *obstacles_, signals)) {}
 
 TakenLocks::LossCallbacks TakenLocks::ring_when_lost(const Bell& bell) const {
   LossCallbacks callbacks;
@@ -275,7 +249,8 @@ std::vector<std::string> TakenLocks::environment() const {
   }
   std::vector<std::string> settings{"LEASEHOLD_LOCK=" + names.front(),
                                     "LEASEHOLD_FENCING_TOKEN=" + tokens.front()};
-  if (taken_.slot >= 0) settings.push_back("LEASEHOLD_PERMIT=" + std::to_string(taken_.slot));
+  const int slot = handles().front().slot();
+  if (slot >= 0) settings.push_back("LEASEHOLD_PERMIT=" + std::to_string(slot));
   if (tokens.size() == 1) return settings;
   settings.push_back("LEASEHOLD_LOCKS=" + joined(names));
   settings.push_back("LEASEHOLD_FENCING_TOKENS=" + joined(tokens));
@@ -284,8 +259,8 @@ std::vector<std::string> TakenLocks::environment() const {
 
 /// All are on their way before the first answer is waited for.
 void TakenLocks::release() {
-  for (auto& handle : taken_.handles) handle.begin_release();
-  for (auto& handle : taken_.handles) {
+  for (auto& handle : handles_) handle.begin_release();
+  for (auto& handle : handles_) {
     if (handle.release() != ReleaseResult::unknown) continue;
     order_.report("lock '" + handle.name() +
                   "': its release was not confirmed; it ends with its lease");

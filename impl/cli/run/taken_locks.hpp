@@ -56,20 +56,15 @@ class Obstacles {
   std::atomic<bool> held_ = false, failed_ = false;
 };
 
-struct Taken {
-  std::vector<LockHandle> handles;
-  int slot = -1;  ///< of a semaphore
-};
-
 /// All of the locks, held until `release` or the end of the process.
 class TakenLocks {
  public:
-  /// By `acquire_all`, or as a permit of a semaphore. Throws Failure if one was not free in time or
-  /// a signal ended the wait; then none is held.
+  /// By `acquire_all`. Throws Failure if one was not free in time or a signal ended the wait; then
+  /// none is held.
   TakenLocks(const LockOrder& order, const Signals& signals);
 
-  /// In the order of `LockOrder::names`; of a semaphore the slot's lock.
-  [[nodiscard]] const std::vector<LockHandle>& handles() const { return taken_.handles; }
+  /// In the order of `LockOrder::names`.
+  [[nodiscard]] const std::vector<LockHandle>& handles() const { return handles_; }
   /// Until the first of them is lost, if it cannot be extended.
   [[nodiscard]] std::chrono::nanoseconds remaining() const;
   using LossCallbacks = std::list<std::stop_callback<std::function<void()>>>;
@@ -84,7 +79,7 @@ class TakenLocks {
   const LockOrder& order_;
   const std::shared_ptr<Obstacles> obstacles_;  ///< of the provider's threads, too
   LockProvider provider_;
-  Taken taken_;
+  std::vector<LockHandle> handles_;
 };
 
 /// The protocol of sd_notify(3): assignments, a line each, in one datagram to the socket that

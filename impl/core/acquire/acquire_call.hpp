@@ -36,7 +36,7 @@ struct AcquireCall {
   LockOptions options;
   std::optional<LocalInstant> give_up_at;  ///< none: it waits for ever
   bool single_attempt = false;  ///< past the queue of its process; Waiting only for a slot
-  bool shared = false;          ///< it asks to read
+  Room room = 0;                ///< with whom it shares the lock
   Owner owner;  ///< dead, hence replaced, from the moment a delete of it is sent
   std::variant<Queued, Waiting, Attempting, Receiving> phase;
 
@@ -59,7 +59,7 @@ struct AcquireCall {
 
   /// What its attempt with this beat writes if it wins.
   [[nodiscard]] std::string lock_id(std::uint64_t beat, const std::string& holder) const {
-    return written_lock_id(owner, options.expiry, beat, holder, shared);
+    return written_lock_id(owner, options.expiry, beat, holder, room);
   }
 
   /// Whether a document of its owner may be there, now or by a late command.

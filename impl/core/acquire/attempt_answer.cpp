@@ -42,8 +42,11 @@ AttemptAnswer read_answer(const AcquireCall& call, std::uint64_t beat, const std
 
 std::string held_by(const LockDocument& document) {
   if (!document.corruption.empty()) return "corrupt lock document: " + document.corruption;
+  const auto id = parse_lock_id(document.lock_id);
   const auto readers = readers_in(document.lock_id).size();
-  if (readers < kMostReaders) return "held by " + holder_for_people(document.lock_id);
+  const bool full = id && id->room != 0 && readers >= most_in(id->room);
+  if (!full) return "held by " + holder_for_people(document.lock_id);
+  if (id->room > 0) return "all " + std::to_string(id->room) + " permits are taken";
   return "shared by " + std::to_string(readers) + " readers, no more have room";
 }
 

@@ -27,7 +27,7 @@ void Contenders::attempt(SessionId id, SendingStep step) {
                          attempt.observed,
                          call.options.expiry,
                          call.options.clock_margin};
-  command.shared = call.shared;
+  command.room = call.room;
   call.enlists = call.enlists || (call.queues() && pacing_.has_rival(call.name, step.now));
   // A grant by the entry that this attempt leaves will count from now (see QueuePlace).
   if (call.enlists) {
@@ -91,14 +91,20 @@ void Contenders::call_off(SessionId id, const AcquireCall& call, SendingStep ste
 /// once if it is the one that enlists, or if that holder came to be presumed dead while this
 /// attempt was under way. The first call that is queued opens the stream; a call that finds the
 /// lock free needs none.
-void Contenders::refused(SessionId id, const PendingCommand& attempt, const Reply& reply,
-                         SendingStep step) {
+std::optional<Error> Contenders::refused(SessionId id, const PendingCommand& attempt,
+                                         const Reply& reply, SendingStep step) {
   AcquireCall& call = at(id);
   call.last_failure = {ErrorKind::refused, reply.code, "held by another"};
   // Learned before anything else changes: the strategy sees the call as it made the attempt.
   pacing_.learn(call, false, step.now);
-  if (!reply.documents.empty()) see_holder(call, reply, step);
-  if (call.single_attempt) return;
+  const Room room = reply.documents.empty() ? 0 : see_holder(call, reply, step);
+  if (call.room > 0 && room > 0 && room != call.room) {
+    return Error{ErrorKind::configuration, 0,
+                 "lock '" + call.name + "': others hold some of " + std::to_string(room) +
+                     " permits, and this call is for one of " + std::to_string(call.room) +
+                     ": all must give the same number"};
+  }
+  if (call.single_attempt) return std::nullopt;
   const bool joins = call.queues() && !std::exchange(call.enlists, call.queues());
   // A duplicate key shows no holder, so whether the observed one still holds is unknown.
   const auto dead = reply.documents.empty() ? std::nullopt : pacing_.presumed_dead(call, step.now);
@@ -113,17 +119,18 @@ void Contenders::refused(SessionId id, const PendingCommand& attempt, const Repl
   const auto now = step.now;
   plan(id, at_once ? now : pacing_.next_attempt_at(call, true, stream_.reports(), step), step);
   if (WaitQueue* queue = queues_.headed_by(id, call.name)) queue->rival_seen = step.now;
+  return std::nullopt;
 }
 
 /// Notes the holder and when it was seen: for people, for the presumption of death, and for this
-/// call's place in the queue.
-void Contenders::see_holder(AcquireCall& call, const Reply& refusal, Step step) {
+/// call's place in the queue. Returns with whom the lock is shared.
+Room Contenders::see_holder(AcquireCall& call, const Reply& refusal, Step step) {
   const LockDocument& document = refusal.documents.front();
   call.last_failure.message = held_by(document);
   const auto held = parse_lock_id(document.lock_id);
-  const bool by_readers = held && held->shared;
-  if (by_readers && call.shared && readers_in(document.lock_id).size() < kMostReaders) {
-    call.last_failure.message += ", and a call that writes waits";
+  const Room room = held ? held->room : 0;
+  if (room != 0 && room == call.room && readers_in(document.lock_id).size() < most_in(room)) {
+    call.last_failure.message += room == kReaders ? ", and a call that writes waits" : ", and others wait";
   }
   if (!document.corruption.empty() && !call.corruption_reported) {
     call.corruption_reported = true;
@@ -132,8 +139,9 @@ void Contenders::see_holder(AcquireCall& call, const Reply& refusal, Step step) 
   }
   // After the warning: a corrupt document has no lockId of ours, and is forgotten here.
   pacing_.see_holder(call.name, document.lock_id, step.now);
-  if (by_readers || !document.queue.empty()) join_queue(call, step);
+  if (room != 0 || !document.queue.empty()) join_queue(call, step);
   if (call.queues()) call.place.shown(refusal, call.owner, step.now);
+  return room;
 }
 
 /// Where others queue, a call that polls would find the lock free by luck alone, and where others

@@ -67,7 +67,8 @@ HeldLock held_lock(const AcquireCall& call, const Win& win) {
   lock.owner = call.owner;
   lock.token = win.at;
   lock.acquired_at = win.document.acquired_at;
-  lock.shared = call.shared;
+  lock.slot = win.document.slot;
+  lock.room = call.room;
   lock.won_at = lock.sent = win.sent;
   lock.lock_id = win.document.lock_id;
   if (options.max_holding) lock.ends_at = win.sent + *options.max_holding;
@@ -93,7 +94,7 @@ void Contenders::add(const AcquireAsked& asked, SendingStep step) {
   call.options = asked.options;
   call.give_up_at = asked.give_up_at;
   call.single_attempt = asked.single_attempt;
-  call.shared = asked.shared;
+  call.room = asked.room;
   call.owner = owners_.draw(call.queues(), step);
   // This is for a call that contends at once; `contend` sets it again for one that was queued.
   call.contends_since = step.now;
@@ -146,7 +147,9 @@ CallResult Contenders::answered(SessionId id, const PendingCommand& attempt, con
     case AttemptAnswer::won:
       return Win{Granted::By::attempt,    attempt.id,           attempt.sent,
                  reply.documents.front(), reply.operation_time, attempt.observed.has_value()};
-    case AttemptAnswer::refused: refused(id, attempt, reply, step); break;
+    case AttemptAnswer::refused:
+      if (auto error = refused(id, attempt, reply, step)) return *std::move(error);
+      break;
     case AttemptAnswer::unanswered:
     case AttemptAnswer::not_executed:
       failed(id, reply, answer == AttemptAnswer::unanswered, step);
@@ -184,7 +187,10 @@ CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId c
     return {};
   }
   if (!call.in<AcquireCall::Waiting>()) return {};
-  if (named.as == NamedOwner::As::holder) {
+  // Each write of a lock that is shared names all that have it: only if none before is missing it is
+  // the one that granted it to this call.
+  const bool grants = call.room == 0 || call.place.stood_at() >= stream_.since();
+  if (named.as == NamedOwner::As::holder && grants) {
     if (const auto sent = usable_since(call, named, step.now)) {
       stop_waiting(id, step);
       return Win{Granted::By::pass_on, command, *sent, named.document, named.at};
@@ -283,7 +289,7 @@ std::vector<SessionId> Contenders::readers_behind(SessionId holder, const std::s
   const WaitQueue* queue = queues_.headed_by(holder, name);
   if (queue == nullptr) return readers;
   const auto& waiters = queue->waiters;
-  const auto end = std::ranges::find_if(waiters, [this](SessionId id) { return !at(id).shared; });
+  const auto end = std::ranges::find_if(waiters, [this](SessionId id) { return at(id).room != kReaders; });
   readers.assign(waiters.begin(), end);
   return readers;
 }

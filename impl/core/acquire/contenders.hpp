@@ -159,9 +159,10 @@ class Contenders {
   void bring_forward(SessionId id, LocalInstant at, SendingStep step);
   void stop_waiting(SessionId id, SendingStep step);
   static void call_off(SessionId id, const AcquireCall& call, SendingStep step);
-  void refused(SessionId id, const PendingCommand& attempt, const Reply& reply, SendingStep step);
+  [[nodiscard]] std::optional<Error> refused(SessionId id, const PendingCommand& attempt,
+                                             const Reply& reply, SendingStep step);
   void failed(SessionId id, const Reply& reply, bool unanswered, SendingStep step);
-  void see_holder(AcquireCall& call, const Reply& refusal, Step step);
+  Room see_holder(AcquireCall& call, const Reply& refusal, Step step);
   void join_queue(AcquireCall& call, Step step);
 
   std::string holder_;

@@ -9,7 +9,8 @@
 namespace leasehold::core {
 namespace {
 
-constexpr std::size_t kOwnerDigits = 32, kSharedLease = 9;
+constexpr std::size_t kOwnerDigits = 32, kSharedLease = 8, kPermitsMark = 8;
+constexpr Room kMarkOfPermits = 90'000'000;  // longer than any lease
 
 /// The whole text, or nothing: a number with something behind it was not written by us.
 template <typename T>
@@ -74,15 +75,22 @@ std::optional<Owner> owner_from_hex(std::string_view digits) {
   return owner;
 }
 
+std::string mark_of(Room room) {
+  if (room == 0) return {};
+  return room == kReaders ? "0" : std::to_string(kMarkOfPermits + room);
+}
+
 /// One allocation: every extension of every lock has a fresh one.
 std::string format_lock_id(const LockId& parts) {
-  constexpr std::size_t kNumbers = 2 * (1 + std::numeric_limits<std::uint64_t>::digits10 + 2);
+  constexpr std::size_t kNumbers = 3 * (1 + std::numeric_limits<std::uint64_t>::digits10 + 2);
   std::string id;
   id.reserve(kOwnerDigits + kNumbers + 1 + parts.holder.size());
   id.append(OwnerDigits(parts.owner).text, kOwnerDigits);
-  append_number(id += '.', parts.lease_ms);
-  const auto lease_at = kOwnerDigits + 1, digits = id.size() - lease_at;
-  if (parts.shared && digits < kSharedLease) id.insert(lease_at, kSharedLease - digits, '0');
+  (id += '.') += mark_of(parts.room);
+  const auto lease_at = id.size();
+  append_number(id, parts.lease_ms);
+  const auto digits = id.size() - lease_at;
+  if (parts.room != 0 && digits < kSharedLease) id.insert(lease_at, kSharedLease - digits, '0');
   append_number(id += '.', parts.beat);
   if (!parts.holder.empty()) (id += '.') += parts.holder;
   return id;
@@ -91,9 +99,13 @@ std::string format_lock_id(const LockId& parts) {
 std::optional<LockId> parse_lock_id(std::string_view lock_id) {
   auto [rest, queue] = split_queue(lock_id);
   const auto owner = next_part(rest);
-  const auto lease = next_part(rest);
+  auto lease = next_part(rest);
   const auto beat = next_part(rest);
-  LockId parts{.holder = rest, .queue = queue, .shared = lease.starts_with('0')};
+  LockId parts{.holder = rest, .queue = queue, .room = lease.starts_with('0') ? kReaders : 0};
+  if (lease.size() == kPermitsMark + kSharedLease && lease.starts_with('9')) {
+    if (!parse_number(lease.substr(1, kPermitsMark - 1), parts.room)) return std::nullopt;
+    lease.remove_prefix(kPermitsMark);
+  }
   const auto found = owner_from_hex(owner);
   if (!found) return std::nullopt;
   parts.owner = *found;

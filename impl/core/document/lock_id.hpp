@@ -22,6 +22,11 @@ struct Owner {
 /// The owner that has these 32 digits; nothing for any other text.
 [[nodiscard]] std::optional<Owner> owner_from_hex(std::string_view digits);
 
+/// With whom a lock is held at the same time: 0, with nobody; kReaders, with all that read; else
+/// with those that want one of so many permits, each of which is one holder's.
+using Room = int;
+inline constexpr Room kReaders = -1;
+
 /// The value of a document's `lockId`, in its parts:
 ///
 ///     <owner>.<lease ms>.<beat>[.<holder>][~<queue>]
@@ -30,9 +35,10 @@ struct Owner {
 /// Other processes need the lease to observe the holder: it says for how long this value may stand
 /// while the holder lives. The queue is `lock_queue.hpp`'s: the calls that wait for the lock.
 ///
-/// The lease of a reader has nine digits, so the first is 0: no lease is that long. A release
-/// without readers never wrote that, and reads it as the same number. Several readers are
-/// `lock_readers.hpp`'s.
+/// The lease of one that shares the lock begins with a mark that no lease alone begins with, because
+/// none is that long. Of a reader it is 0, before the eight digits of the lease: a release without
+/// readers reads it as the same number. Of a permit it is 9 and seven digits for how many there are:
+/// such a release takes it for other software's. Several are `lock_readers.hpp`'s.
 ///
 /// INVARIANT: a provider writes no value twice. A process that has seen one unchanged for its whole
 /// lease knows by that alone that its holder has not extended.
@@ -42,10 +48,12 @@ struct LockId {
   std::uint64_t beat = 0;
   std::string_view holder = {};  ///< may have dots, but no `~`; empty: it does not say
   std::string_view queue = {};   ///< written by servers alone
-  bool shared = false;           ///< of a reader
+  Room room = 0;
   bool operator==(const LockId&) const = default;
 };
 
+/// What stands before the lease of such calls; empty: nothing does.
+[[nodiscard]] std::string mark_of(Room room);
 /// All but the queue.
 [[nodiscard]] std::string format_lock_id(const LockId& id);
 

@@ -86,8 +86,10 @@ std::vector<Owner> owners_in(std::string_view queue) {
   return owners;
 }
 
-bool a_reader_waits(std::string_view queue) {
-  return std::ranges::any_of(lock_ids_in(queue), &LockId::shared);
+Room room_wanted_in(std::string_view queue) {
+  const auto all = lock_ids_in(queue);
+  const auto first = std::ranges::find_if(all, [](const LockId& one) { return one.room != 0; });
+  return first == all.end() ? 0 : first->room;
 }
 
 /// The first, if it is there twice: the server replaces an entry in place, but another program

@@ -59,8 +59,8 @@ struct Tickets {
 /// The owners of the entries, in their order. What is no entry is left out.
 [[nodiscard]] std::vector<Owner> owners_in(std::string_view queue);
 
-/// Whether one of the calls in it reads.
-[[nodiscard]] bool a_reader_waits(std::string_view queue);
+/// What the first of the calls in it wants that share the lock; 0: none does.
+[[nodiscard]] Room room_wanted_in(std::string_view queue);
 
 /// How many of them are before this one; none: it is not there.
 [[nodiscard]] std::optional<std::size_t> place_among(const std::vector<Owner>& owners, Owner owner);

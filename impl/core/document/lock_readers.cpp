@@ -5,6 +5,7 @@
 
 #include "core/document/lock_queue.hpp"
 #include "core/document/utf8.hpp"
+#include "core/limits.hpp"
 
 namespace leasehold::core {
 namespace {
@@ -20,6 +21,16 @@ std::optional<ServerInstant> date_at(std::string_view entry, int at) {
 
 }  // namespace
 
+std::size_t most_in(Room room) {
+  return room > 0 ? static_cast<std::size_t>(room) : room == kReaders ? kMostReaders : 1;
+}
+
+std::string since_text(ServerInstant since, Room room, int slot) {
+  const auto digits = std::to_string(slot);
+  return std::to_string(since.since_1970_ms) +
+         (room > 0 ? std::string(kSlotDigits - digits.size(), '0') + digits : "");
+}
+
 bool is_of_readers(std::string_view lock_id) {
   const auto holder = split_queue(lock_id).lock_id;
   return holder.starts_with(kReadersOwner) && holder.find(kReaderMark) != std::string_view::npos;
@@ -33,9 +44,14 @@ std::vector<Reader> readers_in(std::string_view lock_id) {
     rest.remove_prefix(mark + 1);
     mark = rest.find(kReaderMark);
     const auto entry = rest.substr(0, mark);
-    if (entry.size() <= kReaderLockIdAt) continue;
+    if (entry.size() <= kReaderLockIdAt + kSlotDigits) continue;
     const auto until = date_at(entry, 0), since = date_at(entry, kSinceAt);
-    if (until && since) readers.push_back({*until, *since, entry.substr(kReaderLockIdAt)});
+    if (!until || !since) continue;
+    const bool has_slot = entry[kReaderLockIdAt - 1] != '.';
+    const auto slot = entry.substr(kReaderLockIdAt - 1, has_slot ? kSlotDigits : 0);
+    Reader reader{*until, *since, 0, entry.substr(kReaderLockIdAt + slot.size())};
+    std::from_chars(slot.data(), slot.data() + slot.size(), reader.slot);
+    readers.push_back(reader);
   }
   return readers;
 }
@@ -46,6 +62,7 @@ LockDocument holding_of(LockDocument document, Owner owner) {
       all, [&](const Reader& reader) { return names_owner(reader.lock_id, owner); });
   if (own == all.end()) return document;
   document.acquired_at = own->since;
+  document.slot = own->slot;
   document.lock_id = std::string(own->lock_id);
   return document;
 }
@@ -63,7 +80,13 @@ std::string holder_for_people(std::string_view lock_id) {
       names.append(names.empty() ? "" : ", ").append(id->holder);
     }
     if (left < 0) names += ", ...";
-    const auto count = std::to_string(all.size()) + (all.size() == 1 ? " reader" : " readers");
+    const auto first = parse_lock_id(all.front().lock_id);
+    auto count = std::to_string(all.size());
+    if (first && first->room > 0) {
+      count += " of " + std::to_string(first->room) + " permits";
+    } else {
+      count += all.size() == 1 ? " reader" : " readers";
+    }
     return names.empty() ? count : count + " (" + names + ")";
   }
   const auto parts = parse_lock_id(lock_id);
@@ -78,9 +101,9 @@ std::string readers_holder(std::string holder) {
 }
 
 std::string written_lock_id(Owner owner, std::chrono::milliseconds expiry, std::uint64_t beat,
-                            const std::string& holder, bool shared) {
-  const std::string name = shared ? readers_holder(holder) : holder;
-  return format_lock_id({owner, expiry.count(), beat, name, {}, shared});
+                            const std::string& holder, Room room) {
+  const std::string name = room != 0 ? readers_holder(holder) : holder;
+  return format_lock_id({owner, expiry.count(), beat, name, {}, room});
 }
 
 }  // namespace leasehold::core

@@ -8,20 +8,36 @@ namespace {
 const Owner kAnn{0xA, 1}, kBen{0xB, 2}, kNobody{0xC, 3};
 
 std::string entry(std::string until, Owner owner, std::string holder = "host:1:") {
-  return until + ".1700000000000." + format_lock_id({owner, 30'000, 7, holder, {}, true});
+  return until + ".1700000000000." + format_lock_id({owner, 30'000, 7, holder, {}, kReaders});
 }
 const std::string kTwo = std::string(kReadersOwner) + "000030000.0.shared|" +
                          entry("1700000060000", kAnn) + '|' + entry("1700000050000", kBen);
 
 TEST(LockReaders, AReadersLeaseHasNineDigitsAndIsTheSameNumber) {
-  const auto id = format_lock_id({kAnn, 30'000, 7, "host", {}, true});
+  const auto id = format_lock_id({kAnn, 30'000, 7, "host", {}, kReaders});
   EXPECT_EQ(id, to_hex(kAnn) + ".000030000.7.host");
   const auto parts = parse_lock_id(id);
   ASSERT_TRUE(parts);
   EXPECT_EQ(parts->lease_ms, 30'000);
-  EXPECT_TRUE(parts->shared);
+  EXPECT_EQ(parts->room, kReaders);
   const auto writers = format_lock_id({kAnn, 86'400'000, 7});
-  EXPECT_FALSE(parse_lock_id(writers)->shared);
+  EXPECT_EQ(parse_lock_id(writers)->room, 0);
+}
+
+TEST(LockReaders, APermitsLeaseSaysOfHowManyAndItsEntryWhich) {
+  const auto id = format_lock_id({kAnn, 86'400'000, 7, "host", {}, 1'000});
+  EXPECT_EQ(id, to_hex(kAnn) + ".9000100086400000.7.host");
+  EXPECT_EQ(parse_lock_id(id)->room, 1'000);
+  EXPECT_EQ(parse_lock_id(id)->lease_ms, 86'400'000);
+  const auto text = std::string(kReadersOwner) + "9000100086400000.0.shared|" +
+                    "1700000060000." + since_text({1'700'000'000'000}, 1'000, 999) + '.' + id;
+  ASSERT_EQ(readers_in(text).size(), 1u);
+  EXPECT_EQ(readers_in(text)[0].slot, 999);
+  const auto own = holding_of({.name = "l", .lock_id = text}, kAnn);
+  EXPECT_EQ(own.lock_id, id);
+  EXPECT_EQ(own.slot, 999);
+  EXPECT_EQ(own.acquired_at.since_1970_ms, 1'700'000'000'000);
+  EXPECT_EQ(holder_for_people(text), "1 of 1000 permits (host)");
 }
 
 TEST(LockReaders, ForOthersTheyAreOneHolderWithTheLongestLease) {

@@ -22,7 +22,8 @@ struct HeldLock {
   Owner owner;
   FencingToken token;         ///< of the write that won
   ServerInstant acquired_at;  ///< with the owner, it names this grant to the server
-  bool shared = false;        ///< to read
+  Room room = 0;              ///< with whom it is shared
+  int slot = 0;               ///< of a permit
   SessionId won_by = 0;       ///< by this number its timers, its commands and the queue know it
   std::set<SessionId> sessions;
   LocalInstant won_at;        ///< when the command was sent that won
@@ -47,7 +48,7 @@ struct HeldLock {
   /// Whether a call with these options that reads may share it from now on. What its session would
   /// have by an entry of its own it has by this one: the same lease, counted from a little before.
   [[nodiscard]] bool may_be_shared_by(const LockOptions& other, LocalInstant now) const {
-    return shared && !lost && now < deadline && !options.max_holding && !other.max_holding &&
+    return room == kReaders && !lost && now < deadline && !options.max_holding && !other.max_holding &&
            options.expiry == other.expiry && options.clock_margin == other.clock_margin &&
            options.max_drift == other.max_drift;
   }
@@ -57,7 +58,7 @@ struct HeldLock {
   /// gap to win in; so their turn comes after `hand_overs_in_a_row`. A reader may be one of many,
   /// and what it leaves is not its own to give.
   [[nodiscard]] bool may_be_handed_over() const {
-    return !shared && !lost && !late_commands && hand_overs < options.hand_overs_in_a_row;
+    return room == 0 && !lost && !late_commands && hand_overs < options.hand_overs_in_a_row;
   }
   /// Whether this process has had it as often in a row as it may: then other processes are next.
   [[nodiscard]] bool had_its_turns() const {

@@ -43,11 +43,11 @@ void HeldLocks::add(SessionId id, HeldLock lock, Step step) {
 /// No command: it is the same reader for servers.
 void HeldLocks::share(SessionId id, SessionId session, Step step) {
   HeldLock& lock = locks_.at(id);
-  LEASEHOLD_CHECK(lock.shared && !lock.lost && step.now < lock.deadline);
+  LEASEHOLD_CHECK(lock.room == kReaders && !lock.lost && step.now < lock.deadline);
   LEASEHOLD_CHECK(of_session_.emplace(session, id).second);
   lock.sessions.insert(session);
   step.out.push_back(Granted{session, lock.name, lock.token, lock.owner, lock.lock_id, 0,
-                             Granted::By::share, lock.sent, lock.deadline, true});
+                             Granted::By::share, lock.sent, lock.deadline, kReaders});
 }
 
 SessionId HeldLocks::lock_of(SessionId session) const {
@@ -206,8 +206,8 @@ void HeldLocks::send_extension(const std::vector<SessionId>& ids, SendingStep st
     timeout = std::min(timeout, lock.options.effective_operation_timeout());
     command.statements.push_back(
         {*lock.sessions.begin(), lock.name, lock.owner, lock.acquired_at,
-         written_lock_id(lock.owner, lock.options.expiry, beat, holder_, lock.shared),
-         lock.options.expiry, lock.options.clock_margin, lock.token, lock.shared});
+         written_lock_id(lock.owner, lock.options.expiry, beat, holder_, lock.room),
+         lock.options.expiry, lock.options.clock_margin, lock.token, lock.room, lock.slot});
   }
   const auto sent =
       step.pending.send({.kind = PendingCommand::Kind::extension, .sessions = ids, .beat = beat},
@@ -336,7 +336,7 @@ void HeldLocks::extended(SessionId id, const PendingCommand& extension, std::vec
   const auto deadline = std::min(
       lease_deadline(extension.sent, lock->options.expiry, lock->options.max_drift), lock->ends_at);
   const auto lock_id = written_lock_id(lock->owner, lock->options.expiry, extension.beat, holder_,
-                                       lock->shared);
+                                       lock->room);
   if (deadline > lock->deadline) {
     lock->deadline = deadline;
     lock->sent = extension.sent;

@@ -29,6 +29,7 @@ void ChangeStream::open(FencingToken since, SendingStep step) {
   phase_ = Phase::opening;
   cursor_ = 0;
   gap_ = !since;
+  since_ = since;
   send(StreamCommand::Step::open, step, since);
 }
 
@@ -58,6 +59,7 @@ ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply
   phase_ = Phase::open;
   cursor_ = reply.cursor;
   failures_ = 0;
+  if (opening && gap_) since_ = reply.operation_time;
   return opening && gap_ ? Heard::gap : Heard::news;
 }
 

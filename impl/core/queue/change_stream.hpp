@@ -26,6 +26,10 @@ class ChangeStream {
     return phase_ == Phase::open || (phase_ == Phase::opening && !gap_);
   }
 
+  /// The place in the oplog from which on all is reported; none yet while it is being opened after a
+  /// gap.
+  [[nodiscard]] FencingToken since() const { return since_; }
+
   /// A call is queued, of this provider's half of the owners, as an attempt has shown at
   /// that place in the oplog: the stream is opened from there if it is off, read by this step if it
   /// is open and idle, and stays wanted for a while.
@@ -63,6 +67,7 @@ class ChangeStream {
   std::int64_t cursor_ = 0;     ///< open, closing: at the server; 0: none
   CommandId command_ = 0;       ///< the step under way, or 0
   bool gap_ = false;            ///< opening: what came before it is not reported
+  FencingToken since_;
   LocalInstant wanted_until_;
   LocalInstant next_at_;  ///< pausing, open: when the next step is due, with none under way
   int failures_ = 0;      ///< in a row

@@ -30,7 +30,7 @@ struct Departure {
   enum class By { deletion_unless_queued, pass_on };
   By by = By::deletion_unless_queued;
   bool offers = false;  ///< pass-on: any process may take it
-  bool readers = false; ///< pass-on: the owner, the receiver or a call that waits may be a reader
+  Room room = 0;         ///< pass-on: which of those that wait share what it leaves
 
   /// A call of this process that gets the lock from the handle that has ended. It is Receiving by
   /// this very departure, and its owner is `or_owner`.
@@ -38,7 +38,7 @@ struct Departure {
     SessionId session = 0;
     std::chrono::milliseconds expiry;
     std::chrono::milliseconds clock_margin;
-    bool shared = false;  ///< it reads
+    Room room = 0;
     bool sent = false;    ///< before, the document cannot be the receiver's
   };
   std::optional<Receiver> receiver;

@@ -29,7 +29,7 @@ Departure Departure::of(const std::string& name, Owner owner, const LockOptions&
 /// It names the owner, so that another's document is not touched, whatever became of the lock
 /// since. That makes it safe to send again.
 decltype(Command::body) Departure::delete_command() const {
-  if (by == By::pass_on) return PassOnCommand{name, owner, or_owner, offers, readers};
+  if (by == By::pass_on) return PassOnCommand{name, owner, or_owner, offers, room};
   return DeleteCommand{name, owner, or_owner, true};
 }
 
@@ -41,7 +41,7 @@ decltype(Command::body) Departure::hand_over_command(std::string lock_id) const 
 }
 
 std::string Departure::receivers_lock_id(std::uint64_t beat, const std::string& holder) const {
-  return written_lock_id(*or_owner, receiver->expiry, beat, holder, receiver->shared);
+  return written_lock_id(*or_owner, receiver->expiry, beat, holder, receiver->room);
 }
 
 /// A pass-on shows the document as it was before, with all that read.
@@ -66,32 +66,37 @@ Duration Departure::pause_after_failure(LocalInstant now) const {
 void Departures::see(const std::string& name, const LockDocument& document, LocalInstant now) {
   if (!document.queue.empty()) waited_.keep(name, now);
   const auto holder = parse_lock_id(document.lock_id);
-  const bool reads = holder && holder->shared;
-  if (reads || a_reader_waits(document.queue)) readers_.keep(name, now);
+  const Room room = holder && holder->room != 0 ? holder->room : room_wanted_in(document.queue);
+  if (room != 0) shared_.keep(name, {now, room});
 }
 
 /// For as long as a rival is remembered. A queue that is overlooked costs the release one command
 /// more (Departure::By).
-bool Departures::lately(const Seen& seen, const std::string& name, LocalInstant now) {
-  const auto* const at = seen.find(name);
+bool Departures::passes_on(const std::string& name, LocalInstant now) const {
+  const auto* const at = waited_.find(name);
   return at != nullptr && now - *at < kRivalMemory;
+}
+
+Room Departures::lately_shared(const std::string& name, LocalInstant now) const {
+  const auto* const seen = shared_.find(name);
+  return seen != nullptr && now - seen->first < kRivalMemory ? seen->second : 0;
 }
 
 /// A release passes the lock on where calls queued lately, or read, and a reader always does: its
 /// document is not its own. Elsewhere the release deletes the document, but only if there is no
 /// queue: a holder that wins no refused attempt sees no document for hours.
 Departure Departures::leaving(const std::string& name, Owner owner, const LockOptions& options,
-                              bool shared, LocalInstant now) const {
+                              Room room, LocalInstant now) const {
   Departure departure = Departure::of(name, owner, options, now);
-  departure.readers = shared || lately(readers_, name, now);
-  if (departure.readers || passes_on(name, now)) departure.by = Departure::By::pass_on;
+  departure.room = room != 0 ? room : lately_shared(name, now);
+  if (departure.room != 0 || passes_on(name, now)) departure.by = Departure::By::pass_on;
   return departure;
 }
 
 /// The owner of a lock that was held or lost has to go. Its token is the time at which the document
 /// was its own for certain: what a primary says that knows only of times before is no answer.
 Departure Departures::departure_of(const HeldLock& lock, LocalInstant now) const {
-  Departure departure = leaving(lock.name, lock.owner, lock.options, lock.shared, now);
+  Departure departure = leaving(lock.name, lock.owner, lock.options, lock.room, now);
   departure.known_at = lock.token;
   departure.resend = lock.late_commands;
   return departure;
@@ -100,7 +105,7 @@ Departure Departures::departure_of(const HeldLock& lock, LocalInstant now) const
 /// What an ended call may have won has to go, and its entry in the lock's queue: a pass-on takes
 /// out both.
 Departure Departures::departure_of(const AcquireCall& call, LocalInstant now) const {
-  Departure departure = leaving(call.name, call.owner, call.options, call.shared, now);
+  Departure departure = leaving(call.name, call.owner, call.options, call.room, now);
   if (call.enlists) departure.by = Departure::By::pass_on;
   departure.known_at = call.place.stood_at();
   departure.resend = call.may_own();
@@ -133,10 +138,10 @@ void Departures::hand_over(DepartureId id, const HeldLock& lock, SessionId sessi
   const LockOptions& options = receiver.options;
   Departure giver = release_of(lock, session, step);
   giver.or_owner = receiver.owner;
-  giver.receiver = {to, options.expiry, options.clock_margin, receiver.shared};
+  giver.receiver = {to, options.expiry, options.clock_margin, receiver.room};
   // If the receiver ends, it may have become one of several readers.
-  giver.readers |= receiver.shared;
-  if (giver.readers) giver.by = Departure::By::pass_on;
+  if (receiver.room != 0) giver.room = receiver.room;
+  if (giver.room != 0) giver.by = Departure::By::pass_on;
   giver.timeout = std::min(giver.timeout, options.effective_operation_timeout());
   send(add(id, std::move(giver), step), step);
 }
@@ -191,7 +196,8 @@ void Departures::granted(const NamedOwner& named, Owner owner, SendingStep step)
   departure.owner = owner;
   departure.by = Departure::By::pass_on;
   const auto granted = parse_lock_id(named.document.lock_id);
-  departure.readers = (granted && granted->shared) || lately(readers_, departure.name, step.now);
+  departure.room =
+      granted && granted->room != 0 ? granted->room : lately_shared(departure.name, step.now);
   departure.known_at = named.at;
   departure.timeout = departed->timeout;
   departure.give_up_at = two_leases_from(step.now, departed->expiry);

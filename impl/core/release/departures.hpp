@@ -35,9 +35,7 @@ class Departures {
   void see(const std::string& name, const LockDocument& document, LocalInstant now);
   /// Whether a release passes this lock on, because calls queued for it lately. Otherwise it tries
   /// to delete the document first.
-  [[nodiscard]] bool passes_on(const std::string& name, LocalInstant now) const {
-    return lately(waited_, name, now);
-  }
+  [[nodiscard]] bool passes_on(const std::string& name, LocalInstant now) const;
 
   /// The handle of this session has ended, and no call of this process gets the lock.
   void release(const HeldLock& lock, SessionId session, SendingStep step);
@@ -83,10 +81,9 @@ class Departures {
 
  private:
   // departures.cpp: by which command an owner leaves.
-  using Seen = BoundedMap<std::string, LocalInstant, kMaxSights>;
-  [[nodiscard]] static bool lately(const Seen& seen, const std::string& name, LocalInstant now);
+  [[nodiscard]] Room lately_shared(const std::string& name, LocalInstant now) const;
   [[nodiscard]] Departure leaving(const std::string& name, Owner owner, const LockOptions& options,
-                                  bool shared, LocalInstant now) const;
+                                  Room room, LocalInstant now) const;
   [[nodiscard]] Departure departure_of(const HeldLock& lock, LocalInstant now) const;
   [[nodiscard]] Departure departure_of(const AcquireCall& call, LocalInstant now) const;
   [[nodiscard]] Departure release_of(const HeldLock& lock, SessionId session, Step step);
@@ -118,8 +115,9 @@ class Departures {
   std::string holder_;
   std::map<DepartureId, Departure> departures_;
   DepartureId last_ = 0;
-  Seen waited_;   ///< when a call was last seen waiting
-  Seen readers_;  ///< when a reader was last seen, be it waiting or as the holder
+  BoundedMap<std::string, LocalInstant, kMaxSights> waited_;  ///< when a call was last seen waiting
+  /// When one was last seen that shares the lock, be it waiting or as the holder, and with whom.
+  BoundedMap<std::string, std::pair<LocalInstant, Room>, kMaxSights> shared_;
   /// Kept until they have to make room: it is unknown how long requests may be on their way.
   BoundedMap<Owner, Departed, kMaxSights> departed_;
 };

@@ -46,9 +46,9 @@ class CoreWorld {
 
   /// Session `id` asks. No timeout: it waits for ever; `single`: one attempt, past the queue.
   void acquire(SessionId id, const std::string& name = "lock", LockOptions o = options(),
-               std::optional<Ms> timeout = std::nullopt, bool single = false, bool shared = false) {
+               std::optional<Ms> timeout = std::nullopt, bool single = false, Room room = 0) {
     const auto give_up = timeout ? std::optional(now + *timeout) : std::nullopt;
-    give(AcquireAsked{id, name, std::move(o), give_up, single, shared});
+    give(AcquireAsked{id, name, std::move(o), give_up, single, room});
   }
 
   /// Moves the clock and fires every timer that comes due, earliest first.

@@ -111,8 +111,8 @@ typedef struct leasehold_lock_options {
   int64_t hand_overs_in_a_row;  /**< 0: 8; LEASEHOLD_NONE */
   double max_drift;             /**< 0: 0.005; LEASEHOLD_NONE */
   const char* waiting;          /**< NULL: "queue"; "adaptive", "uniform" */
-  /** 0: a lock, which one may hold; 1..1000: a semaphore, which so many may hold at once, each in a
-   * slot of its own, the lock NAME#SLOT. semaphore.hpp says more. */
+  /** 0: a lock, which one may hold; 1..1000: a semaphore, which so many may hold at once;
+   * `LockProvider::create_semaphore` says more. */
   int64_t permits;
   int64_t shared; /**< 1: to read, with all others that share the lock; 0: to exclude all others */
 } leasehold_lock_options;
@@ -128,6 +128,7 @@ typedef struct leasehold_seen_holder {
   int64_t token_at_least; /**< the holder's own may be higher, no earlier one's is */
   char holder[264];       /**< UTF-8, cut off if it is longer; empty: none */
   int64_t readers;        /**< how many share it; 0: its holder shares it with nobody */
+  int64_t permits;        /**< they have so many of how many permits; 0: they read */
 } leasehold_seen_holder;
 
 /** Checks the URI and the options; contacts no server. `options` may be NULL. */

@@ -12,5 +12,4 @@
 #include <leasehold/metrics.hpp>
 #include <leasehold/result.hpp>
 #include <leasehold/run_while_held.hpp>
-#include <leasehold/semaphore.hpp>
 #include <leasehold/waiting.hpp>

@@ -86,6 +86,8 @@ class LockHandle {
 
   /// Whether it was acquired to read, so that others may read as well.
   [[nodiscard]] bool shared() const;
+  /// Of a permit: 0 to N-1; no other holder has the same one, as long as this is held. Else -1.
+  [[nodiscard]] int slot() const;
 
   /// The fencing token, constant for the handle's life; 0 for an empty one. Handles of one process
   /// that read may have the same.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -63,7 +64,9 @@ class Lock {
   ///     if (auto read = lock.try_acquire_shared(5s)) serve(load_prices(), read->fencing_token());
   ///     auto both = leasehold::acquire_all({prices.shared(), report}, 5s);
   [[nodiscard]] Lock shared() const;
-  [[nodiscard]] bool is_shared() const { return shared_; }
+  [[nodiscard]] bool is_shared() const { return room_ < 0; }
+  /// How many may hold it at once: of a semaphore; 0: it is none.
+  [[nodiscard]] int permits() const { return std::max(room_, 0); }
   Result<LockHandle> try_acquire_shared(std::chrono::milliseconds timeout = {},
                                         std::stop_token stop = {}) const {
     return shared().try_acquire(timeout, std::move(stop));
@@ -71,12 +74,13 @@ class Lock {
 
  private:
   friend struct detail::Access;
+  friend class LockProvider;
   Lock(std::shared_ptr<detail::Engine> engine, std::string name, LockOptions options);
 
   std::shared_ptr<detail::Engine> engine_;
   std::string name_;
   LockOptions options_;
-  bool shared_ = false;
+  int room_ = 0;  ///< -1: with readers; N: a semaphore of so many permits
 };
 
 /// Acquires several locks, or none. It takes them in the order of their names, so that calls of
@@ -104,7 +108,8 @@ struct SeenHolder {
   std::chrono::milliseconds lease{0};  ///< its expiry; 0: of other software
   FencingToken token_at_least;         ///< the holder's own may be higher, no earlier one's is
   std::size_t waiting = 0;  ///< calls in the lock's queue, recently dead ones included
-  std::size_t readers = 0;  ///< how many share the lock, `holder` being the first; 0: it writes
+  std::size_t readers = 0;  ///< how many share the lock, `holder` being the first; 0: it is alone
+  int permits = 0;          ///< these have so many of how many permits; 0: they read
 };
 
 /// What all locks of a provider share.
@@ -180,6 +185,27 @@ class LockProvider {
 
   /// Checks name and options.
   [[nodiscard]] Result<Lock> create_lock(const std::string& name, LockOptions options = {}) const;
+
+  /// A semaphore: a lock that up to N hold at once, of all processes, each with a permit. Its calls
+  /// and handles are those of any lock, and so is what they promise; `LockHandle::slot` numbers the
+  /// permits that are held. 1 <= permits <= kMostPermits. A call that names another number than
+  /// those who hold permits ends with `configuration`; once none is held, any number is right.
+  /// Guaranteed, as far as the lock is (impl/GUARANTEES.md): never more than N hold it at once by
+  /// `held()`. Tokens rise from one holder of a slot to the next; across slots too, unless one
+  /// release gave several permits at once: they have the same.
+  /// Order: that of the queue for all that wait, whatever their strategies. A call that comes later
+  /// takes no free permit before them, nor does a single attempt. A dead holder's permit is free
+  /// after its lease and `clock_margin`, by the server's clock; the first that waits asks at least
+  /// each third of its own lease.
+  /// Cost: as a lock's. The document has an entry of some 150 bytes for each permit that is held,
+  /// and each acquire, extension and release writes it.
+  /// Other names: a lock of the same name excludes all permits, and is excluded by each.
+  ///
+  ///     auto exports = *provider->create_semaphore("exports", 3);
+  ///     if (auto permit = exports.try_acquire(5s)) export_to(directory_of(permit->slot()));
+  static constexpr int kMostPermits = 1'000;
+  [[nodiscard]] Result<Lock> create_semaphore(const std::string& name, int permits,
+                                              LockOptions options = {}) const;
 
   /// The holder of the lock of this name: for people, logs and pages. Nothing: it is free. One
   /// linearizable read, for at most `timeout`, hence true at some moment of the call; it may be

@@ -153,9 +153,11 @@ class Live(unittest.TestCase):
         semaphore = self.provider.semaphore(self.id(), 2, expiry=20)
         with semaphore.acquire(10) as first, semaphore.acquire(0) as second:
             self.assertEqual({first.slot, second.slot}, {0, 1})
-            self.assertEqual(self.provider.inspect(f"{self.id()}#{first.slot}").lease, 20)
-            with self.assertRaisesRegex(leasehold.Refused, "all are taken"):
+            self.assertEqual(self.provider.inspect(self.id()).readers, 2)
+            with self.assertRaisesRegex(leasehold.Refused, "all 2 permits are taken"):
                 semaphore.acquire(0)
+            with self.assertRaisesRegex(leasehold.Configuration, "all must give the same number"):
+                self.provider.semaphore(self.id(), 3, expiry=20).acquire(0)
             second.release()
 
             async def wait():

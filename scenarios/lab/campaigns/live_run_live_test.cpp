@@ -89,15 +89,14 @@ TEST(LivePermits, HoldUnderAllFaults) {
   const auto judged = properties::judge(history).findings;
   EXPECT_EQ(model::overall_tested(judged), Verdict::holds) << explain(judged);
   std::set<std::string> slots;
-  std::int64_t granted = 0, refused = 0;
+  std::int64_t granted = 0;
   for (const Event& e : history) {
-    if (e.kind != Kind::permit_end) continue;
-    if (e.outcome == "granted") slots.insert(e.name);
-    ++(e.outcome == "granted" ? granted : refused);
+    granted += e.kind == Kind::granted ? 1 : 0;
+    if (e.kind == Kind::stored) slots.insert(e.name);
   }
   EXPECT_EQ(slots, (std::set<std::string>{"lock-0#0", "lock-0#1", "lock-0#2"}));
   EXPECT_GT(granted, 50);
-  std::cout << granted << " permits, " << refused << " calls without one\n";
+  std::cout << granted << " permits\n";
 }
 
 /// Three processes that nothing befalls.

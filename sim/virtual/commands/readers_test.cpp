@@ -29,19 +29,25 @@ class Lock {
 
   /// An attempt. Whether the lock is the owner's after it.
   bool reads(Owner owner, std::uint64_t beat = 1, milliseconds lease = kLease) {
-    return attempt(owner, beat, lease, true);
+    return attempt(owner, beat, lease, core::kReaders);
   }
-  bool writes(Owner owner, std::uint64_t beat = 1) { return attempt(owner, beat, kLease, false); }
+  /// One of so many permits.
+  core::Room of = 0;
+  bool takes(Owner owner, std::uint64_t beat = 1, milliseconds lease = kLease) {
+    return attempt(owner, beat, lease, of);
+  }
+  bool writes(Owner owner, std::uint64_t beat = 1) { return attempt(owner, beat, kLease, 0); }
 
-  void leaves(Owner owner) { run(core::PassOnCommand{"kept", owner, {}, false, true}); }
+  void leaves(Owner owner) { run(core::PassOnCommand{"kept", owner, {}, false, shares()}); }
   /// As a client that saw no readers releases.
   void passes_on(Owner owner) { run(core::PassOnCommand{"kept", owner, {}, false}); }
   bool extends(Owner owner, std::int64_t since_ms, std::uint64_t beat) {
     return run(core::ExtendCommand{{{1, "kept", owner, core::ServerInstant{since_ms},
-                                     lock_id(owner, beat, kLease, true), kLease, kMargin, {},
-                                     true}}})
+                                     lock_id(owner, beat, kLease, shares()), kLease,
+                                     kMargin, {}, shares(), reader(owner).slot}}})
                .matched == 1;
   }
+  [[nodiscard]] core::Room shares() const { return of == 0 ? core::kReaders : of; }
   core::Reply run(decltype(core::Command::body) body) {
     const core::Command command{1, milliseconds(1'000), std::move(body)};
     const Object reply = execute_bytes(mongo::build(command, "locks"));
@@ -98,18 +104,18 @@ class Lock {
     collection_.apply({"kept", std::make_shared<const Object>(std::move(changed))});
   }
 
-  static std::string lock_id(Owner owner, std::uint64_t beat, milliseconds lease, bool shared) {
-    return core::format_lock_id({owner, lease.count(), beat, "host:1", {}, shared});
+  static std::string lock_id(Owner owner, std::uint64_t beat, milliseconds lease, core::Room room) {
+    return core::format_lock_id({owner, lease.count(), beat, "host:1", {}, room});
   }
 
   std::optional<std::string> observed;
 
  private:
-  bool attempt(Owner owner, std::uint64_t beat, milliseconds lease, bool shared) {
+  bool attempt(Owner owner, std::uint64_t beat, milliseconds lease, core::Room room) {
     const auto reply =
-        run(core::AcquireCommand{1, "kept", owner, lock_id(owner, beat, lease, shared), observed,
-                                 lease, kMargin, kPlace, core::kMostInQueue, {}, shared});
-    return reply.documents.at(0).lock_id == lock_id(owner, beat, lease, shared);
+        run(core::AcquireCommand{1, "kept", owner, lock_id(owner, beat, lease, room), observed,
+                                 lease, kMargin, kPlace, core::kMostInQueue, {}, room});
+    return reply.documents.at(0).lock_id == lock_id(owner, beat, lease, room);
   }
 
   Collection collection_;
@@ -188,7 +194,7 @@ TEST(Readers, AReaderThatComesLaterWaitsBehindTheWriter) {
   lock.now_ms += 10;
   EXPECT_TRUE(lock.reads(kAnn, 2)) << "who has it renews it";
   lock.leaves(kAnn);
-  EXPECT_EQ(lock.holder(), Lock::lock_id(kBen, 1, kLease, false));
+  EXPECT_EQ(lock.holder(), Lock::lock_id(kBen, 1, kLease, 0));
   EXPECT_EQ(lock.queue(), Owners{kCat});
 }
 
@@ -199,7 +205,7 @@ TEST(Readers, AReaderWhosePlaceIsBeforeTheWritersJoins) {
   ASSERT_FALSE(lock.writes(kCat));
   ASSERT_FALSE(lock.reads(kDan));
   const auto queue = lock.whole().substr(lock.holder().size());
-  lock.put("lockId", Lock::lock_id(kAnn, 2, kLease, true) + queue);
+  lock.put("lockId", Lock::lock_id(kAnn, 2, kLease, core::kReaders) + queue);
   EXPECT_FALSE(lock.reads(kDan, 2));
   EXPECT_TRUE(lock.reads(kBen, 2));
   EXPECT_EQ(lock.readers(), (Owners{kAnn, kBen}));
@@ -219,13 +225,13 @@ TEST(Readers, AWritersReleaseAdmitsAllThatReadIfTheFirstDoes) {
     lock.leaves(kAnn);
     EXPECT_GT(lock.token(), token);
     if (!reads_first) {
-      EXPECT_EQ(lock.holder(), Lock::lock_id(kCat, 1, kLease, false));
+      EXPECT_EQ(lock.holder(), Lock::lock_id(kCat, 1, kLease, 0));
       EXPECT_EQ(lock.queue(), Owners{kDan});
       continue;
     }
     EXPECT_EQ(lock.readers(), (Owners{kBen, kDan}));
     EXPECT_EQ(lock.queue(), Owners{kCat});
-    EXPECT_EQ(lock.reader(kDan).lock_id, Lock::lock_id(kDan, 7, kLease, true));
+    EXPECT_EQ(lock.reader(kDan).lock_id, Lock::lock_id(kDan, 7, kLease, core::kReaders));
     EXPECT_EQ(lock.reader(kDan).since.since_1970_ms, kBegin_ms + 100) << "when it took its place";
     EXPECT_EQ(lock.expires_ms(), kBegin_ms + 100 + kInForce_ms);
     EXPECT_TRUE(lock.extends(kBen, kBegin_ms + 100, 8));
@@ -262,7 +268,7 @@ TEST(Readers, ALeaveTakesOutItsOwnersAndAdmitsNobodyWhileAWriterHolds) {
   lock.leaves(kAnn);
   ASSERT_TRUE(lock.reads(kCat, 2));
   ASSERT_TRUE(lock.reads(kDan));
-  lock.run(core::PassOnCommand{"kept", kBen, kDan, false, true});
+  lock.run(core::PassOnCommand{"kept", kBen, kDan, false, core::kReaders});
   EXPECT_EQ(lock.readers(), Owners{kCat}) << "a giver and its receiver both go";
 }
 
@@ -305,7 +311,7 @@ TEST(Readers, OneThatAnOlderReleaseOrAHandOverGaveTheLockToIsJoinedAndExtended) 
   ASSERT_TRUE(lock.writes(kAnn));
   ASSERT_FALSE(lock.reads(kBen));
   lock.passes_on(kAnn);
-  EXPECT_EQ(lock.holder(), Lock::lock_id(kBen, 1, kLease, true));
+  EXPECT_EQ(lock.holder(), Lock::lock_id(kBen, 1, kLease, core::kReaders));
   EXPECT_FALSE(lock.extends(kBen, kBegin_ms + 1, 2));
   lock.now_ms += 100;
   EXPECT_TRUE(lock.extends(kBen, kBegin_ms, 2));
@@ -317,12 +323,64 @@ TEST(Readers, OneThatAnOlderReleaseOrAHandOverGaveTheLockToIsJoinedAndExtended) 
   Lock down;
   ASSERT_TRUE(down.writes(kAnn));
   ASSERT_FALSE(down.writes(kDan));
-  down.run(core::HandOverCommand{1, "kept", kAnn, kBen, Lock::lock_id(kBen, 1, kLease, true),
+  down.run(core::HandOverCommand{1, "kept", kAnn, kBen, Lock::lock_id(kBen, 1, kLease, core::kReaders),
                                  kLease, kMargin});
   EXPECT_FALSE(down.reads(kCat)) << "the writer before it waits";
   down.leaves(kDan);
   EXPECT_EQ(down.readers(), (Owners{kBen, kCat}));
   EXPECT_EQ(down.reader(kBen).since.since_1970_ms, kBegin_ms);
+}
+
+TEST(Permits, AreAsManyAsThereIsRoomForAndEachHasTheLowestFreeSlot) {
+  Lock lock;
+  lock.of = 2;
+  ASSERT_TRUE(lock.takes(kAnn));
+  ASSERT_TRUE(lock.takes(kBen));
+  EXPECT_FALSE(lock.takes(kCat));
+  EXPECT_FALSE(lock.reads(kDan)) << "nor does anybody read beside them";
+  EXPECT_EQ(lock.reader(kAnn).slot, 0);
+  EXPECT_EQ(lock.reader(kBen).slot, 1);
+  EXPECT_TRUE(lock.extends(kBen, kBegin_ms, 2));
+  EXPECT_EQ(lock.reader(kBen).slot, 1);
+  EXPECT_TRUE(lock.takes(kBen, 3)) << "it has one";
+  EXPECT_EQ(lock.reader(kBen).slot, 1);
+  lock.leaves(kAnn);
+  EXPECT_EQ(lock.readers(), (Owners{kBen, kCat})) << "one goes to the first that waits";
+  EXPECT_EQ(lock.reader(kCat).slot, 0);
+  EXPECT_EQ(lock.queue(), Owners{kDan});
+  lock.leaves(kCat);
+  EXPECT_EQ(lock.readers(), Owners{kBen}) << "who reads waits for all";
+  EXPECT_FALSE(lock.takes(kAnn)) << "another waits before it";
+  lock.leaves(kDan);
+  EXPECT_EQ(lock.readers(), (Owners{kBen, kAnn}));
+}
+
+TEST(Permits, ThoseOfDeadHoldersGoToAllThatWaitByOneRelease) {
+  Lock lock;
+  lock.of = 3;
+  ASSERT_TRUE(lock.takes(kAnn) && lock.takes(kBen, 1, milliseconds(9'000)) && lock.takes(kCat));
+  ASSERT_FALSE(lock.takes(kDan) || lock.takes({0xE, 5}));
+  lock.now_ms += kInForce_ms;
+  lock.leaves({0xF, 6});
+  EXPECT_EQ(lock.readers(), (Owners{kBen, kDan, {0xE, 5}}));
+  EXPECT_EQ(lock.reader(kDan).slot, 0);
+  EXPECT_EQ(lock.reader({0xE, 5}).slot, 2);
+}
+
+TEST(Permits, OfAnotherNumberAreNotOfTheSameLockUntilAllHaveGone) {
+  Lock lock;
+  lock.of = 2;
+  ASSERT_TRUE(lock.takes(kAnn));
+  lock.of = 3;
+  EXPECT_FALSE(lock.takes(kBen));
+  lock.of = 2;
+  lock.leaves(kAnn);
+  EXPECT_TRUE(core::names_owner(lock.holder(), kBen)) << "alone";
+  lock.of = 3;
+  EXPECT_TRUE(lock.takes(kCat));
+  EXPECT_EQ(lock.readers(), (Owners{kBen, kCat}));
+  EXPECT_EQ(lock.reader(kBen).slot, 0) << "who stood alone has the first";
+  EXPECT_EQ(lock.reader(kCat).slot, 1);
 }
 
 TEST(Readers, AHoldersNameIsNeitherReaderNorMark) {

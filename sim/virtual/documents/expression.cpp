@@ -259,9 +259,43 @@ Value joined(Arguments lists) {
   return all;
 }
 
+std::vector<Value>::const_iterator place_in(const Array& all, const Value& one) {
+  return std::ranges::find_if(all.items, [&](const Value& v) { return compare(v, one) == 0; });
+}
+
 Value is_in(Arguments v) {
   const Array& all = list_or(*v[1], 40081, "$in requires an array as a second argument");
-  return std::ranges::any_of(all.items, [&](const Value& one) { return compare(one, *v[0]) == 0; });
+  return place_in(all, *v[0]) != all.items.end();
+}
+
+/// By the manual it may be given where to look, which no command does.
+Value index_in(Arguments v) {
+  if (is_nothing(*v[0])) return Null{};
+  const Array& all = list_or(*v[0], 40090, "$indexOfArray requires an array as a first argument");
+  const auto at = place_in(all, *v[1]);
+  return at == all.items.end() ? -1 : static_cast<std::int32_t>(at - all.items.begin());
+}
+
+/// In steps of one.
+Value range(Arguments v) {
+  Array numbers;
+  for (auto i = whole(*v[0]); i < whole(*v[1]); ++i) {
+    numbers.items.emplace_back(static_cast<std::int32_t>(i));
+  }
+  return numbers;
+}
+
+/// By the manual in no order that may be relied on; mongod keeps that of the first.
+Value difference(Arguments v) {
+  if (any_is_nothing(v)) return Null{};
+  const Array& all = list_or(*v[0], 17048, "both operands of $setDifference must be arrays");
+  const Array& without = list_or(*v[1], 17049, "both operands of $setDifference must be arrays");
+  Array left;
+  for (const Value& one : all.items) {
+    const bool gone = place_in(without, one) != without.items.end();
+    if (!gone && place_in(left, one) == left.items.end()) left.items.push_back(one);
+  }
+  return left;
 }
 
 /// Null too is an error here, where other operators answer null.
@@ -513,6 +547,9 @@ const std::map<Key, Operator>& operators() {
       {"$slice", {nullptr, slice, 3}},
       {"$concatArrays", {nullptr, joined}},
       {"$in", {nullptr, is_in, 2}},
+      {"$indexOfArray", {nullptr, index_in, 2}},
+      {"$range", {nullptr, range, 2}},
+      {"$setDifference", {nullptr, difference, 2}},
       {"$size", {nullptr, size_of, 1}},
       {"$mergeObjects", {nullptr, merged}},
       {"$tsSecond", {nullptr, part_of_time<&Timestamp::seconds>, 1}},

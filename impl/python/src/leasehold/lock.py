@@ -65,7 +65,7 @@ class _Source(Generic[_Granted]):
         self._provider, self.name, self._options = provider, name, options
 
     def acquire(self, timeout: Optional[Duration] = None) -> _Granted:
-        """Waits until the lock, or a slot of the semaphore, is ours, for at most `timeout` (seconds or a timedelta); None: for ever, 0: one
+        """Waits until the lock, or a permit of the semaphore, is ours, for at most `timeout` (seconds or a timedelta); None: for ever, 0: one
         attempt. Raises an Error, TimedOut for instance. Ctrl-C ends the waiting.
 
             with lock.acquire(timeout=30) as held:
@@ -127,8 +127,8 @@ class Lock(_Source[Held]):
 
 
 class Semaphore(_Source[Permit]):
-    """Up to N holders at once, of all processes that use the same name, each in a slot of its own. Each slot is a lock,
-    NAME#0 to NAME#N-1; <leasehold/semaphore.hpp> says what is promised. Made by `Provider.semaphore`."""
+    """Up to N holders at once, of all processes that use the same name; `create_semaphore` in
+    <leasehold/lock_provider.hpp> says what is promised. Made by `Provider.semaphore`."""
 
     _granted = Permit
 
@@ -205,7 +205,7 @@ class Provider:
                   hand_overs_in_a_row: Optional[int] = None, max_drift: Optional[float] = None,
                   waiting: Optional[str] = None) -> Semaphore:
         """The semaphore of this name, for 1 to 1000 holders at once; options as of a lock. All processes have to give the
-        same `permits`; if not, there are as many holders as the largest number.
+        same `permits`: while some are held, a call for another number fails.
 
             with provider.semaphore("exports", 3).acquire(timeout=5) as permit:
                 export_to(directories[permit.slot])
