@@ -52,7 +52,8 @@ void ProviderCore::extend_due(SendingStep step) {
 void ProviderCore::on(const AcquireAsked& event, SendingStep step) {
   LEASEHOLD_CHECK(!contenders_.find(event.session) && !held_.find(event.session) &&
                   held_.lock_of(event.session) == 0);
-  const HeldLock* entry = event.room == kReaders ? held_.find(contenders_.reader_of(event.name)) : nullptr;
+  const HeldLock* entry =
+      event.room == kReaders ? held_.find(contenders_.reader_of(event.name)) : nullptr;
   if (entry != nullptr && step.now < entry->won_at + kSharedFor &&
       entry->may_be_shared_by(event.options, step.now)) {
     return held_.share(entry->won_by, event.session, step);

@@ -170,7 +170,8 @@ TEST(Readers, ThoseBehindAWinnerShareItsEntryUpToTheFirstWriterWhichAsks) {
     const auto* granted = std::get_if<Granted>(&effect);
     if (granted == nullptr || granted->session == 1) continue;
     EXPECT_EQ(granted->by, Granted::By::share);
-    EXPECT_TRUE(granted->room == kReaders && granted->owner == first.owner && granted->token == first.token);
+    EXPECT_EQ(granted->room, kReaders);
+    EXPECT_TRUE(granted->owner == first.owner && granted->token == first.token);
     EXPECT_TRUE(granted->deadline == first.deadline && granted->lock_id == first.lock_id);
   }
   EXPECT_EQ(w.asked().session, 4u) << "it takes its place in the lock's queue";

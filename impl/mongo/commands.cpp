@@ -38,7 +38,8 @@ constexpr BsonTexts::Text kCommands[] = {
       "writeConcern": "@concern", "maxTimeMS": "@limit"})"},
 
     {"@read holders", R"({
-      "find": "@collection", "filter": {"_id": {"$in": "@names"}}, "projection": {"lockId": 1, "acquiredAt": 1, "expiresAt": 1},
+      "find": "@collection", "filter": {"_id": {"$in": "@names"}},
+      "projection": {"lockId": 1, "acquiredAt": 1, "expiresAt": 1},
       "batchSize": 100000, "singleBatch": true, "maxTimeMS": "@limit"})"},
     // Linearizable: a primary that was cut off answers nothing rather than what is long over.
     {"@inspect", R"({

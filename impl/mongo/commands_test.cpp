@@ -58,7 +58,8 @@ TEST(Commands, AnExtensionOfAReaderNamesItsGrantAmongOthersOrAlone) {
 TEST(Commands, TextOfAReaderIsALiteralNeverAnExpression) {
   const core::AcquireCommand join{
       1,       "job",           kOwner,          kHex + ".000003000.1.$lockId",
-      "$lockId", milliseconds(3'000), milliseconds(500), {}, core::kMostInQueue, {}, core::kReaders};
+      "$lockId", milliseconds(3'000), milliseconds(500), {}, core::kMostInQueue, {},
+      core::kReaders};
   const auto text = json(build({1, milliseconds(1'000), join}, "locks"));
   EXPECT_TRUE(contains(text, R"({ "$literal" : ".)" + kHex + R"(.000003000.1.$lockId" })")) << text;
   EXPECT_TRUE(contains(text, R"({ "$literal" : "$lockId" })")) << text;

@@ -310,7 +310,8 @@ constexpr BsonTexts::Text kStages[] = {
     {"@waits", R"({"$literal": true})"},
     {"@nobody before", R"({"$let": {
       "vars": {"e": {"$arrayElemAt": [
-        {"$filter": {"input": "$$queue", "as": "e", "cond": {"$or": ["@own place", "@passes none"]}}},
+        {"$filter": {"input": "$$queue", "as": "e", "cond":
+          {"$or": ["@own place", "@passes none"]}}},
         0]}},
       "in": {"$or": ["@own place", {"$ne": [{"$type": "$$e"}, "string"]}]}}})"},
 

@@ -65,7 +65,8 @@ Finding check_leases(const Digest& d) {
     const auto holder = writer_of(d, t);
     if (t.next_put == kNone || !holder) continue;
     if (d.fact(t.next_put).owner == t.owner) continue;
-    if (t.shared && !rules::excludes(d.room(t.lock_id), d.room(d.change(t.next_put).text))) continue;
+    const auto next = d.room(d.change(t.next_put).text);
+    if (t.shared && !rules::excludes(d.room(t.lock_id), next)) continue;
     if (passed_on(d, t)) {
       ++f.counts["passed_on"];
       continue;
@@ -122,7 +123,7 @@ Finding check_exclusion(const Digest& d) {
       check_end(d, f, one);
       auto& beside = held[one.room];
       for (auto& [room, others] : held) {
-        std::erase_if(others, [&one](const HeldSpan* other) { return !other->span.meets(one.span); });
+        std::erase_if(others, [&one](const HeldSpan* h) { return !h->span.meets(one.span); });
         const auto longest =
             std::ranges::max_element(others, {}, [](const HeldSpan* h) { return h->span.to; });
         const bool full = &others == &beside && room > 0 && others.size() >= most_in(room);

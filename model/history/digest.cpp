@@ -386,8 +386,8 @@ class Builder {
     }
   }
 
-  /// Notes which joined others although one waited that they may not pass. What is known of an entry of the
-  /// queue is until when it was good at first.
+  /// Notes which joined others although one waited that they may not pass. What is known of an
+  /// entry of the queue is until when it was good at first.
   void set_passed(const std::vector<Index>& places, std::vector<Change>& changes) {
     const auto order_of = [this](Index i) { return out_.at(i).order; };
     const auto owner_of = [this](Index i) { return fact(i).owner; };

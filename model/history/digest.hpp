@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -15,7 +14,7 @@
 
 #include "model/containers/spans.hpp"
 #include "model/history/history.hpp"
-#include "model/spec/rules.hpp"
+#include "model/history/room.hpp"
 
 /// A history, put in order for the checkers, with numbers for texts: the checkers compare them
 /// often, and have a place for each in a vector. Pure; knows no guarantee.
@@ -91,18 +90,6 @@ struct ReaderEntry {
   /// and that it may not pass; kNone: none did.
   std::uint32_t passed = std::numeric_limits<std::uint32_t>::max();
 };
-
-/// With whom the holder of this lockId shares the lock. The lease of a reader has a zero in front,
-/// and eight digits; that of a permit, eight more before: 9 and the number of permits.
-[[nodiscard]] inline rules::Room room_of(std::string_view lock_id) {
-  const auto lease = lock_id.substr(std::min(lock_id.find('.'), lock_id.size() - 1) + 1);
-  if (lease.starts_with('0')) return rules::kReaders;
-  rules::Room permits = 0;
-  if (lease.find('.') == 16 && lease.starts_with('9')) {
-    std::from_chars(lease.data() + 1, lease.data() + 8, permits);
-  }
-  return permits;
-}
 
 /// A number that is counted in each process, such as that of a session.
 struct Numbered {
@@ -371,7 +358,9 @@ struct Digest {
   [[nodiscard]] Index reply_to(Index send) const {
     return send == kNone ? kNone : commands[fact(send).command].reply;
   }
-  [[nodiscard]] rules::Room room(Id lock_id) const { return room_of(facts.lock_ids[lock_id]); }
+  [[nodiscard]] rules::Room room(Id lock_id) const {
+    return rules::room_of(facts.lock_ids[lock_id]);
+  }
   [[nodiscard]] const Fact& asked(const AllCall& call) const { return fact(call.asked.front()); }
   /// What this put or deletion made of the document.
   [[nodiscard]] const Change& change(Index i) const {

@@ -187,7 +187,7 @@ class Line {
       if (over || now.size() >= most_in(room)) continue;
       if (!rules::admits(false, room, d_.room(place.lock_id))) continue;
       if (w.now->held_by(owner) || leaves_by(w, owner)) continue;
-      violate(f_, whose(d_, stand.joined) + " waited for the same, and a release admitted others alone",
+      violate(f_, whose(d_, stand.joined) + " waited for it, and a release admitted others alone",
               {stand.joined, w.put});
     }
   }

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "model/history/room.hpp"
+
 /// The rules of the lock, each once, as pure functions of a document, a command and clocks. The
 /// monitors, the refinement and the abstract lock call them; the proof writes its terms by them,
 /// with a term for a number. They share no code with the lock.
@@ -60,19 +62,12 @@ constexpr bool is_its_own(const Owner& owner, const Named&... named) {
   return ((owner == named) || ...);
 }
 
-/// With whom a lock is held at the same time: 0, with nobody; kReaders, with all that read; else
-/// with those that have one of so many permits.
-using Room = int;
-inline constexpr Room kReaders = -1;
-
 /// Whether a holder keeps another out, however many there are.
 constexpr bool excludes(Room room, Room other) { return room == 0 || room != other; }
 
 /// Whether a call becomes one more of those that share the lock: `passes_another`, the queue has
 /// one before its own place that it may not pass, or anywhere if it has none.
 constexpr bool may_join(bool passes_another, bool has_room) { return !passes_another && has_room; }
-/// Whether it may pass this one: a reader passes readers, a call for a permit nobody.
-constexpr bool may_pass(Room room, Room waiting) { return room == kReaders && waiting == room; }
 
 /// Whether a release admits this call of the queue, as far as there is room. The first call
 /// decides: one that shares the lock with nobody is granted it alone, another together with all

@@ -193,7 +193,8 @@ class Drawn {
 
   std::string entry() {
     const auto until = wall_ms() + random_.between(2'000, 90'000) * (random_.chance(70) ? 1 : -1);
-    const auto id = lock_id_at(owner(), random_.between(1, 1'000), random_.chance(40) ? draw_room() : 0);
+    const auto beat = random_.between(1, 1'000);
+    const auto id = lock_id_at(owner(), beat, random_.chance(40) ? draw_room() : 0);
     return std::to_string(until) +
            core::entry_without_until(milliseconds(random_.between(100, 90'000)),
                                      milliseconds(random_.between(100, 60'000)), id);
@@ -220,7 +221,9 @@ class Drawn {
                : own                 ? lock_id_at(kOurs, random_.between(1, 9))
                                      : lock_id_at(kOther, kind == Kind::observed ? 7 : 8);
     if (kind == Kind::readers) id = readers();
-    if (kind == Kind::one_reader) id = lock_id_at(random_.chance(50) ? kOurs : kOther, 7, draw_room());
+    if (kind == Kind::one_reader) {
+      id = lock_id_at(random_.chance(50) ? kOurs : kOther, 7, draw_room());
+    }
     if (kind != Kind::foreign || random_.chance(20)) id = *id.as<std::string>() + queue();
     const bool past = kind == Kind::expired || (own && random_.chance(30)) ||
                       (kind == Kind::foreign && random_.chance(30)) ||

@@ -84,9 +84,10 @@ void print_lock(const SeenLock& lock) {
   } else if (!readers.empty()) {
     for (const auto& reader : readers) {
       const bool reads = lock.id && lock.id->room == core::kReaders;
-      line(reads ? "reader" : "permit " + std::to_string(reader.slot), core::holder_for_people(reader.lock_id) + ", for " +
-                         span(lock.now_ms() - reader.since.since_1970_ms) + ", in force for " +
-                         span(reader.until.since_1970_ms - lock.now_ms()) + " more");
+      line(reads ? "reader" : "permit " + std::to_string(reader.slot),
+           core::holder_for_people(reader.lock_id) + ", for " +
+               span(lock.now_ms() - reader.since.since_1970_ms) + ", in force for " +
+               span(reader.until.since_1970_ms - lock.now_ms()) + " more");
     }
   } else if (!lock.is_free()) {
     line("holder", lock.id && lock.id->holder.empty() ? "(does not say)"

@@ -130,7 +130,8 @@ Room Contenders::see_holder(AcquireCall& call, const Reply& refusal, Step step) 
   const auto held = parse_lock_id(document.lock_id);
   const Room room = held ? held->room : 0;
   if (room != 0 && room == call.room && readers_in(document.lock_id).size() < most_in(room)) {
-    call.last_failure.message += room == kReaders ? ", and a call that writes waits" : ", and others wait";
+    const bool reads = room == kReaders;
+    call.last_failure.message += reads ? ", and a call that writes waits" : ", and others wait";
   }
   if (!document.corruption.empty() && !call.corruption_reported) {
     call.corruption_reported = true;

@@ -187,8 +187,8 @@ CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId c
     return {};
   }
   if (!call.in<AcquireCall::Waiting>()) return {};
-  // Each write of a lock that is shared names all that have it: only if none before is missing it is
-  // the one that granted it to this call.
+  // Each write of a lock that is shared names all that have it. It is the one that granted it to
+  // this call only if none before is missing.
   const bool grants = call.room == 0 || call.place.stood_at() >= stream_.since();
   if (named.as == NamedOwner::As::holder && grants) {
     if (const auto sent = usable_since(call, named, step.now)) {
@@ -289,7 +289,8 @@ std::vector<SessionId> Contenders::readers_behind(SessionId holder, const std::s
   const WaitQueue* queue = queues_.headed_by(holder, name);
   if (queue == nullptr) return readers;
   const auto& waiters = queue->waiters;
-  const auto end = std::ranges::find_if(waiters, [this](SessionId id) { return at(id).room != kReaders; });
+  const auto writes = [this](SessionId id) { return at(id).room != kReaders; };
+  const auto end = std::ranges::find_if(waiters, writes);
   readers.assign(waiters.begin(), end);
   return readers;
 }

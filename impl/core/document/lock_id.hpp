@@ -35,10 +35,10 @@ inline constexpr Room kReaders = -1;
 /// Other processes need the lease to observe the holder: it says for how long this value may stand
 /// while the holder lives. The queue is `lock_queue.hpp`'s: the calls that wait for the lock.
 ///
-/// The lease of one that shares the lock begins with a mark that no lease alone begins with, because
-/// none is that long. Of a reader it is 0, before the eight digits of the lease: a release without
-/// readers reads it as the same number. Of a permit it is 9 and seven digits for how many there are:
-/// such a release takes it for other software's. Several are `lock_readers.hpp`'s.
+/// The lease of one that shares the lock begins with a mark that no lease alone begins with,
+/// because none is that long. A reader's is 0, before the eight digits of the lease: a release
+/// without readers reads it as the same number. A permit's is 9 and seven digits for how many there
+/// are: such a release takes it for other software's. Several are `lock_readers.hpp`'s.
 ///
 /// INVARIANT: a provider writes no value twice. A process that has seen one unchanged for its whole
 /// lease knows by that alone that its holder has not extended.

@@ -48,9 +48,9 @@ struct HeldLock {
   /// Whether a call with these options that reads may share it from now on. What its session would
   /// have by an entry of its own it has by this one: the same lease, counted from a little before.
   [[nodiscard]] bool may_be_shared_by(const LockOptions& other, LocalInstant now) const {
-    return room == kReaders && !lost && now < deadline && !options.max_holding && !other.max_holding &&
-           options.expiry == other.expiry && options.clock_margin == other.clock_margin &&
-           options.max_drift == other.max_drift;
+    return room == kReaders && !lost && now < deadline && !options.max_holding &&
+           !other.max_holding && options.expiry == other.expiry &&
+           options.clock_margin == other.clock_margin && options.max_drift == other.max_drift;
   }
 
   /// Whether a release may hand it over instead of deleting it. After an attempt that was never

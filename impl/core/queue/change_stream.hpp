@@ -26,8 +26,8 @@ class ChangeStream {
     return phase_ == Phase::open || (phase_ == Phase::opening && !gap_);
   }
 
-  /// The place in the oplog from which on all is reported; none yet while it is being opened after a
-  /// gap.
+  /// The place in the oplog from which on all is reported; none yet while it is being opened after
+  /// a gap.
   [[nodiscard]] FencingToken since() const { return since_; }
 
   /// A call is queued, of this provider's half of the owners, as an attempt has shown at

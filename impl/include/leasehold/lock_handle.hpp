@@ -86,7 +86,8 @@ class LockHandle {
 
   /// Whether it was acquired to read, so that others may read as well.
   [[nodiscard]] bool shared() const;
-  /// Of a permit: 0 to N-1; no other holder has the same one, as long as this is held. Else -1.
+  /// The number of a permit, 0 to N-1: no other holder has the same one, as long as this is held.
+  /// It is -1 of a lock.
   [[nodiscard]] int slot() const;
 
   /// The fencing token, constant for the handle's life; 0 for an empty one. Handles of one process

@@ -80,7 +80,7 @@ class Lock {
   std::shared_ptr<detail::Engine> engine_;
   std::string name_;
   LockOptions options_;
-  int room_ = 0;  ///< -1: with readers; N: a semaphore of so many permits
+  int room_ = 0;  // -1: with readers; N: a semaphore of so many permits
 };
 
 /// Acquires several locks, or none. It takes them in the order of their names, so that calls of
@@ -199,7 +199,7 @@ class LockProvider {
   /// each third of its own lease.
   /// Cost: as a lock's. The document has an entry of some 150 bytes for each permit that is held,
   /// and each acquire, extension and release writes it.
-  /// Other names: a lock of the same name excludes all permits, and is excluded by each.
+  /// Other kinds: a lock of the same name excludes all permits, and is excluded by each.
   ///
   ///     auto exports = *provider->create_semaphore("exports", 3);
   ///     if (auto permit = exports.try_acquire(5s)) export_to(directory_of(permit->slot()));

@@ -323,8 +323,8 @@ TEST(Readers, OneThatAnOlderReleaseOrAHandOverGaveTheLockToIsJoinedAndExtended) 
   Lock down;
   ASSERT_TRUE(down.writes(kAnn));
   ASSERT_FALSE(down.writes(kDan));
-  down.run(core::HandOverCommand{1, "kept", kAnn, kBen, Lock::lock_id(kBen, 1, kLease, core::kReaders),
-                                 kLease, kMargin});
+  const auto bens = Lock::lock_id(kBen, 1, kLease, core::kReaders);
+  down.run(core::HandOverCommand{1, "kept", kAnn, kBen, bens, kLease, kMargin});
   EXPECT_FALSE(down.reads(kCat)) << "the writer before it waits";
   down.leaves(kDan);
   EXPECT_EQ(down.readers(), (Owners{kBen, kCat}));
@@ -367,7 +367,7 @@ TEST(Permits, ThoseOfDeadHoldersGoToAllThatWaitByOneRelease) {
   EXPECT_EQ(lock.reader({0xE, 5}).slot, 2);
 }
 
-TEST(Permits, OfAnotherNumberAreNotOfTheSameLockUntilAllHaveGone) {
+TEST(Permits, ACallForAnotherNumberWaitsUntilAllHaveGone) {
   Lock lock;
   lock.of = 2;
   ASSERT_TRUE(lock.takes(kAnn));
