@@ -16,12 +16,12 @@ using Words = std::map<std::string, std::string>;
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// Replaces whole words; a leading @ or # is part of a word.
+/// Replaces whole words; a leading @ is part of a word.
 std::string replaced(const std::string& text, const Words& words) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     std::size_t end = i;
-    if (text[i] == '@' || text[i] == '#') ++end;
+    if (text[i] == '@') ++end;
     while (end < text.size() && in_word(text[end])) ++end;
     end = std::max(end, i + 1);
     const std::string word = text.substr(i, end - i);
@@ -42,7 +42,7 @@ std::string with_rules(std::string text, const Rules& rules) {
 }
 
 /// The values of each sort for few clients.
-const std::map<std::string, std::vector<std::string>> kFew{{"Owner", {"o1", "o2"}},
+const std::map<std::string, std::vector<std::string>> kFew{{"Owner", {"o1", "o2", "o3"}},
                                                            {"Id", {"l1", "l2", "l3", "l4"}},
                                                            {"Observer", {"x1", "x2"}},
                                                            {"Int", {"0", "1", "2", "3", "4"}}};
@@ -88,9 +88,11 @@ class Script {
     choices_.clear();
     for (const auto& [variable, sort] : step.choices) {
       choices_[variable] = variable + "." + std::to_string(taken_);
-      text_ += "(declare-const " + choices_[variable] + " " + sort + ")\n";
+      const std::string type = sort[0] == '(' ? sort : "() " + sort;
+      text_ += "(declare-fun " + choices_[variable] + " " + type + ")\n";
     }
     assume(step.guard);
+    assume_for_all({"each", "", {{"b", "Owner"}}, step.each});
   }
 
   /// The step is taken.

@@ -11,8 +11,8 @@
 /// The lock as a transition system in first-order logic, for any number of owners, commands,
 /// versions and observers. Written from the design, not from the lock's code.
 ///
-/// Texts are SMT-LIB. In them `@name` is a part of the state before a step, `#name` the same after
-/// it, and `{name}` a rule of the design.
+/// Texts are SMT-LIB. In them `@name` is a part of the state, of that before a step, and `{name}` a
+/// rule of the design.
 namespace leasehold::model::proof {
 
 /// What the design says, one term per rule, so that a weaker design is one changed term.
@@ -43,11 +43,12 @@ struct Claim {
 
 struct Step {
   std::string name;
-  Variables choices;                           ///< variables with any value that meets the guard
-  std::string guard;                           ///< when it is possible
+  Variables choices;  ///< any values that meet the guard; of functions: "(Owner) Bool"
+  std::string guard;  ///< when it is possible
   std::map<std::string, std::string> changes;  ///< new values; arguments are called a and b
   std::vector<Claim> demands;                  ///< what must hold whenever it is taken
   std::vector<std::string> after;  ///< steps by which it becomes possible from the start
+  std::string each = "true";       ///< the guard's part about each owner b
 };
 [[nodiscard]] const std::vector<Step>& steps();
 
@@ -86,7 +87,7 @@ struct Question {
 /// Each script is unsatisfiable: the invariant holds initially; every step keeps it and meets its
 /// demands; it implies the guarantees. And the lemmas of drift.
 ///
-/// `few`: for at most 2 owners, 4 commands, 2 observers and 4 versions, without quantifiers. The
+/// `few`: for at most 3 owners, 4 commands, 2 observers and 4 versions, without quantifiers. The
 /// solver always decides that: satisfiable means that there is a counterexample.
 [[nodiscard]] std::vector<Question> obligations(const Rules& rules, bool few);
 

@@ -15,43 +15,82 @@ Term term(const char* name, const Term& a, const Term& b) {
 Term operator+(const Term& a, const Term& b) { return term("+", a, b); }
 Term operator-(const Term& a, const Term& b) { return term("-", a, b); }
 Term operator<=(const Term& a, const Term& b) { return term("<=", a, b); }
+Term operator||(const Term& a, const Term& b) { return term("or", a, b); }
+Term operator!(const Term& a) { return {"(not " + a.text + ")"}; }
 
 const Term kSpan{"span"}, kDrift{"(* span drift)"}, kNow{"@now"};
 
-/// Lease of the version at u may still be counted on.
+/// The lease of owner o in the version at u may still be counted on.
 constexpr const char* kLive =
-    "(and (not (@ended (owner (@holds u))))"
-    "     (< @now (+ (@sent_at (@holds u)) (lease (owner (@holds u))))))";
+    "(and (<= 0 u) (<= u @last) (@in u o) (not (@ended o))"
+    "     (< @now (+ (@sent_at (@by u o)) (lease o))))";
 
 std::string held(const std::string& l) {
   return "(and (@granted " + l + ") (not (@ended (owner " + l + "))) (< @now (@until " + l + ")))";
 }
 
+/// Whether two owners may not hold the lock at once.
+std::string excludes(const std::string& o, const std::string& p) {
+  return "(and (not (= " + o + " " + p + ")) " +
+         model::rules::excludes(Term{"(reads " + o + ")"}, Term{"(reads " + p + ")"}).text + ")";
+}
+
+const std::string kExcluded = excludes("(owner l)", "(owner m)");
+
 using Changes = std::map<std::string, std::string>;
 
+/// Who holds the lock in a version: each owner b with `in`, by this command, until then.
+struct Holders {
+  std::string in, by, upto;
+  std::string expires = "e", named = "n";
+};
+const Holders kSame{"(@in @last b)", "(@by @last b)", "(@upto @last b)", "(@expires @last)",
+                    "(@named @last)"};
+const Holders kNobody{"false", kSame.by, kSame.upto, kSame.expires, kSame.named};
+
+Holders alone(const std::string& date) {
+  return {"(= b (owner l))", "l", date, date, "(lease (owner l))"};
+}
+
+/// The command's owner, and the others that are not over.
+const Holders kBeside{"(or (= b (owner l)) (and (@in @last b) (not {over})))",
+                      "(ite (= b (owner l)) l (@by @last b))", "{until}"};
+/// The others, and whom a release admits, each by an entry of the queue.
+const std::string kStays = "(and (@in @last b) (not (= b o)) (not {over}))";
+const Holders kLeft{"(or " + kStays + " (batch b))", "(ite (batch b) (entry b) (@by @last b))",
+                    "{left_until}"};
+
+/// What a text says of them all: this of the latest date, and the longest lease.
+std::string said_of(const Holders& holders, const std::string& latest) {
+  return "(=> " + holders.in + " (and " + latest + " {longest}))";
+}
+
 /// The document's next version.
-Changes version(const std::string& there, const std::string& ours, const std::string& holds,
-                const std::string& expires, const std::string& answered = "t") {
-  const auto next = [](const std::string& value, const std::string& part) {
-    return "(ite (= a (+ @last 1)) " + value + " (@" + part + " a))";
+Changes version(const std::string& there, const std::string& ours, const Holders& holders,
+                const std::string& answered = "t") {
+  const auto next = [](const std::string& value, const std::string& before) {
+    return "(ite (= a (+ @last 1)) " + value + " (@" + before + "))";
   };
   return {{"last", "(+ @last 1)"},
-          {"there", next(there, "there")},
-          {"ours", next(ours, "ours")},
-          {"holds", next(holds, "holds")},
-          {"expires", next(expires, "expires")},
-          {"place", next("t", "place")},
-          {"answered", next(answered, "answered")},
+          {"there", next(there, "there a")},
+          {"ours", next(ours, "ours a")},
+          {"in", next(holders.in, "in a b")},
+          {"by", next(holders.by, "by a b")},
+          {"upto", next(holders.upto, "upto a b")},
+          {"named", next(holders.named, "named a")},
+          {"expires", next(holders.expires, "expires a")},
+          {"place", next("t", "place a")},
+          {"answered", next(answered, "answered a")},
           {"time", "t"}};
 }
 
-Changes taken(const std::string& expires) {
-  Changes all = version("true", "true", "l", expires, "{next_answered}");
+Changes taken(const Holders& holders) {
+  Changes all = version("true", "true", holders, "{next_answered}");
   all["executed"] = "(or (= a l) (@executed a))";
   return all;
 }
 
-Changes gone() { return version("false", "false", "(@holds @last)", "(@expires @last)"); }
+Changes gone() { return version("false", "false", kNobody); }
 
 Changes with(Changes changes, const Changes& more) {
   changes.insert(more.begin(), more.end());
@@ -60,27 +99,31 @@ Changes with(Changes changes, const Changes& more) {
 
 /// A command of our lock on the primary: it started at s, when the clock showed r. If it is routed,
 /// that is a router's clock, and shards that do not have the document any more may have replied to
-/// it first, with times up to u.
-const Variables kExecution{{"l", "Id"},  {"s", "Real"}, {"r", "Real"},
-                           {"t", "Int"}, {"u", "Int"},  {"routed", "Bool"}};
+/// it first, with times up to u. For several holders it writes the date e, and names the lease n.
+const Variables kExecution{{"l", "Id"},  {"s", "Real"},      {"r", "Real"}, {"t", "Int"},
+                           {"u", "Int"}, {"routed", "Bool"}, {"e", "Real"}, {"n", "Real"}};
+/// A release of owner o, likewise. It grants the lock by l, or admits a batch by their entries.
+const Variables kRelease{{"o", "Owner"},         {"l", "Id"},   {"s", "Real"},
+                         {"r", "Real"},          {"t", "Int"},  {"routed", "Bool"},
+                         {"e", "Real"},          {"n", "Real"}, {"batch", "(Owner) Bool"},
+                         {"entry", "(Owner) Id"}};
 const std::string kClock = "(ite routed {router_clock} {server_clock})";
 std::string executes(const std::string& more) {
   return "(and (@sent l) {once} (<= (@sent_at l) s) (<= s @now) " + kClock +
          " {next_place} {heard_goes_along} " + more + ")";
 }
+const std::string kReleases = "(@ours @last) (@leaving o) (<= s @now) " + kClock + " {next_place}";
 
-Claim own_lock(const std::string& owner) {
+/// A command of owner o makes these the holders.
+Claim spares(const std::string& o, const Holders& next) {
   return {"G6",
-          "it touches its owner's lock alone",
-          {},
-          "(and (@ours @last) (= (owner (@holds @last)) " + owner + "))"};
+          "it leaves others as they are, but for readers that are over",
+          {{"b", "Owner"}},
+          "(=> (@in @last b) (or (= b " + o + ") (and (reads b) (<= (@upto @last b) r)) (and " +
+              next.in + " (= " + next.by + " (@by @last b)) (= " + next.upto +
+              " (@upto @last b)))))"};
 }
-Claim left_lock(const std::string& owner) {
-  return {"G6",
-          "it ends the lock of an owner that asked for it",
-          {},
-          "(and (@ours @last) (= (owner (@holds @last)) " + owner + ") (@leaving " + owner + "))"};
-}
+const Claim kOwn{"G6", "it prolongs its owner's lock alone", {}, "(@in @last (owner l))"};
 const Claim kOnlyAcquires{"G6", "an acquire alone makes a lock", {}, "{acquires}"};
 const Claim kForeign{"foreign",
                      "another client's lock is not taken before it expired",
@@ -96,8 +139,10 @@ const std::string& constants() {
 (declare-fun extension (Id) Bool)      ; the command only prolongs
 (declare-fun hand_over (Id) Bool)      ; the command takes the place of its giver
 (declare-fun giver (Id) Owner)
-(declare-fun observes (Id) Bool)       ; the command presumes the holder of lockId (observed l) dead
-(declare-fun observed (Id) Id)
+(declare-fun reads (Owner) Bool)       ; it shares the lock with others that read
+(declare-fun observes (Id Owner) Bool) ; the command presumes all dead that it saw in a text: them,
+(declare-fun observed (Id Owner) Id)   ; each by this command,
+(declare-fun seen_named (Id) Real)     ; with this as their longest lease
 (declare-fun observer (Id) Observer)   ; the process that saw it
 (declare-const margin Real)            ; any two readings of server clocks differ by no more
 (assert (>= margin 0))
@@ -116,9 +161,12 @@ const std::vector<Part>& parts() {
       {"committed", {}, "Int", "0"},
       {"there", {"Int"}, "Bool", "false"},
       {"ours", {"Int"}, "Bool", "false"},  // false: by another client, such as the .NET package
-      {"holds", {"Int"}, "Id", ""},        // its lockId
+      {"in", {"Int", "Owner"}, "Bool", "false"},  // who holds it,
+      {"by", {"Int", "Owner"}, "Id", ""},         // by which command,
+      {"upto", {"Int", "Owner"}, "Real", "0.0"},  // and until when
+      {"named", {"Int"}, "Real", "0.0"},          // the lease that its lockId names
       {"expires", {"Int"}, "Real", "0.0"},
-      {"place", {"Int"}, "Int", "0"},  // in the oplog
+      {"place", {"Int"}, "Int", "0"},     // in the oplog
       {"answered", {"Int"}, "Int", "0"},  // the newest time in the replies to its command
       {"time", {}, "Int", "0"},           // cluster time of the shard that has the document
       // Commands; each has a lockId of its own.
@@ -139,6 +187,10 @@ const std::vector<Part>& parts() {
        "false"},  // a release of it was sent: delete, hand-over, pass-on
       {"seen", {"Observer", "Id"}, "Bool", "false"},
       {"seen_at", {"Observer", "Id"}, "Real", "0.0"},
+      // A resource, to which readers read and others write.
+      {"used", {"Id"}, "Bool", "false"},  // by the token of this grant
+      {"highest", {}, "Int", "0"},        // of the tokens
+      {"wrote", {}, "Int", "0"},          // of those of writes
   };
   return all;
 }
@@ -153,9 +205,16 @@ const Rules& rules() {
       {"foreign_clock", "(near r s (/ margin 2))"},
       // What a command writes
       {"date", "(+ r (lease (owner l)) margin)"},
-      {"own_date", "(later {date} (@expires @last))"},
+      {"own_date", "(later {date} (@upto @last (owner l)))"},
+      {"until", "(ite (= b (owner l)) (ite {its_own} {own_date} {date}) (@upto @last b))"},
       {"hand_over_date", "{date}"},
       {"grant_date", "(+ (later r (@dated l)) (lease (owner l)) margin)"},
+      {"batch_date", "(+ (later r (@dated (entry b))) (lease b) margin)"},
+      {"left_until", "(ite (batch b) {batch_date} (@upto @last b))"},
+      {"renewal_ends", "(<= {until} e)"},
+      {"join_ends", "(<= {until} e)"},
+      {"leave_ends", "(<= {left_until} e)"},
+      {"longest", "(<= (lease b) n)"},
       {"next_place", "(> t @time)"},
       {"next_answered", "(ite (> u t) u t)"},
       {"heard_goes_along", "(> t u)"},
@@ -164,17 +223,22 @@ const Rules& rules() {
       // When it matches
       {"once", "(not (@executed l))"},
       {"expired", is_expired(Term{"(@expires @last)"}, Term{"r"}).text},
-      {"its_own", "(and (@ours @last) (= (owner (@holds @last)) (owner l)))"},
+      {"over", "(and (reads b) " + is_expired(Term{"(@upto @last b)"}, Term{"r"}).text + ")"},
+      {"its_own", "(@in @last (owner l))"},
       {"acquires", "(and (not (extension l)) (not (hand_over l)))"},
       {"inserts", "{acquires}"},
-      {"as_observed", "(= (@holds @last) (observed l))"},
+      {"joins_readers", "(=> (@in @last b) (not " + excludes("b", "(owner l)") + "))"},
+      {"stays_beside", "(reads b)"},
+      {"admits", "(and (reads b) (not (@in @last b)))"},
+      {"as_observed", "(=> (@in @last b) (and (observes l b) (= (@by @last b) (observed l b))))"},
+      {"lease_as_observed", "(= (@named @last) (seen_named l))"},
       {"observed_is_ours", "(@ours @last)"},
-      {"from_its_giver", "(and (@ours @last) (= (owner (@holds @last)) (giver l)))"},
-      {"holder_leaves", "(and (@ours @last) (= (owner (@holds @last)) o) (@leaving o))"},
+      {"from_its_giver", "(and (@in @last (giver l)) (=> (@in @last b) (= b (giver l))))"},
+      {"holders_leave", "(=> (@in @last b) (or (= b o) {over}))"},
       // What a client does
       {"new_lock_id", "(not (@sent l))"},
-      {"seen_long_enough", is_presumed_dead(Term{"(@seen_at (observer l) (observed l))"},
-                                            Term{"(lease (owner (observed l)))"}, kNow)
+      {"seen_long_enough", is_presumed_dead(Term{"(@seen_at (observer l) (observed l b))"},
+                                            Term{"(seen_named l)"}, kNow)
                                .text},
       {"sight", "@now"},
       {"giver_has_ended", "(@ended (giver l))"},
@@ -185,6 +249,9 @@ const Rules& rules() {
       {"old_primary_grants", "(@granted a)"},
       {"deadline", deadline(Term{"(@sent_at l)"}, Term{"(lease (owner l))"}).text},
       {"kept_by_a_majority", "(<= @committed k)"},
+      {"accepts_read", accepts_read(Term{"(@token l)"}, Term{"@wrote"}).text},
+      {"accepts_write", accepts_write(Term{"(@token l)"}, Term{"@highest"}).text},
+      {"noted", "(ite (< @highest (@token l)) (@token l) @highest)"},
       // On a local clock
       {"holder_stops", holder_span(kSpan, kDrift).text},
       {"observer_waits", observer_span(kSpan, kDrift).text},
@@ -204,10 +271,20 @@ const std::vector<Claim>& invariants() {
        {{"l", "Id"}},
        "(and (=> (@executed l) (@sent l)) (=> (@sent l) (<= (@sent_at l) @now)))"},
       {"version",
-       "a version of ours is there, and names an executed command",
-       {{"v", "Int"}},
-       "(=> (and (<= 0 v) (<= v @last) (@ours v))"
-       "    (and (@there v) (@sent (@holds v)) (@executed (@holds v))))"},
+       "a version with a holder is there, ours, and names an executed command of it",
+       {{"v", "Int"}, {"o", "Owner"}},
+       "(=> (and (<= 0 v) (<= v @last) (@in v o))"
+       "    (and (@there v) (@ours v) (@sent (@by v o)) (@executed (@by v o))"
+       "         (= (owner (@by v o)) o)))"},
+      {"sharing",
+       "all of several holders read",
+       {{"v", "Int"}, {"o", "Owner"}, {"p", "Owner"}},
+       "(=> (and (<= 0 v) (<= v @last) (@in v o) (@in v p)) (not " + excludes("o", "p") + "))"},
+      {"text",
+       "a version has the latest date of its holders, and names their longest lease",
+       {{"v", "Int"}, {"o", "Owner"}},
+       "(=> (and (<= 0 v) (<= v @last) (@in v o))"
+       "    (and (<= (@upto v o) (@expires v)) (<= (lease o) (@named v))))"},
       {"order",
        "places in the oplog rise from version to version",
        {{"u", "Int"}, {"v", "Int"}},
@@ -224,7 +301,7 @@ const std::vector<Claim>& invariants() {
        "a grant is a write that a majority has, and its token that write's place",
        {{"l", "Id"}},
        "(=> (@granted l) (and (<= 0 (@granted_by l)) (<= (@granted_by l) @committed)"
-       "    (@ours (@granted_by l)) (= (@holds (@granted_by l)) l)"
+       "    (@in (@granted_by l) (owner l)) (= (@by (@granted_by l) (owner l)) l)"
        "    (= (@token l) (@place (@granted_by l)))))"},
       {"deadline",
        "a deadline is no later than a lease after the sending of its own command",
@@ -232,12 +309,11 @@ const std::vector<Claim>& invariants() {
        "(=> (@granted l) (<= (@until l) (+ (@sent_at l) (lease (owner l)))))"},
       {"stands",
        "a lease that may be counted on stands at every later version, for half a margin longer",
-       {{"u", "Int"}, {"v", "Int"}},
-       std::string("(=> (and (<= 0 u) (<= u v) (<= v @last) (@ours u) ") + kLive +
+       {{"u", "Int"}, {"v", "Int"}, {"o", "Owner"}},
+       std::string("(=> (and (<= u v) (<= v @last) ") + kLive +
            ")"
-           "    (and (@ours v) (= (owner (@holds v)) (owner (@holds u)))"
-           "         (>= (@expires v) (+ (@sent_at (@holds u)) (lease (owner (@holds u)))"
-           "                             (/ margin 2)))))"},
+           "    (and (@in v o)"
+           "         (>= (@upto v o) (+ (@sent_at (@by u o)) (lease o) (/ margin 2)))))"},
       {"sight",
        "what was seen had been executed",
        {{"x", "Observer"}, {"l", "Id"}},
@@ -245,17 +321,15 @@ const std::vector<Claim>& invariants() {
        "                     (<= (@seen_at x l) @now)))"},
       {"unchanged",
        "no command of a lease that may be counted on was sent after its present lockId was seen",
-       {{"x", "Observer"}, {"u", "Int"}, {"v", "Int"}},
-       std::string("(=> (and (<= 0 u) (<= u v) (<= v @last) (@ours u) (@ours v)"
-                   "         (@seen x (@holds v)) ") +
-           kLive + ") (<= (@sent_at (@holds u)) (@seen_at x (@holds v))))"},
+       {{"x", "Observer"}, {"u", "Int"}, {"v", "Int"}, {"o", "Owner"}},
+       std::string("(=> (and (<= u v) (<= v @last) (@in v o) (@seen x (@by v o)) ") + kLive +
+           ") (<= (@sent_at (@by u o)) (@seen_at x (@by v o))))"},
       {"observed",
-       "an observer that presumes a holder dead saw its lockId a full lease before",
-       {{"l", "Id"}},
-       "(=> (and (@sent l) (observes l))"
-       "    (and (@seen (observer l) (observed l))"
-       "         (<= (+ (@seen_at (observer l) (observed l)) (lease (owner (observed l))))"
-       "             (@sent_at l))))"},
+       "an observer that presumes holders dead saw each lockId for the lease that the text names",
+       {{"l", "Id"}, {"b", "Owner"}},
+       "(=> (and (@sent l) (observes l b))"
+       "    (and (@seen (observer l) (observed l b))"
+       "         (<= (+ (@seen_at (observer l) (observed l b)) (seen_named l)) (@sent_at l))))"},
       {"leaving",
        "a release is sent only of an owner that has ended",
        {{"o", "Owner"}},
@@ -269,6 +343,11 @@ const std::vector<Claim>& invariants() {
        {{"l", "Id"}},
        "(=> (@enlisted l)"
        "    (and (@executed l) (>= (@dated l) (- (@sent_at l) (/ margin 2)))))"},
+      {"resource",
+       "a resource keeps the highest token of what it accepted, and of the writes",
+       {{"l", "Id"}},
+       "(=> (@used l) (and (@granted l) (<= (@token l) @highest)"
+       "                   (or (reads (owner l)) (<= (@token l) @wrote))))"},
   };
   return all;
 }
@@ -276,25 +355,25 @@ const std::vector<Claim>& invariants() {
 const std::vector<Claim>& guarantees() {
   static const std::vector<Claim> all{
       {"G1",
-       "while a lease is counted on, the document is its holder's and expired by no clock",
+       "while a lease is counted on, its owner is a holder, expired by no clock",
        {{"l", "Id"}},
        "(=> " + held("l") +
-           " (and (@ours @last) (= (owner (@holds @last)) (owner l))"
+           " (and (@in @last (owner l)) (>= (@upto @last (owner l)) (+ (@until l) (/ margin 2)))"
            "      (>= (@expires @last) (+ (@until l) (/ margin 2)))))"},
       {"G2",
-       "held() is never true for two owners at once",
+       "held() is never true for two owners at once that exclude each other",
        {{"l", "Id"}, {"m", "Id"}},
-       "(=> (and " + held("l") + " " + held("m") + ") (= (owner l) (owner m)))"},
+       "(=> (and " + held("l") + " " + held("m") + ") (not " + kExcluded + "))"},
       {"G3",
-       "no other was granted it with a higher token while a holder's held() is true",
+       "no other that it excludes was granted it with a higher token while held() is true",
        {{"l", "Id"}, {"m", "Id"}},
-       "(=> (and " + held("l") +
-           " (@granted m) (not (= (owner l) (owner m)))) (< (@token m) (@token l)))"},
+       "(=> (and " + held("l") + " (@granted m) " + kExcluded + ") (< (@token m) (@token l)))"},
       {"G4",
-       "tokens rise in the order of the grants",
+       "tokens rise in the order of the grants, of which only readers' may be one write",
        {{"l", "Id"}, {"m", "Id"}},
-       "(=> (and (@granted l) (@granted m) (< (@granted_by l) (@granted_by m)))"
-       "    (< (@token l) (@token m)))"},
+       "(=> (and (@granted l) (@granted m) (<= (@granted_by l) (@granted_by m))"
+       "         (or " +
+           kExcluded + " (< (@granted_by l) (@granted_by m)))) (< (@token l) (@token m)))"},
   };
   return all;
 }
@@ -320,6 +399,20 @@ const std::vector<Situation>& situations() {
        {"send", "insert", "majority", "acknowledge", "sight", "time", "send", "take observed",
         "majority", "acknowledge"},
        {"", "", two, "(and " + held("l") + " " + both + ")"}},
+      {"two readers hold it",
+       {"send", "insert", "send", "join", "majority", "acknowledge", "acknowledge"},
+       {"", "", two, "(and " + held("l") + " " + held("m") + " (not (= (owner l) (owner m))))"}},
+      {"a batch of readers holds it after a writer",
+       {"send", "insert", "send", "enlist", "send", "enlist", "end", "release", "leave", "majority",
+        "acknowledge", "acknowledge"},
+       {"",
+        "",
+        {{"l", "Id"}, {"m", "Id"}, {"o", "Owner"}},
+        "(and " + held("l") + " " + held("m") + " (not (= l m)) (@in 1 o) (not (reads o)))"}},
+      {"dead readers' lock is held by a writer",
+       {"send", "insert", "send", "join", "sight", "sight", "time", "send", "take observed",
+        "majority", "acknowledge"},
+       {"", "", {{"l", "Id"}}, "(and " + held("l") + " (not (reads (owner l))))"}},
       {"a grant was rolled back, and the entry is granted again",
        {"send", "insert", "send", "enlist", "end", "release", "majority", "pass on", "rollback",
         "pass on", "majority", "acknowledge"},
@@ -349,20 +442,20 @@ const std::vector<Step>& steps() {
       // Clients take these.
       {"send",
        {{"l", "Id"}},
-       "(and {new_lock_id} (=> (hand_over l) {giver_has_ended})"
-       "     (=> (observes l) (and (@seen (observer l) (observed l)) {seen_long_enough})))",
+       "(and {new_lock_id} (=> (hand_over l) {giver_has_ended}))",
        {{"sent", "(or (= a l) (@sent a))"},
         {"sent_at", "(ite (= a l) @now (@sent_at a))"},
         {"leaving", "(or (@leaving a) (and (hand_over l) (= a (giver l))))"},
         {"ended", "{ended_when_used_on}"}},
        {},
-       {}},
+       {},
+       "(=> (observes l b) (and (@seen (observer l) (observed l b)) {seen_long_enough}))"},
       // The reply, or the event of a grant. It may know another command of its own, m, and a time q
       // at which it read the change stream; neither matters.
       {"acknowledge",
        {{"l", "Id"}, {"k", "Int"}, {"m", "Id"}, {"q", "Real"}},
-       "(and (<= 0 k) (<= k @last) (@ours k) (= (@holds k) l) {acknowledged} (not (@granted l))"
-       "     (@sent m) (= (owner m) (owner l)) (<= q @now))",
+       "(and (<= 0 k) (<= k @last) (@in k (owner l)) (= (@by k (owner l)) l) {acknowledged}"
+       "     (not (@granted l)) (@sent m) (= (owner m) (owner l)) (<= q @now))",
        {{"granted", "(or (= a l) (@granted a))"},
         {"granted_by", "(ite (= a l) k (@granted_by a))"},
         {"token", "(ite (= a l) {reply_time} (@token a))"},
@@ -388,37 +481,47 @@ const std::vector<Step>& steps() {
       {"insert",
        kExecution,
        executes("(not (@there @last)) {inserts}"),
-       taken("{date}"),
+       taken(alone("{date}")),
        {kOnlyAcquires},
        {"send"}},
       {"renew",
        kExecution,
        executes("{its_own}"),
-       taken("{own_date}"),
-       {own_lock("(owner l)")},
-       {"send", "insert", "send"}},
+       taken(kBeside),
+       {kOwn, spares("(owner l)", kBeside)},
+       {"send", "insert", "send"},
+       said_of(kBeside, "{renewal_ends}")},
+      {"join",
+       kExecution,
+       executes("(@ours @last) {acquires} (not {its_own})"),
+       taken(kBeside),
+       {kOnlyAcquires, spares("(owner l)", kBeside)},
+       {"send", "insert", "send"},
+       "(and {joins_readers} " + said_of(kBeside, "{join_ends}") + ")"},
       {"take expired",
        kExecution,
        executes("(@there @last) {acquires} {expired}"),
-       taken("{date}"),
+       taken(alone("{date}")),
        {kForeign},
        {"send", "insert", "time", "send"}},
       {"take observed",
        kExecution,
-       executes("(@there @last) {acquires} (observes l) {observed_is_ours} {as_observed}"),
-       taken("{date}"),
+       executes("(@there @last) {acquires} {observed_is_ours} {lease_as_observed}"),
+       taken(alone("{date}")),
        {kForeign},
-       {"send", "insert", "sight", "time", "send"}},
+       {"send", "insert", "sight", "time", "send"},
+       "{as_observed}"},
       {"hand over",
        kExecution,
-       executes("(hand_over l) {from_its_giver}"),
-       taken("{hand_over_date}"),
-       {left_lock("(giver l)")},
-       {"send", "insert", "end", "send"}},
+       executes("(hand_over l)"),
+       taken(alone("{hand_over_date}")),
+       {spares("(giver l)", kNobody)},
+       {"send", "insert", "end", "send"},
+       "{from_its_giver}"},
       {"enlist",
        kExecution,
        executes("(@there @last) (@ours @last) {acquires}"),
-       with(version("true", "true", "(@holds @last)", "(@expires @last)", "{next_answered}"),
+       with(version("true", "true", kSame, "{next_answered}"),
             {{"executed", "(or (= a l) (@executed a))"},
              {"enlisted", "(or (= a l) (@enlisted a))"},
              {"dated", "(ite (= a l) r (@dated a))"}}),
@@ -427,22 +530,28 @@ const std::vector<Step>& steps() {
       // The queue is a hint: any entry that ever existed, even one that was rolled back, may be
       // granted any number of times. The release may have started before its renewal.
       {"pass on",
-       {{"o", "Owner"},
-        {"l", "Id"},
-        {"s", "Real"},
-        {"r", "Real"},
-        {"t", "Int"},
-        {"routed", "Bool"}},
-       "(and {holder_leaves} (@enlisted l) (<= s @now) " + kClock + " {next_place})",
-       version("true", "true", "l", "{grant_date}"),
-       {left_lock("o")},
-       {"send", "insert", "send", "enlist", "end", "release"}},
+       kRelease,
+       "(and (@enlisted l) " + kReleases + ")",
+       version("true", "true", alone("{grant_date}")),
+       {spares("o", kNobody)},
+       {"send", "insert", "send", "enlist", "end", "release"},
+       "{holders_leave}"},
+      {"leave",
+       kRelease,
+       "(and " + kReleases + ")",
+       version("true", "true", kLeft),
+       {spares("o", kLeft)},
+       {"send", "insert", "end", "release"},
+       "(and (=> (batch b) (and {admits} (@enlisted (entry b)) (= (owner (entry b)) b)))"
+       "     (=> " +
+           kStays + " {stays_beside}) " + said_of(kLeft, "{leave_ends}") + ")"},
       {"delete",
-       {{"o", "Owner"}, {"t", "Int"}},
-       "(and {holder_leaves} {next_place})",
+       kRelease,
+       "(and " + kReleases + ")",
        gone(),
-       {left_lock("o")},
-       {"send", "insert", "end", "release"}},
+       {spares("o", kNobody)},
+       {"send", "insert", "end", "release"},
+       "{holders_leave}"},
       // It does not know of its successor, and no majority will have its writes.
       {"old primary",
        {{"l", "Id"}},
@@ -450,12 +559,24 @@ const std::vector<Step>& steps() {
        {{"executed", "(or (= a l) (@executed a))"}, {"granted", "{old_primary_grants}"}},
        {},
        {"send"}},
+      // A resource is used, at any time after the grant.
+      {"use",
+       {{"l", "Id"}},
+       "(and (@granted l) (ite (reads (owner l)) {accepts_read} {accepts_write}))",
+       {{"used", "(or (= a l) (@used a))"},
+        {"highest", "{noted}"},
+        {"wrote", "(ite (reads (owner l)) @wrote (@token l))"}},
+       {{"G3",
+         "of two that exclude each other the one with the lower token was first",
+         {{"m", "Id"}},
+         "(=> (and (@used m) " + kExcluded + ") (<= (@token m) (@token l)))"}},
+       {"send", "insert", "majority", "acknowledge"}},
       // Others take these.
       {"foreign take",
-       {{"s", "Real"}, {"r", "Real"}, {"t", "Int"}, {"e", "Real"}},
+       {{"s", "Real"}, {"r", "Real"}, {"t", "Int"}, {"e", "Real"}, {"n", "Real"}},
        "(and (<= s @now) {foreign_clock} {next_place}"
        "     (or (not (@there @last)) (not (@ours @last)) {expired}))",
-       version("true", "false", "(@holds @last)", "e"),
+       version("true", "false", {"false", kSame.by, kSame.upto}),
        {},
        {}},
       {"foreign delete",
@@ -503,7 +624,7 @@ const std::vector<Ablation>& ablations() {
        "stands / foreign take"},
       {"older own write lowers expiresAt", "own_date", "{date}", "stands / renew"},
       {"margin forgotten by an extension", "own_date",
-       "(ite (extension l) (+ r (lease (owner l))) (later {date} (@expires @last)))",
+       "(ite (extension l) (+ r (lease (owner l))) (later {date} (@upto @last (owner l))))",
        "stands / renew"},
       {"hand-over keeps the old expiresAt", "hand_over_date", "(@expires @last)",
        "stands / hand over"},
@@ -523,20 +644,19 @@ const std::vector<Ablation>& ablations() {
       {"extension without owner", "its_own", "(@ours @last)", "G6 / renew"},
       {"extension inserts when missing", "inserts", "(not (hand_over l))", "G6 / insert"},
       {"hand-over inserts when missing", "inserts", "(not (extension l))", "G6 / insert"},
-      {"observed compares the owner alone", "as_observed",
-       "(= (owner (@holds @last)) (owner (observed l)))", "stands / take observed"},
+      {"observed compares the owner alone", "as_observed", "(=> (@in @last b) (observes l b))",
+       "stands / take observed"},
       {"observed lockId not compared", "as_observed", "true", "stands / take observed"},
       {"foreign lockId observed", "observed_is_ours", "true", "foreign / take observed"},
       {"half a lease observed", "seen_long_enough",
-       "(<= (+ (@seen_at (observer l) (observed l)) (/ (lease (owner (observed l))) 2)) @now)",
+       "(<= (+ (@seen_at (observer l) (observed l b)) (/ (seen_named l) 2)) @now)",
        "observed / send"},
       {"sight counted from the sending of the read", "sight", "q", "unchanged / sight"},
       {"hand-over without its giver", "from_its_giver", "(@ours @last)", "G6 / hand over"},
       {"hand-over while the giver holds", "giver_has_ended", "true", "leaving / send"},
-      {"delete without owner", "holder_leaves", "(and (@ours @last) (@leaving o))", "G6 / delete"},
+      {"delete without owner", "holders_leave", "true", "G6 / delete"},
       {"passed on while the giver holds", "leaver_has_ended", "true", "leaving / release"},
-      {"passed on without holding", "holder_leaves", "(and (@ours @last) (@leaving o))",
-       "stands / pass on"},
+      {"passed on without holding", "holders_leave", "true", "stands / pass on"},
       {"owner used on after its delete", "ended_when_used_on",
        "(and (@ended a) (not (= a (owner l))))", "leaving / send"},
       {"ended owner's entry accepted", "ended_when_granted",
@@ -555,6 +675,39 @@ const std::vector<Ablation>& ablations() {
        "(+ (later (@sent_at m) (@sent_at l)) (lease (owner l)))", "deadline / acknowledge"},
       {"no drift margin of the holder", "holder_stops", "span", "drift / holder"},
       {"no drift margin of the observer", "observer_waits", "span", "drift / observer"},
+      // Readers.
+      {"reader joins a writer", "joins_readers", "true", "sharing / join"},
+      {"reader's entry without the margin", "until",
+       "(ite (= b (owner l)) (+ r (lease b)) (@upto @last b))", "stands / join"},
+      {"join leaves expiresAt", "join_ends", "(= e (@expires @last))", "text / join"},
+      {"extension leaves expiresAt", "renewal_ends", "(= e (@expires @last))", "text / renew"},
+      {"leave dates the document by its batch alone", "leave_ends",
+       "(=> (batch b) (<= {left_until} e))", "text / leave"},
+      {"batch dated later than the document", "leave_ends",
+       "(=> (not (batch b)) (<= {left_until} e))", "text / leave"},
+      {"batch dated by the release alone", "batch_date", "(+ r (lease b) margin)",
+       "stands / leave"},
+      {"batch dated without the margin", "batch_date", "(+ (later r (@dated (entry b))) (lease b))",
+       "stands / leave"},
+      {"lockId names the shortest lease", "longest", "(<= n (lease b))", "text / join"},
+      {"leave frees the document while others read", "holders_leave",
+       "(=> (@in @last b) (or (= b o) (reads b)))", "stands / delete"},
+      {"one of several readers hands over", "from_its_giver", "(@in @last (giver l))",
+       "stands / hand over"},
+      {"readers are over a margin early", "over", "(<= (@upto @last b) (+ r margin))",
+       "stands / join"},
+      {"readers admitted beside a writer", "stays_beside", "true", "sharing / leave"},
+      {"writer admitted with readers", "admits", "(not (@in @last b))", "sharing / leave"},
+      {"reader admitted again by an old place", "admits", "(reads b)", "stands / leave"},
+      {"resource notes no reads", "noted", "(ite (reads (owner l)) @highest (@token l))",
+       "resource / use"},
+      {"resource compares a write with writes alone", "accepts_write", "(<= @wrote (@token l))",
+       "G3 / use"},
+      {"resource accepts every read", "accepts_read", "true", "G3 / use"},
+      {"observed text names another lease", "lease_as_observed", "true", "stands / take observed"},
+      {"all readers presumed dead with one", "as_observed",
+       "(=> (and (@in @last b) (observes l b)) (= (@by @last b) (observed l b)))",
+       "stands / take observed"},
   };
   return all;
 }

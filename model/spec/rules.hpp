@@ -6,7 +6,7 @@
 
 /// The rules of the lock, each once, as pure functions of a document, a command and clocks. The
 /// monitors, the refinement and the abstract lock call them; the proof writes its terms by them,
-/// with a term for a number. They share no code with the lock.
+/// with a term for a number or a truth. They share no code with the lock.
 ///
 /// Times and spans are of any unit, the same one in a call.
 ///
@@ -62,7 +62,12 @@ constexpr bool is_its_own(const Owner& owner, const Named&... named) {
   return ((owner == named) || ...);
 }
 
-/// Whether a holder keeps another out, however many there are.
+/// Whether a holder keeps another out, by whether they read, or else by their rooms and however
+/// many there are.
+template <typename Truth>
+constexpr Truth excludes(Truth reads, Truth other_reads) {
+  return !reads || !other_reads;
+}
 constexpr bool excludes(Room room, Room other) { return room == 0 || room != other; }
 
 /// Whether a call becomes one more of those that share the lock: `passes_another`, the queue has
