@@ -185,6 +185,23 @@ void held(benchmark::State& state) {
 }
 BENCHMARK(held)->Arg(10)->Arg(1'000)->Arg(10'000)->Iterations(1)->Unit(benchmark::kSecond);
 
+/// A permit is taken and given back while so many others of its semaphore are held.
+void permit(benchmark::State& state) {
+  const auto provider = connect();
+  const auto others = static_cast<int>(state.range(0));
+  const auto semaphore =
+      provider
+          .create_semaphore("permits-" + std::to_string(others), others + 1,
+                            {.expiry = std::chrono::minutes(20)})
+          .value();
+  std::vector<LockHandle> held;
+  while (std::ssize(held) < others) held.push_back(semaphore.acquire().value());
+  for (auto _ : state) semaphore.try_acquire().value().release();
+  for (auto& one : held) one.begin_release();
+}
+BENCHMARK(permit)->Arg(0)->Arg(9)->Arg(99)->Arg(999)->Iterations(200)->Unit(
+    benchmark::kMillisecond);
+
 /// So many providers wait at held names, one each, or all at one: what that costs the servers, and
 /// how soon half of them, and all, are granted locks that are released at once.
 template <typename Waiting>

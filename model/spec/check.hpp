@@ -32,7 +32,7 @@ enum class CheckKind : std::uint8_t {
   CHECK(G1, "G1", promise, "a lease is never given to another that it excludes before it ran "    \
         "out or was released")                                                                    \
   CHECK(G2, "G2", promise, "held() is never true in two processes at once for one lock, unless "  \
-        "both read")                                                                              \
+        "both read or both have a permit")                                                        \
   CHECK(G3, "G3", promise, "the fenced resource accepts writes, and reads beside them, in the "   \
         "order of the holders, and never refuses the current holder")                             \
   CHECK(G4, "G4", promise, "the tokens of one name strictly rise with each write that grants "    \

@@ -310,7 +310,18 @@ const std::vector<NamedScope>& partial_scopes() {
       {"readers-older",
        {.clients = 3, .failovers = false, .older = true, .readers = 2, .queue = 2}},
       {"readers-mixed",
-       {.clients = 3, .failovers = false, .dotnet = true, .readers = 1, .queue = 1}}};
+       {.clients = 3, .failovers = false, .dotnet = true, .readers = 1, .queue = 1}},
+      {"permits",
+       {.clients = 3,
+        .failovers = false,
+        .crashes = false,
+        .ttl_passes = false,
+        .losses = false,
+        .late_starts = false,
+        .time_outs = false,
+        .readers = 3,
+        .permits = true,
+        .queue = 1}}};
   return all;
 }
 

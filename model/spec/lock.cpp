@@ -641,7 +641,7 @@ struct Turn {
     const int own = d.place_of(m.owner);
     const auto* const end = own < 0 ? std::end(d.waiting) : d.waiting + own;
     const bool passes = std::any_of(std::cbegin(d.waiting), end, [&](const Entry& entry) {
-      return entry.owner != 0 && !is_readers_place(entry);
+      return entry.owner != 0 && (scope.permits || !is_readers_place(entry));
     });
     if (!rules::may_join(passes && !rules.joins_past_writers, left.readers() < 2)) return false;
     if (passes) violate(kPassed);
@@ -865,7 +865,7 @@ struct Turn {
 
   /// Whether it is counted how many come before a call of the queue.
   [[nodiscard]] bool counts_turns() const {
-    return scope.readers > 0 && !scope.failovers && !stale;
+    return scope.readers > 0 && !scope.permits && !scope.failovers && !stale;
   }
 
   /// The order of the queue was left.
@@ -1056,8 +1056,8 @@ const char* broken_in(const World& w, const Scope& scope) {
     const bool refused = !takes && holding && c.lease > 0;
     if (refused && looks_at(Check::G1)) return kBroken[kFenceRefused].text;
   }
-  const bool two = holders > 1 && writers > 0 && looks_at(Check::G2);
-  return two ? "G2: held() was true for two clients at once" : nullptr;
+  const bool too_many = (holders > 1 && writers > 0) || holders > 2;
+  return too_many && looks_at(Check::G2) ? "G2: held() was true for two clients at once" : nullptr;
 }
 
 std::uint64_t reached_in(const World& w, const Scope& scope) {

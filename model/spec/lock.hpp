@@ -49,6 +49,7 @@ struct Scope {
   bool dotnet = false;         ///< the last client is one of the .NET package
   bool older = false;          ///< the last client writes, and is of a release without readers
   int readers = 0;             ///< so many of the clients only read, the first ones
+  bool permits = false;        ///< they do not read, and have two permits instead
   bool hand_overs = false;     ///< clients are calls of one process, which contend nevertheless
   int queue = 0;               ///< places in the lock document for waiting clients; at most 2
   Rules rules;

@@ -16,7 +16,9 @@ std::string describe(const Scope& s) {
   const auto if_on = [](bool on, const std::string& what) { return on ? ", " + what : ""; };
   return std::to_string(s.clients) + " clients" + (s.dotnet ? " (one of the .NET package)" : "") +
          (s.older ? " (one of an older release)" : "") +
-         (s.readers > 0 ? " (" + std::to_string(s.readers) + " of them read)" : "") +
+         (s.readers > 0 ? " (" + std::to_string(s.readers) +
+                              (s.permits ? " want one of two permits)" : " of them read)")
+                        : "") +
          " with " + std::to_string(s.messages) + (s.messages == 1 ? " message" : " messages") +
          " each in flight, without end: acquisitions, pauses" +
          if_on(s.time_outs, "time-outs") +

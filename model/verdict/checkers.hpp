@@ -63,8 +63,8 @@ struct Finding {
 
 /// G1: a lease is never given to another that it excludes before it ran out or was released.
 [[nodiscard]] Finding check_leases(const Digest& d);
-/// G2: `held()` is never true in two processes at once for one lock, unless both read. It turns
-/// false for ever, and with the release at the latest.
+/// G2: `held()` is never true in two processes at once for one lock, unless both read or both have
+/// a permit. It turns false for ever, and with the release at the latest.
 [[nodiscard]] Finding check_exclusion(const Digest& d);
 /// G3: the fenced resource accepts writes, and reads beside them, in the order of the holders, and
 /// never refuses the current holder.

@@ -36,8 +36,9 @@ std::string number(std::int64_t value) {
 struct Case {
   /// What an owner stands or waits by; its command has the beat 100.
   [[nodiscard]] std::string lock_id(int owner, std::uint64_t beat = 1) const {
-    return core::written_lock_id(kOwner[owner], lease[owner], beat, "host:1", reads[owner]);
+    return core::written_lock_id(kOwner[owner], lease[owner], beat, "host:1", room(owner));
   }
+  [[nodiscard]] core::Room room(int owner) const { return reads[owner] ? core::kReaders : 0; }
 
   milliseconds lease[kOwners], margin;
   bool reads[kOwners] = {};
@@ -103,7 +104,7 @@ core::Command drawn_command(const Case& c, Random& random) {
     case 0: {
       core::ExtendCommand extend;
       extend.statements.push_back({1, kName, ours, core::ServerInstant{kNow - 5'000}, id,
-                                   c.lease[0], c.margin, FencingToken(1), c.reads[0]});
+                                   c.lease[0], c.margin, FencingToken(1), c.room(0)});
       command.body = extend;
       break;
     }
@@ -116,11 +117,12 @@ core::Command drawn_command(const Case& c, Random& random) {
     case 5:
     case 6:
       command.body =
-          core::PassOnCommand{kName, ours, std::nullopt, false, c.reads[0] || random.chance(80)};
+          core::PassOnCommand{kName, ours, std::nullopt, false,
+                              c.reads[0] || random.chance(80) ? core::kReaders : 0};
       break;
     default: {
       core::AcquireCommand acquire{1, kName, ours, id, std::nullopt, c.lease[0], c.margin};
-      acquire.shared = c.reads[0];
+      acquire.room = c.room(0);
       const std::string seen = c.before && random.chance(50) ? holder(c.before) : c.lock_id(1, 2);
       if (core::parse_lock_id(seen) && random.chance(60)) acquire.observed = seen;
       command.body = acquire;
@@ -156,7 +158,7 @@ Case drawn(std::uint64_t seed) {
 /// How an owner stands in a holder's part of a lockId, in a document that expires then.
 std::optional<core::Reader> standing(std::string_view lock_id, std::int64_t expires, int owner) {
   auto all = core::readers_in(lock_id);
-  if (all.empty()) all.push_back({core::ServerInstant{expires}, {}, lock_id});
+  if (all.empty()) all.push_back({core::ServerInstant{expires}, {}, 0, lock_id});
   for (const auto& one : all) {
     if (core::names_owner(one.lock_id, kOwner[owner])) return one;
   }

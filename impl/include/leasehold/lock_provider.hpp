@@ -23,7 +23,8 @@ struct Access;
 }  // namespace detail
 
 /// A name bound to a provider and its options. A Lock proves nothing; `acquire` gives the proof.
-/// Not reentrant: two acquires of one name exclude each other, in one thread too, unless both read.
+/// Not reentrant: two acquires of one name exclude each other, in one thread too, unless both
+/// read or are for permits.
 /// Thread safety: all calls from any thread.
 class Lock {
  public:

@@ -24,7 +24,8 @@ TEST(Summary, HasTheVerdictARowForEachFindingAndHowToRepeatIt) {
   EXPECT_TRUE(text.starts_with("### leasehold-lab verify: violated\n\nmy lock: 3 cases")) << text;
   EXPECT_TRUE(has(text,
                   "\n| G2 | **violated** | 12 | 0.0 % | held() is never true in two processes at "
-                  "once for one lock, unless both read: held in A and B at once |\n",
+                  "once for one lock, unless both read or both have a permit: "
+                  "held in A and B at once |\n",
                   "\n| G7 | holds | 12 | 0.0 % | ", "\n\n    leasehold-lab verify --seed 1\n"));
 }
 
