@@ -111,6 +111,8 @@ class WithoutServers(Run):
                 ("--world real", "--world is 'real': it must be live or virtual"),
                 ("--world virtual --processes", "--processes needs --world live"),
                 (f"--uri {NOBODY}", "no primary answers there"), ("--worker ", "--worker is '': it must be a command"),
+                ("--worker true --reads 50", "--worker has no --reads"),
+                ("--reads 101", "--reads is 101: it must be 0 to 100"),
                 ("--world virtual --worker true", "--worker needs --world live"),
                 ("--beside distributed-lock", "that needs --world virtual"),
                 ("--seconds 0", "--seconds is 0: it must be 1 to 3600"), ("--quickly", "quickly"),

@@ -36,7 +36,8 @@ WAITS_S = (0.5, 1.5)  # how long the second one waits before the holder is kille
 MOST_FAILURES = 1_000
 RUNS = ("run", "strategy", "repetition", "seed", "writes", "reads", "attempts", "most_attempts_per_s", "write_ms",
         "server_cpu_s", "machine_idle", "arrivals_per_s", "takeover_ms", "failures", "losses")
-SAMPLES = ("run", "strategy", "repetition", "client", "lock", "asked_ns", "granted_ns", "released_ns", "censored")
+SAMPLES = ("run", "strategy", "repetition", "client", "lock", "asked_ns", "granted_ns", "released_ns", "censored",
+           "reader")
 
 
 class Load:
@@ -214,7 +215,7 @@ def keep(folder, asked, load, run):
                    "repetitions": asked.repetition}, out, indent=1)
     add(folder, SAMPLES, "samples.csv", [  # the writer leaves a time empty that is None
         dict(zip(SAMPLES, (number, asked.name, asked.repetition, client, 0, *times,
-                           int(times[1] is None or times[1] >= load.end_ns)))) for client, *times in load.samples])
+                           int(times[1] is None or times[1] >= load.end_ns), 0))) for client, *times in load.samples])
     add(folder, RUNS, "runs.csv", [{**run, "run": number}])
 
 

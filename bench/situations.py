@@ -7,6 +7,7 @@ import stats
 
 PROGRAM = "build/bin/leasehold-bench"
 COMPARED = ["queue", "adaptive", "uniform"]
+SHARED = ["queue", "exclusive"]  # where some read
 OTHER = "distributed-lock-mongo"  # a lock of scenarios/others
 VIRTUAL_S, START_S = 4, 5  # about: a run in virtual time; the start and the end of another
 
@@ -16,6 +17,7 @@ class Situation:
         """`others`: locks of others are measured, too, if that is asked for."""
         self.name, self.title, self.options, self.others = name, title, options, others
         self.is_virtual = "virtual" in options
+        self.compared = SHARED if "reads" in settings else COMPARED
         self.settings = {"clients": 16, "seconds": 6, "warm_up": 2, **settings}
 
     def repetitions(self, asked):
@@ -23,16 +25,27 @@ class Situation:
 
     def estimate_s(self, other, asked):
         """About how long it takes."""
-        runs = (len(COMPARED) + bool(other and self.others)) * self.repetitions(asked)
+        runs = (len(self.compared) + bool(other and self.others)) * self.repetitions(asked)
         return runs * (VIRTUAL_S if self.is_virtual else START_S + self.settings["warm_up"] + self.settings["seconds"])
 
     def command(self, root, out, other, asked):
         given = [word for key, value in self.settings.items() for word in (f"--{key.replace('_', '-')}", str(value))]
-        return [f"{root}/{PROGRAM}", "contend", "--strategy", ",".join(COMPARED), *given, *self.options,
+        return [f"{root}/{PROGRAM}", "contend", "--strategy", ",".join(self.compared), *given, *self.options,
                 *(["--worker", other] if other and self.others else []),
                 "--repetitions", str(self.repetitions(asked)), "--out", out]
 
 
+READERS = [
+    *(Situation(f"readers_{n}", f"{n} process{'es' * (n > 1)}, all read", "--processes", clients=n, reads=100)
+      for n in (1, 8, 32, 128)),
+    Situation("threads_64", "64 threads of one process, all read, no pauses", "--callers", "64", "--arrivals", "closed:0ms",
+              clients=1, reads=100),
+    *(Situation(f"writes_{w}", f"16 clients, {w} % of the calls write", reads=100 - w) for w in (1, 10, 50)),
+    Situation("hold_100", "16 clients, 10 % of the calls write, holdings of 100 ms", "--hold", "constant:100ms", seconds=10,
+              reads=90),
+    Situation("writer", "16 clients that read and one that writes, no pauses", "--beside", "queue", "--arrivals", "closed:0ms",
+              reads=100),
+]
 SITUATIONS = [
     Situation("clients_16", "16 clients, holdings of 5 ms", others=True),
     Situation("clients_64", "64 clients, threads of one process", others=True, clients=64, seconds=9),
@@ -67,9 +80,9 @@ def run_all(root, folder, situations, other, repetitions):
         subprocess.run(situation.command(root, out, other, repetitions), check=True, stdout=subprocess.DEVNULL)
 
 
-def measured(folder):
+def measured(folder, situations=SITUATIONS):
     """(situation, its results) of all that have any. `contend` calls the lock of a worker "worker"."""
-    there = [s for s in SITUATIONS if os.path.exists(f"{folder}/{s.name}/samples.csv")]
+    there = [s for s in situations if os.path.exists(f"{folder}/{s.name}/samples.csv")]
     return [(s, stats.Results(f"{folder}/{s.name}", {"worker": OTHER})) for s in there]
 
 
@@ -168,16 +181,40 @@ def of_default(live):
             "[how calls wait](../impl/guide/waiting.md)."]
 
 
-def section(folder, about, plot_file):
-    """What RESULTS.md has of contention: Markdown."""
-    everything = measured(folder)
+RATIOS = [("acq_per_s", "acquisitions a second", 1), *((f"{kind}_{key}_ms", f"{kind}s' wait {key}", 2) for kind in stats.KINDS
+                                                       for key in ("p50", "p99")),
+          ("commands_per_acq", "commands per acquisition", 2), ("server_cpu_ms_per_acq", "server CPU per acquisition", 2)]
+
+
+def sharing(everything):
+    """Sharing a lock in proportion to taking it alone, in each situation."""
+    ratio = lambda r, key: r.mean("queue", key)[0] / r.mean("exclusive", key)[0]
+    cells = lambda r: (f"{ratio(r, key):.{digits}f}".replace("nan", "-") for key, _, digits in RATIOS)
+    return ["`exclusive` makes the calls of `queue`, but those that read take the lock alone, too. `queue` in proportion to it:",
+            "", "| situation | " + " | ".join(what for _, what, _ in RATIOS) + " |", "|---" * (len(RATIOS) + 1) + "|",
+            *(f"| {s.title} | " + " | ".join(cells(r)) + " |" for s, r in everything), ""]
+
+
+def contention_head(everything):
     head, *rest = advice(everything)
-    live = [(s, r) for s, r in everything if not s.is_virtual]
-    lines = [*answer(live), head, "", *rest, "", f"Measured by `scripts/bench contention` on {about}: real replica set of three "
+    return [*answer([(s, r) for s, r in everything if not s.is_virtual]), head, "", *rest, ""]
+
+
+# What RESULTS.md has a part of: its situations, how it begins, and what its picture shows.
+PARTS = {"contention": (SITUATIONS, contention_head, "wait p99 and load of each strategy"),
+         "readers": (READERS, sharing, "rate and waits of readers and writers")}
+
+
+def section(folder, about, part="contention"):
+    """A part of RESULTS.md: Markdown."""
+    situations, begin, shown = PARTS[part]
+    everything = measured(folder, situations)
+    lines = [*begin(everything), f"Measured by `scripts/bench {part}` on {about}: real replica set of three "
              "members beside its clients, repetitions interleaved over the strategies. Only figures of one run are "
              "comparable. Where nothing else is said one lock is held for 5 ms, and a client pauses up to 100 ms after "
-             "a release.", "", f"![wait p99 and load of each strategy in each situation]({plot_file})", "",
-             "## The figures", "", stats.DEFINITIONS, ""]
+             "a release.", "", f"![{shown} in each situation]({part}.png)", ""]
+    if part == "contention":
+        lines += ["## The figures", "", stats.DEFINITIONS, ""]
     for situation, results in everything:
         settings = results.settings
         if situation.is_virtual:

@@ -44,12 +44,19 @@ ONCE_COLUMNS = [
     ("attempts_per_acq", "attempts each", 1), ("most_attempts_per_s", "most attempts in a second", 0),
     ("wait_p50_ms", "wait p50 ms", 0), ("wait_max_ms", "longest wait ms", 0),
 ]
+KINDS = ("reader", "writer")
+READ_COLUMNS = [  # of a load with readers
+    ("share_of_ideal", "share of ideal", 2), ("writes_per_acq", "writes", 2), ("reads_per_acq", "reads", 2),
+    *((f"{kind}_{key}", f"{kind}s' {head}", digits) for kind in KINDS for key, head, digits in (
+        ("per_s", "acquisitions a second", 0), ("p50_ms", "wait p50 ms", 0), ("p99_ms", "wait p99 ms", 0))),
+    ("jain", "Jain", 3), ("server_cpu_ms_per_acq", "server CPU ms per acquisition", 1)]
 BESIDE_COLUMNS = [("beside_acquisitions", "acquisitions of the one beside", 1),
                   ("beside_longest_ms", "its longest wait ms", 0)]
 COMPARED = [  # key, what it is, whether less is better, digits
     ("wait_p99_ms", "wait p99 in ms", True, 0), ("commands_per_acq", "commands per acquisition", True, 2),
     ("share_of_ideal", "share of ideal", False, 3),
 ]
+READ_COMPARED = [*((f"{kind}_p99_ms", f"{kind}s' wait p99 in ms", True, 0) for kind in KINDS), *COMPARED[1:]]
 NEVER = math.inf
 RESAMPLES = 9_999
 LEAST_REPETITIONS = 5  # with fewer, nothing is called a difference
@@ -71,7 +78,7 @@ def read(folder):
             for row in csv.DictReader(file):
                 times = [float(row[key]) if row[key] else NEVER
                          for key in ("asked_ns", "granted_ns", "released_ns")]
-                samples[int(row["run"])].append((int(row["client"]), int(row["lock"]), *times))
+                samples[int(row["run"])].append((int(row["client"]), int(row["lock"]), *times, row["reader"] == "1"))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadResults(f"the folder is '{folder}': it must have settings.json, runs.csv and samples.csv of "
                          f"leasehold-bench contend ({type(error).__name__}: {error})") from error
@@ -118,7 +125,7 @@ def jain(counts):
 
 
 def successions(samples):
-    """Each grant of a lock with the one before it: two (client, lock, asked, granted, released)."""
+    """Each grant of a lock with the one before it: two (client, lock, asked, granted, released, reads)."""
     order = sorted(samples, key=lambda row: (row[1], row[3]))
     return [(a, b) for a, b in itertools.pairwise(order) if a[1] == b[1] and b[3] < NEVER]
 
@@ -129,8 +136,12 @@ def hand_overs_ms(samples):
 
 
 def overlaps(samples):
-    """How often a lock was granted before the holder before it had called release."""
-    return sum(b[3] < a[4] for a, b in successions(samples))
+    """How often a lock was granted before one that it excludes had called release: readers share it."""
+    count, until = 0, collections.defaultdict(lambda: -NEVER)
+    for _, lock, _, granted, released, reads in sorted(samples, key=lambda row: row[3]):
+        count += granted < (until[lock, False] if reads else max(until[lock, False], until[lock, True]))
+        until[lock, reads] = max(until[lock, reads], released)
+    return count
 
 
 def counted(text):
@@ -152,7 +163,7 @@ def measure(settings, run, samples):
     waits = waits_of([(row[2], row[3]) for row in mine], end)
     last = end + settings["drain_ms"] * 1e6
     longest_ms = lambda rows: max((min(r[3], last) - r[2] for r in rows if r[3] >= 0), default=0) * 1e-6
-    over = hand_overs_ms(samples)
+    over = [] if settings.get("reads") else hand_overs_ms(samples)
     wins = collections.Counter(row[0] for row in won)
     seconds = end * 1e-9
     figures = {
@@ -171,9 +182,15 @@ def measure(settings, run, samples):
     }
     figures["longest_times_ideal"] = figures["wait_max_ms"] / (acquired * turn_ms * settings["hottest_share"])
     bounds = set()
-    for key, q in (("wait_p10_ms", 0.1), ("wait_p50_ms", 0.5), ("wait_p90_ms", 0.9), ("wait_p99_ms", 0.99)):
-        figures[key], bound = waits.quantile(q)
-        bounds |= {key} if bound else set()
+    quantiles = [("wait", waits, q) for q in (10, 50, 90, 99)]
+    for kind in KINDS if settings.get("reads") else ():
+        of_kind = [row for row in samples if row[5] == (kind == "reader")]
+        if of_kind:
+            figures[f"{kind}_per_s"] = sum(0 <= row[3] < end for row in of_kind) / seconds
+            quantiles += [(kind, waits_of([row[2:4] for row in of_kind], end), q) for q in (50, 99)]
+    for what, waited, q in quantiles:
+        figures[f"{what}_p{q}_ms"], bound = waited.quantile(q / 100)
+        bounds |= {f"{what}_p{q}_ms"} if bound else set()
     figures["wait_spread_ms"] = figures["wait_p90_ms"] - figures["wait_p10_ms"]
     if "wait_p90_ms" in bounds:
         bounds.add("wait_spread_ms")
@@ -269,7 +286,8 @@ class Results(Figures):
             raise BadResults(f"the folder is '{folder}': it has no run")
 
     def columns(self):
-        columns = ONCE_COLUMNS if self.settings["arrivals"] == "once" else COLUMNS
+        columns = (ONCE_COLUMNS if self.settings["arrivals"] == "once" else
+                   READ_COLUMNS if self.settings.get("reads") else COLUMNS)
         columns = columns + (BESIDE_COLUMNS if self.settings["beside"] else [])
         return [c for c in columns if any(self.values(s, c[0]) for s in self.strategies())]
 
@@ -287,7 +305,8 @@ class Results(Figures):
     def differences(self):
         """Sentences: what the best in each respect is better than, and what not."""
         lines = []
-        for key, what, less, digits in COMPARED if self.settings["arrivals"] != "once" else []:
+        compared = READ_COMPARED if self.settings.get("reads") else COMPARED
+        for key, what, less, digits in compared if self.settings["arrivals"] != "once" else []:
             ranked = sorted(self.known(key), key=lambda s: self.mean(s, key)[0] * (1 if less else -1))
             for best, other in ((ranked[0], other) for other in ranked[1:]):
                 mean, low, high = self.difference(best, other, key)
@@ -331,13 +350,17 @@ def save(figure, plots, file):
 
 
 def plot_situations(named, file):
-    """The wait p99 and the load in each of `named`, (title, Results) pairs: a line each, a mark for each strategy."""
+    """The wait p99 and the load in each of `named`, (title, Results) pairs: a line each, a mark for each strategy. Where
+    some read, the waits of both kinds and the rate."""
     pyplot = pyplot_without_a_screen()
     names = list(dict.fromkeys(s for _, results in named for s in results.strategies()))
     shown = (("wait_p99_ms", "wait p99 in ms: one wait in a hundred is longer"),
              ("commands_per_acq", "load: commands per acquisition"))
-    figure, both = pyplot.subplots(1, 2, figsize=(14, 1.6 + 0.36 * len(named)), sharey=True)
-    for axes, (key, label) in zip(both, shown):
+    if any(results.settings.get("reads") for _, results in named):
+        shown = (("acq_per_s", "acquisitions a second"), ("reader_p99_ms", "readers' wait p99 in ms"),
+                 ("writer_p99_ms", "writers' wait p99 in ms"))
+    figure, panels = pyplot.subplots(1, len(shown), figsize=(14, 1.6 + 0.36 * len(named)), sharey=True)
+    for axes, (key, label) in zip(panels, shown):
         for i, s in enumerate(names):
             there = [(y, results.mean(s, key)) for y, (_, results) in enumerate(named) if s in results.known(key)]
             bars = [[max(m - (m if math.isnan(low) else low), 0) for _, (m, low, _) in there],
@@ -345,10 +368,10 @@ def plot_situations(named, file):
             axes.errorbar([m for _, (m, _, _) in there], [y for y, _ in there], xerr=bars, fmt="osD^vP*X"[i % 8],
                           color=f"C{i}", markersize=8, label=s, linestyle="none")
         axes.set(xscale="log", xlabel=label)
-    both[0].set_yticks(range(len(named)), [title for title, _ in named])
-    both[0].invert_yaxis()
-    both[0].legend(loc="upper center", bbox_to_anchor=(0.4, 1.16), ncol=len(names), frameon=False)
-    save(figure, list(both), file)
+    panels[0].set_yticks(range(len(named)), [title for title, _ in named])
+    panels[0].invert_yaxis()
+    panels[0].legend(loc="upper center", bbox_to_anchor=(0.4, 1.16), ncol=len(names), frameon=False)
+    save(figure, list(panels), file)
 
 
 def plot(results, title, file):

@@ -44,11 +44,10 @@ def two_strategies(extra_ms, fewer_writes=0):
 
 def write(folder, runs, rows, settings=SETTINGS):
     end, names = settings["measured_ms"] * MS, {run["run"]: (run["strategy"], run["repetition"]) for run in runs}
-    samples = [(run, *names[run], *more, granted, released, int(granted == "" or granted >= end))
-               for run, *more, granted, released in rows]
+    samples = [(run, *names[run], *row[:5], int(row[3] == "" or row[3] >= end), int(any(row[5:]))) for run, *row in rows]
     with open(f"{folder}/settings.json", "w") as out:
         json.dump(settings, out)
-    heads = "run,strategy,repetition,client,lock,asked_ns,granted_ns,released_ns,censored".split(",")
+    heads = "run,strategy,repetition,client,lock,asked_ns,granted_ns,released_ns,censored,reader".split(",")
     for file, lines in (("runs", [RUN, *(run.values() for run in runs)]), ("samples", [heads, *samples])):
         with open(f"{folder}/{file}.csv", "w", newline="") as out:
             csv.writer(out).writerows(lines)
@@ -120,6 +119,21 @@ class Figures(Made):
         self.assertEqual(f["beside_acquisitions"], 1)
         self.assertAlmostEqual(f["beside_longest_ms"], 1_999.5)
         self.assertAlmostEqual(f["wait_p99_ms"], 6)
+
+    def test_readers_and_writers_are_reported_apart(self):
+        # Two read for 4 ms at once, then one writes for 1 ms; it waited for 6 ms, they for 2.
+        rows = []
+        for at in range(0, 2_000 * MS, 8 * MS):
+            rows += [(1, c, 0, at - 2 * MS, at, at + 4 * MS, True) for c in (0, 1)]
+            rows.append((1, 2, 0, at - MS, at + 5 * MS, at + 6 * MS, False))
+        results = self.results([RUN], rows, {**SETTINGS, "clients": 3, "reads": 67})
+        f = results.figures["made-up"][1]
+        for key, value in {"acq_per_s": 375, "reader_per_s": 250, "reader_p50_ms": 2, "reader_p99_ms": 2, "writer_per_s": 125,
+                           "writer_p50_ms": 6, "writer_p99_ms": 6, "overlaps": 0}.items():
+            self.assertAlmostEqual(f[key], value, msg=key)
+        self.assertIn("| readers' wait p99 ms | writers' acquisitions a second |", results.table()[0])
+        late = [row if row[6] else (*row[:4], row[4] - 2 * MS, *row[5:]) for row in rows]
+        self.assertEqual(self.figures(late, {**SETTINGS, "reads": 67})["overlaps"], 250, "a writer beside a reader")
 
     def test_several_locks_are_as_fast_as_the_hottest_permits(self):
         rows = [(1, c, c, a, g, r) for _, c, _, a, g, r in turns()]
@@ -204,10 +218,22 @@ class Advice(Made):
 
     def test_begins_its_part_of_the_page_which_has_every_table(self):
         self.measured(clients_16=two_strategies([5, 6, 7, 5, 6]))
-        page = situations.section(self.folder, "a machine", "contention.png")
+        page = situations.section(self.folder, "a machine")
         self.assertTrue(page.startswith("`quick` is unbeaten"))
         self.assertIn("### 16 clients, holdings of 5 ms", page)
         self.assertRegex(page, r"\| other \| 1.00.* 12 \[11, 1[23]\]")
+
+
+class Sharing(Made):
+    def test_is_compared_with_taking_the_lock_alone(self):
+        runs, rows = two_strategies([6, 6, 6, 6, 6], fewer_writes=400)
+        names = {"quick": "queue", "other": "exclusive"}
+        rows = [(*row, i % 2) for i, row in enumerate(rows)]
+        os.makedirs(f"{self.folder}/readers_8")
+        write(f"{self.folder}/readers_8", [{**run, "strategy": names[run["strategy"]]} for run in runs], rows,
+              {**SETTINGS, "reads": 50})
+        page = situations.section(self.folder, "a machine", "readers")
+        self.assertIn("| 8 processes, all read | 1.0 | 0.50 | 0.50 | 0.50 | 0.50 | 1.50 | 1.00 |", page)
 
 
 class Answer(Made):

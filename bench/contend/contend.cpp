@@ -75,6 +75,9 @@ po::options_description options_of(Settings& s) {
       "how many clients, each with connections of its own: 1 to 10000")(
       "callers", number("callers", 1, 1'000, load.callers)->default_value(1),
       "threads of each client, which queue inside it: 1 to 1000")(
+      "reads", number("reads", 0, 100, load.reads)->default_value(0),
+      "percent of the calls that share the lock: 0 to 100; --beside then only writes. The strategy "
+      "'exclusive' lets those calls take it alone, too, as queue does")(
       "processes", po::bool_switch(&s.processes),
       "each client is an OS process; without it they are threads of one")(
       "beside", text(load.beside),
@@ -140,6 +143,8 @@ Settings settings_of(const std::vector<std::string>& words) {
   for (const auto& [option, given, why] : live_only) {
     refuse_if(s.is_virtual && given, std::string("--") + option + " needs --world live" + why);
   }
+  refuse_if(load.reads > 0 && !s.worker.empty(),
+            "--worker has no --reads: bench/services.py compares how workers share a lock");
   refuse_if(is_lock(load.beside) && !s.is_virtual,
             "--beside is '" + load.beside +
                 "', the lock of other software: that needs --world virtual");

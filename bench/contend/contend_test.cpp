@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <sstream>
@@ -134,6 +135,20 @@ TEST(ClosedLoop, ACallersRequestsDoNotDependOnTheOthers) {
   }
 }
 
+TEST(Reads, AreSoManyOfTheCallsAndNoneOfTheOneBeside) {
+  Load load;
+  load.clients = 2;
+  load.beside = "queue";
+  load.reads = 90;
+  Requests requests(load, 0, 3, 0);
+  std::array<int, 3> reads{};
+  for (int i = 0; i < 30'000; ++i) {
+    reads.at(static_cast<std::size_t>(i % 3)) += requests.next(i % 3, 0)->reads;
+  }
+  EXPECT_NEAR(reads[0] + reads[1], 18'000, 300);
+  EXPECT_EQ(reads[2], 0);
+}
+
 TEST(Once, EveryCallerAsksAtTheBeginningAndNeverAgain) {
   Load load;
   load.arrivals = "once";
@@ -179,13 +194,13 @@ TEST(Options, AWrongOneIsNamedWithItsRule) {
 
 TEST(SamplesCsv, HasARowForEachRequestAndSaysWhoWaitedAtTheEnd) {
   RunResult run{3, "queue", 2, 7};
-  run.samples = {{0, 4, -5, 10, 20}, {1, 0, 90, 100, 105}, {2, 0, 95, kNever, kNever}};
+  run.samples = {{0, 4, -5, 10, 20}, {1, 0, 90, 100, 105, true}, {2, 0, 95, kNever, kNever}};
   std::ostringstream out;
   write_samples(out, run, 100);
   EXPECT_EQ(out.str(),
-            "3,queue,2,0,4,-5,10,20,0\n"
-            "3,queue,2,1,0,90,100,105,1\n"
-            "3,queue,2,2,0,95,,,1\n");
+            "3,queue,2,0,4,-5,10,20,0,0\n"
+            "3,queue,2,1,0,90,100,105,1,1\n"
+            "3,queue,2,2,0,95,,,1,0\n");
 }
 
 TEST(RunsCsv, LeavesOutWhatWasNotMeasured) {

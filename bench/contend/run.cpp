@@ -66,6 +66,7 @@ const std::vector<std::pair<std::string, Strategy>>& strategies() {
       {"fixed-100", fixed_waiting(milliseconds(100))},
       {"exponential-full", exponential_waiting(Jitter::full)},
       {"exponential-decorrelated", exponential_waiting(Jitter::decorrelated)},
+      {std::string(kExclusive), queue_waiting()},
   };
   return all;
 }
@@ -162,6 +163,8 @@ Requests::Requests(const Load& load, int first_caller, int callers, double arriv
       holding_(Holding::parse(load.hold)),
       locks_(Locks::parse(load.locks)),
       end_ns_(load.end_ns()),
+      reads_(load.reads),
+      beside_(load.clients * load.callers - first_caller),
       apart_ns_(arrivals_per_s > 0 ? 1e9 / arrivals_per_s : 0),
       open_(stream(load.seed, kOpen + static_cast<std::uint64_t>(first_caller))),
       last_ns_(static_cast<double>(-load.warm_up_ms) * 1e6),
@@ -171,27 +174,29 @@ Requests::Requests(const Load& load, int first_caller, int callers, double arriv
   }
 }
 
-Request Requests::drawn(Random& random, std::int64_t at_ns) const {
+Request Requests::drawn(Random& random, std::int64_t at_ns, bool may_read) const {
   const int lock = locks_.draw(random);
-  return {at_ns, lock, holding_.draw_ns(random)};
+  const auto hold_ns = holding_.draw_ns(random);
+  return {at_ns, lock, hold_ns, may_read && draw_share(random) * 100 <= reads_};
 }
 
 std::optional<Request> Requests::next(int caller, std::int64_t now_ns) {
   const auto i = static_cast<std::size_t>(caller);
+  const bool may_read = reads_ > 0 && caller < beside_;
   Request request;
   switch (arrivals_.kind) {
     case Arrivals::Kind::closed: {
       const auto pause = draw_share(closed_[i]) * static_cast<double>(arrivals_.pause_ns);
-      request = drawn(closed_[i], now_ns + std::llround(pause));
+      request = drawn(closed_[i], now_ns + std::llround(pause), may_read);
       break;
     }
     case Arrivals::Kind::open:
       last_ns_ -= std::log(draw_share(open_)) * apart_ns_;
-      request = drawn(open_, std::llround(last_ns_));
+      request = drawn(open_, std::llround(last_ns_), may_read);
       break;
     case Arrivals::Kind::once:
       if (has_asked_[i]) return std::nullopt;
-      request = drawn(closed_[i], 0);
+      request = drawn(closed_[i], 0, may_read);
       break;
   }
   has_asked_[i] = true;
@@ -221,7 +226,7 @@ void write_samples(std::ostream& out, const RunResult& run, std::int64_t end_ns)
   for (const Sample& s : run.samples) {
     out << run.run << ',' << run.strategy << ',' << run.repetition << ',' << s.client << ','
         << s.lock << ',' << s.asked_ns << ',' << time(s.granted_ns) << ',' << time(s.released_ns)
-        << ',' << (s.granted_ns >= end_ns ? 1 : 0) << '\n';
+        << ',' << (s.granted_ns >= end_ns ? 1 : 0) << ',' << (s.reads ? 1 : 0) << '\n';
   }
 }
 

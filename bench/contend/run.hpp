@@ -24,6 +24,8 @@ using Strategy = std::shared_ptr<const WaitingStrategy>;
 /// Throws cli::UsageError.
 [[nodiscard]] Strategy strategy_named(const std::string& name);
 
+/// The default, but calls that read take the lock alone: what sharing is compared with.
+inline constexpr std::string_view kExclusive = "exclusive";
 /// A strategy that begins so is none, but the lock of a worker (`--worker`): its command follows.
 inline constexpr std::string_view kWorker = "worker:";
 
@@ -79,6 +81,7 @@ struct Load {
   std::string beside;  ///< of one more client, the last: a strategy or lock; empty: there is none
   int clients = 16;    ///< apart from each other: each has a provider of its own
   int callers = 1;     ///< threads of each client, which queue inside it
+  int reads = 0;       ///< percent of the calls; those of the one beside all write
   std::string hold = "constant:5ms";
   std::string arrivals = "closed:100ms";
   std::string locks = "one";
@@ -90,8 +93,8 @@ struct Load {
   [[nodiscard]] std::int64_t end_ns() const { return measured_ms * 1'000'000; }
   [[nodiscard]] std::int64_t given_up_ns() const { return (measured_ms + drain_ms) * 1'000'000; }
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Load, strategy, beside, clients, callers, hold, arrivals, locks,
-                                   seed, arrivals_per_s, warm_up_ms, measured_ms, drain_ms)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Load, strategy, beside, clients, callers, reads, hold, arrivals,
+                                   locks, seed, arrivals_per_s, warm_up_ms, measured_ms, drain_ms)
 
 /// The most acquisitions a second that any lock could serve: the hottest lock is never idle, and an
 /// acquisition takes a holding and one majority write.
@@ -101,6 +104,7 @@ struct Request {
   std::int64_t at_ns = 0;  ///< when it is made, from the beginning of what is measured
   int lock = 0;
   std::int64_t hold_ns = 0;
+  bool reads = false;
 };
 
 /// The times and locks of callers' requests. The same seed gives every strategy the same requests:
@@ -117,12 +121,13 @@ class Requests {
   [[nodiscard]] std::optional<Request> next(int caller, std::int64_t now_ns);
 
  private:
-  Request drawn(Random& random, std::int64_t at_ns) const;
+  Request drawn(Random& random, std::int64_t at_ns, bool may_read) const;
 
   Arrivals arrivals_;
   Holding holding_;
   Locks locks_;
   std::int64_t end_ns_;
+  int reads_, beside_;           ///< percent; the first caller that only writes
   double apart_ns_;              ///< between two arrivals, on average
   Random open_;                  ///< of the open loop
   double last_ns_;               ///< the last arrival of the open loop
@@ -138,9 +143,10 @@ struct Sample {
   std::int64_t asked_ns = 0;
   std::int64_t granted_ns = kNever;   ///< kNever: not even after the measured time
   std::int64_t released_ns = kNever;  ///< when the release was called
+  bool reads = false;
   bool operator==(const Sample&) const = default;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sample, client, lock, asked_ns, granted_ns, released_ns)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sample, client, lock, asked_ns, granted_ns, released_ns, reads)
 
 /// Commands on the wire, in the measured time.
 struct WireCounts {
@@ -178,7 +184,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunResult, samples, wire)
 [[nodiscard]] double virtual_write_ms();
 
 inline constexpr const char* kSamplesHeader =
-    "run,strategy,repetition,client,lock,asked_ns,granted_ns,released_ns,censored\n";
+    "run,strategy,repetition,client,lock,asked_ns,granted_ns,released_ns,censored,reader\n";
 inline constexpr const char* kRunsHeader =
     "run,strategy,repetition,seed,writes,reads,attempts,most_attempts_per_s,write_ms,server_cpu_s,"
     "machine_idle,arrivals_per_s\n";

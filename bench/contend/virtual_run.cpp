@@ -106,6 +106,7 @@ class World {
   void ask(Client& client, const Request& request) {
     const auto asked = open_ ? grained(request.at_ns) : now_ns();
     client.sample = {client.number, request.lock, asked};
+    client.sample.reads = request.reads;
     client.waits = true;
     const auto answered = [this, &client, request](Result<runtime::Handle> got) {
       if (over_) return;
@@ -117,7 +118,8 @@ class World {
     };
     client.machine.run([&] {
       client.driver->acquire_async("contended-" + std::to_string(request.lock), client.options,
-                                   std::nullopt, answered);
+                                   std::nullopt, answered, &runtime::Driver::call_back,
+                                   request.reads && load_.strategy != kExclusive);
     });
   }
 

@@ -59,6 +59,25 @@ TEST(VirtualRun, TheOneBesideHasAStrategyOfItsOwnOrIsOfOtherSoftware) {
   }
 }
 
+TEST(VirtualRun, ReadersShareTheLockUnlessTheStrategyIsExclusive) {
+  const auto met = [](const std::string& strategy, bool may_read) {
+    Load load;
+    load.strategy = strategy;
+    load.measured_ms = 1'000;
+    load.reads = 90;
+    const auto samples = run_virtual(load).samples;
+    return std::ranges::count_if(samples, [&](const Sample& a) {
+      return std::ranges::any_of(samples, [&](const Sample& b) {
+        return &a != &b && (a.reads && b.reads) == may_read && a.granted_ns < b.released_ns &&
+               b.granted_ns < a.released_ns;
+      });
+    });
+  };
+  EXPECT_GT(met("queue", true), 300);
+  EXPECT_EQ(met("queue", false), 0);
+  EXPECT_EQ(met("exclusive", true) + met("exclusive", false), 0);
+}
+
 /// Two writes: an attempt and a release. None asks again while it waits.
 TEST(QueueWaiting, SixtyFourThatWaitAskOnceEach) {
   Load load = twenty_seconds("queue");

@@ -77,7 +77,7 @@ class Shared {
 };
 
 /// How a client uses its lock: acquires it, calls `held` while it has it, and releases it.
-using UseLock = std::function<void(const std::string& name, milliseconds timeout,
+using UseLock = std::function<void(const std::string& name, milliseconds timeout, bool reads,
                                    const std::function<void()>& held)>;
 
 /// By a provider of our own.
@@ -87,8 +87,10 @@ UseLock by_provider(const std::shared_ptr<Shared>& shared, const std::string& st
   const auto provider = std::make_shared<LockProvider>(
       told_provider(shared->order.uri, shared->order.database, kWorkers,
                     [shared](const std::string& command) { shared->count(command); }));
-  return [=](const std::string& name, milliseconds timeout, const std::function<void()>& held) {
-    auto handle = std::move(provider->create_lock(name, options)).value().try_acquire(timeout);
+  return [=](const std::string& name, milliseconds timeout, bool reads,
+             const std::function<void()>& held) {
+    const auto lock = std::move(provider->create_lock(name, options)).value();
+    auto handle = (reads && strategy != kExclusive ? lock.shared() : lock).try_acquire(timeout);
     if (handle) {
       held();
       handle->release();
@@ -138,7 +140,8 @@ class Worker final : public sim::live::Conversation {
 UseLock by_worker(const std::shared_ptr<Shared>& shared, const std::string& command,
                   const std::string& process) {
   return [worker = std::make_shared<Worker>(shared, command, process)](
-             const std::string& name, milliseconds timeout, const std::function<void()>& held) {
+             const std::string& name, milliseconds timeout, bool,
+             const std::function<void()>& held) {
     worker->use(name, timeout, held);
   };
 }
@@ -151,9 +154,11 @@ void run_caller(Shared& shared, const UseLock& use, int number) {
     std::this_thread::sleep_for(nanoseconds(request->at_ns - shared.now()));
     Sample sample{number, request->lock, shared.now()};
     if (open) sample.asked_ns = request->at_ns;
+    sample.reads = request->reads;
     const auto left = nanoseconds(load.given_up_ns() - shared.now());
     if (left > nanoseconds(0)) {
-      use("contended-" + std::to_string(request->lock), std::chrono::ceil<milliseconds>(left), [&] {
+      const auto timeout = std::chrono::ceil<milliseconds>(left);
+      use("contended-" + std::to_string(request->lock), timeout, request->reads, [&] {
         sample.granted_ns = shared.now();
         std::this_thread::sleep_for(nanoseconds(request->hold_ns));
         sample.released_ns = shared.now();
@@ -193,7 +198,7 @@ int run_worker(const std::string& text) {
   for (const auto& [name, use] : clients) {  // Each connects; this is not measured.
     threads.emplace_back([&] {
       bool connected = false;
-      use(name, kConnectLimit, [&connected] { connected = true; });
+      use(name, kConnectLimit, false, [&connected] { connected = true; });
       if (!connected) shared->fail("a lock that nobody else wants is not granted");
     });
   }
