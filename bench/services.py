@@ -5,6 +5,7 @@
       --clients N       worker processes (16)
       --seconds S       measured, after 2 s that are not (6)
       --lease-ms N      (3000)
+      --reads PERCENT   of the calls, that share the lock; then a reader is killed while a writer waits (0)
       --repetition N    its number, from 1 on; the seed of the pauses, too
       --servers PID,... the store's processes are these and what they started: their processor time is counted
 
@@ -40,13 +41,17 @@ SAMPLES = ("run", "strategy", "repetition", "client", "lock", "asked_ns", "grant
            "reader")
 
 
+def sharing(reads):
+    return {"shared": True} if reads else {}
+
+
 class Load:
     """A closed loop of clients on one lock. It does no input and output: it gets the time of each answer, and says what
     is to be asked when. Times are ns from the beginning of the measured time; before it they are negative."""
 
-    def __init__(self, clients, begin_ns, end_ns, draw):
-        self.end_ns, self.given_up_ns, self.draw = end_ns, end_ns + DRAIN_S * SECOND, draw
-        self.samples = []  # [client, asked, granted, released]; None: did not happen
+    def __init__(self, clients, begin_ns, end_ns, draw, reads=0):
+        self.end_ns, self.given_up_ns, self.draw, self.reads = end_ns, end_ns + DRAIN_S * SECOND, draw, reads
+        self.samples = []  # [client, asked, granted, released, whether it reads]; None: did not happen
         self.failures = self.losses = 0
         self._timers, self._ids = [], 0
         self._sample, self._id = [None] * clients, [None] * clients  # the request of each; its id while an answer is due
@@ -95,11 +100,13 @@ class Load:
         if now >= self.end_ns:
             return None
         if self._sample[client] is None:
-            self._sample[client] = [client, now, None, None]
+            reads = self.reads > 0 and self.draw.random() * 100 < self.reads
+            self._sample[client] = [client, now, None, None, reads]
             self.samples.append(self._sample[client])
         self._ids += 1
         self._id[client] = self._ids
-        return {"do": "acquire", "id": self._ids, "name": "contended", "timeout_ms": -(-(self.given_up_ns - now) // MS)}
+        return {"do": "acquire", "id": self._ids, "name": "contended", "timeout_ms": -(-(self.given_up_ns - now) // MS),
+                **sharing(self._sample[client][4])}
 
     def _release(self, now, client):
         self._sample[client][3] = now
@@ -139,8 +146,8 @@ def play(load, workers, servers):
     return spent_s[1] - spent_s[0] if servers else ""
 
 
-def acquire_ns(worker, id, name):
-    return worker.question("acquire", id, "granted", name=name, timeout_ms=ANSWER_WITHIN_S * 1_000)[1]
+def acquire_ns(worker, id, name, reads=False):
+    return worker.question("acquire", id, "granted", name=name, timeout_ms=ANSWER_WITHIN_S * 1_000, **sharing(reads))[1]
 
 
 def acquire_and_release_ns(worker, name):
@@ -156,10 +163,10 @@ def alone_ms(worker):
     return statistics.median(took[ALONE_NOT_COUNTED:]) / MS
 
 
-def takeover_ms(holder, waiter, draw):
-    """From the death of a holder to the grant of one that waits."""
+def takeover_ms(holder, waiter, draw, reads):
+    """From the death of a holder to the grant of one that waits, to write."""
     id = next(IDS)
-    acquire_ns(holder, id, "takeover")
+    acquire_ns(holder, id, "takeover", reads)
     waiter.say("acquire", id=id, name="takeover", timeout_ms=TAKEOVER_S * 1_000)
     time.sleep(draw.uniform(*WAITS_S))
     killed = time.monotonic_ns()
@@ -186,11 +193,11 @@ def measure(asked):
         for client, worker in enumerate(workers):
             worker.hear(0, "ready", seconds=READY_S)
             acquire_and_release_ns(worker, f"client-{client}")  # connects
-        load = Load(asked.clients, -WARM_UP_S * SECOND, asked.seconds * SECOND, draw)
+        load = Load(asked.clients, -WARM_UP_S * SECOND, asked.seconds * SECOND, draw, asked.reads)
         return load, {
             "strategy": asked.name, "repetition": asked.repetition, "seed": asked.repetition, "arrivals_per_s": 0,
             "server_cpu_s": play(load, workers, asked.servers), "failures": load.failures, "losses": load.losses,
-            "write_ms": alone_ms(workers[0]), "takeover_ms": takeover_ms(workers[0], workers[1], draw)}
+            "write_ms": alone_ms(workers[0]), "takeover_ms": takeover_ms(workers[0], workers[1], draw, asked.reads)}
     finally:
         for worker in workers:
             worker.end()
@@ -211,11 +218,12 @@ def keep(folder, asked, load, run):
         number = len(runs.readlines()) or 1  # the first line has the names
     with open(f"{folder}/settings.json", "w", encoding="utf-8") as out:
         json.dump({"measured_ms": load.end_ns // MS, "drain_ms": DRAIN_S * 1_000, "clients": asked.clients, "callers": 1,
-                   "hottest_share": 1.0, "arrivals": f"closed:{PAUSE_MS}ms", "beside": "", "lease_ms": asked.lease_ms,
+                   "hottest_share": 1.0, "arrivals": f"closed:{PAUSE_MS}ms", "beside": "", "lease_ms": asked.lease_ms, "reads": asked.reads,
                    "repetitions": asked.repetition}, out, indent=1)
     add(folder, SAMPLES, "samples.csv", [  # the writer leaves a time empty that is None
         dict(zip(SAMPLES, (number, asked.name, asked.repetition, client, 0, *times,
-                           int(times[1] is None or times[1] >= load.end_ns), 0))) for client, *times in load.samples])
+                           int(times[1] is None or times[1] >= load.end_ns), int(reads))))
+        for client, *times, reads in load.samples])
     add(folder, RUNS, "runs.csv", [{**run, "run": number}])
 
 
@@ -232,7 +240,8 @@ def parsed():
     parser.add_argument("folder", metavar="FOLDER")
     for given in ("--name", "--worker", "--uri"):
         parser.add_argument(given, required=True, help=argparse.SUPPRESS)
-    for number, usual, low in (("--clients", 16, 2), ("--seconds", 6, 1), ("--lease-ms", 3_000, 1), ("--repetition", 1, 1)):
+    for number, usual, low in (("--clients", 16, 2), ("--seconds", 6, 1), ("--lease-ms", 3_000, 1), ("--repetition", 1, 1),
+                               ("--reads", 0, 0)):
         parser.add_argument(number, type=whole(low), default=usual, help=argparse.SUPPRESS)
     parser.add_argument("--servers", type=lambda text: [*map(whole(1), text.split(","))], default=[],
                         help=argparse.SUPPRESS)

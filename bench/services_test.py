@@ -77,7 +77,7 @@ class Figures(unittest.TestCase):
     def results(self, lock, clients=16, seconds=10, alone_ms=3.0, repetition=1, name="made-up"):
         load = services.Load(clients, -2 * SECOND, seconds * SECOND, random.Random(repetition))
         play(load, lock, -2 * SECOND)
-        asked = argparse.Namespace(name=name, clients=clients, repetition=repetition, lease_ms=3_000)
+        asked = argparse.Namespace(name=name, clients=clients, repetition=repetition, lease_ms=3_000, reads=0)
         run = {"strategy": name, "repetition": repetition, "seed": 1, "arrivals_per_s": 0, "server_cpu_s": 2.0,
                "write_ms": alone_ms, "takeover_ms": 1_234.0, "failures": load.failures, "losses": load.losses}
         services.keep(self.folder, asked, load, run)
@@ -111,8 +111,22 @@ class Figures(unittest.TestCase):
         [(client, again)] = load.due(load.next_ns())
         self.assertNotEqual(again["id"], question["id"])
         load.heard(asked + 200 * MS, client, {"id": again["id"], "is": "granted"})
-        self.assertEqual(load.samples, [[0, asked, asked + 200 * MS, None]])
+        self.assertEqual(load.samples, [[0, asked, asked + 200 * MS, None, False]])
         self.assertEqual(load.failures, 1)
+
+    def test_some_calls_read_also_when_they_are_made_again(self):
+        load, shared = services.Load(1, 0, 40 * SECOND, random.Random(1), reads=50), []
+        while not load.over():
+            now = load.next_ns()
+            for _, question in load.due(now):
+                said = "released"
+                if question["do"] == "acquire":
+                    shared.append("shared" in question)
+                    said = "failed" if len(shared) % 2 else "granted"
+                load.heard(now, 0, {"id": question["id"], "is": said})
+        self.assertEqual(shared[::2], [sample[4] for sample in load.samples])
+        self.assertEqual(shared[1::2], shared[:len(shared) // 2 * 2:2])
+        self.assertAlmostEqual(sum(shared) / len(shared), 0.5, delta=0.1)
 
     def test_an_answer_without_its_question_is_an_error(self):
         load = services.Load(1, 0, SECOND, random.Random(1))

@@ -13,10 +13,13 @@ COLUMNS = [("acq_per_s", "acquisitions a second", 1), ("share_of_ideal", "share 
            ("hand_over_p50_ms", "hand-over p50 ms", 1), ("hand_over_p99_ms", "hand-over p99 ms", 1),
            ("wait_p50_ms", "wait p50 ms", 0), ("wait_p99_ms", "wait p99 ms", 0), ("jain", "Jain", 3),
            ("server_cpu_ms_per_acq", "server CPU ms per acquisition", 2), ("write_ms", "alone ms", 2)]
+READ_COLUMNS = [COLUMNS[0], *((f"{kind}_{q}_ms", f"{kind}s' wait {q} ms", 0) for kind in stats.KINDS for q in ("p50", "p99")),
+                *COLUMNS[-3:]]  # where some read
 LESS_IS_BETTER = {"acq_per_s": False, "share_of_ideal": False, "jain": False}  # the others: True
 COMPARED = ("acq_per_s", "hand_over_p50_ms", "hand_over_p99_ms", "wait_p99_ms", "jain",
             "server_cpu_ms_per_acq", "takeover_ms")
-HEADS = {key: head for key, head, _ in COLUMNS} | {"takeover_ms": "takeover ms"}
+READ_COMPARED = ("acq_per_s", "reader_p99_ms", "writer_p99_ms", "jain", "server_cpu_ms_per_acq", "takeover_ms")
+HEADS = {key: head for key, head, _ in COLUMNS + READ_COLUMNS} | {"takeover_ms": "takeover ms"}
 KEPT = {*HEADS, "failures", "losses", "overlaps"}  # of the figures
 OURS = "leasehold"
 
@@ -50,6 +53,8 @@ REPORTED = [
     ("redisson", "its page: the watchdog \"prolongs lock expiration while lock holder Redisson instance is alive\"",
      "**contradicted** where what it sends is late: the lock expires under a living holder, which hears nothing (G2: "
      "any.late.scn); reported in 2021 (redisson/redisson#3636), closed"),
+    ("redisson-rw", "\"Works in non-fair mode\" (redisson/redisson#5379)",
+     "confirmed: where readers come and go, a writer waits for seconds (Waits)"),
     ("redisson-fenced", "its page: the token is there because a delayed client \"can't detect that it doesn't own the lock "
                         "anymore\"", "confirmed (G2); whether the tokens rise: G4"),
     ("curator", "its page: \"at any snapshot in time no two clients think they hold the same lock\"",
@@ -71,7 +76,8 @@ interleaved, each with a new store.
 - *Alone*: median of acquire and release together, by one client. *Share of ideal*: acquisitions a second times (holding
   + alone). Above 1, waiters save a part of the acquire.
 - *Hand-over*: from asking for a release until the next waiter is notified of its grant.
-- *Takeover*: from a holder's SIGKILL to the grant of one that waits: median, extremes.
+- *Takeover*: from a holder's SIGKILL to the grant of one that waits: median, extremes. Where some calls read, the dead
+  one reads, and the other waits to write.
 - The rest: [RESULTS.md](../bench/RESULTS.md).
 """
 
@@ -106,12 +112,12 @@ def takeover(took):
     return f"{statistics.median(took):.0f} ({min(took):.0f} to {max(took):.0f})" if took else "-"
 
 
-def wait_table(rows):
+def wait_table(rows, columns):
     figures = figures_of(rows)
-    cells = [[name, rows[name]["store"], *(figures.cell(name, key, digits) for key, _, digits in COLUMNS),
+    cells = [[name, rows[name]["store"], *(figures.cell(name, key, digits) for key, _, digits in columns),
               takeover(figures.values(name, "takeover_ms")), f"{sum(figures.values(name, 'failures')):.0f}"]
              for name in sorted(rows, key=lambda name: -figures.mean(name, "acq_per_s")[0])]
-    return table(["lock", "store", *(head for _, head, _ in COLUMNS), "takeover ms", "failed calls"], cells)
+    return table(["lock", "store", *(head for _, head, _ in columns), "takeover ms", "failed calls"], cells)
 
 
 def difference(figures, one, other, key):
@@ -120,12 +126,12 @@ def difference(figures, one, other, key):
     return figures.beats(one, other, key, less) - figures.beats(other, one, key, less)
 
 
-def comparison(rows):
+def comparison(rows, compared=COMPARED):
     """Where ours loses, and where it wins; "" of too few repetitions."""
     if min(len(row["figures"]) for row in rows.values()) < stats.LEAST_REPETITIONS:
         return ""
     figures, lines = figures_of(rows), []
-    for mine, key in itertools.product((name for name in rows if name.startswith(OURS)), COMPARED):
+    for mine, key in itertools.product((name for name in rows if name.startswith(OURS)), compared):
         sides = {side: [name for name in rows if not name.startswith(OURS) and
                         difference(figures, mine, name, key) == side] for side in (-1, 0, 1)}
         lines.append([mine, HEADS[key], *(", ".join(named) or "none" for named in sides.values())])
@@ -137,12 +143,17 @@ def write_page(path, promises, results):
     if results["verdicts"]:
         first = next(iter(results["verdicts"].values()))
         text += HEAD.format(seconds=first["seconds"], seed=first["seed"]) + verdict_tables(promises, results["verdicts"])
-    waits = dict(sorted(results["waits"].items(), key=lambda one: int(one[0])))
+    waits = dict(sorted(results["waits"].items(), key=lambda one: [*map(int, one[0].split("/"))]))
     if waits:
         some = next(row for rows in waits.values() for row in rows.values())
         text += WAITS.format(lease_ms=some["lease_ms"], about=some["about"], seconds=some["seconds"])
-        for clients, rows in waits.items():
-            text += f"\n### {clients} clients\n" + wait_table(rows) + comparison(rows)
+        for load, rows in waits.items():
+            clients, _, reads = load.partition("/")
+            title = f"{clients} clients" + f", {reads} % of the calls read" * bool(reads)
+            columns, compared = (READ_COLUMNS, READ_COMPARED) if reads else (COLUMNS, COMPARED)
+            about = next(iter(rows.values()))["about"]
+            text += f"\n### {title}\n" + f"\nOn {about}.\n" * (about != some["about"])
+            text += wait_table(rows, columns) + comparison(rows, compared)
         text += LIMITS
     if text:
         with open(path, "w", encoding="utf-8") as out:

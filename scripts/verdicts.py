@@ -30,12 +30,15 @@ SERVICES = {
     "etcd-mutex": ("go", "build/others/go/worker", ["etcd"]),
     "etcd-trylock": ("go", "build/others/go/worker try", ["etcd"]),
     "curator": ("java", f"{JAVA} CuratorWorker", ["zookeeper"]),
+    "curator-rw": ("java", f"{JAVA} CuratorWorker rw", ["zookeeper"]),
     "kazoo": ("python", f"{PYTHON}/kazoo_worker.py", ["zookeeper"]),
     "redlock": ("node", "node build/others/node/redlock.js", ["redis5"]),
     "redisson": ("java", f"{JAVA} RedissonWorker", ["redis", "redis-sentinel"]),
+    "redisson-rw": ("java", f"{JAVA} RedissonWorker rw", ["redis"]),
     "redisson-fenced": ("java", f"{JAVA} RedissonWorker fenced", ["redis", "redis-sentinel"]),
     "redis-py": ("python", f"{PYTHON}/redis_worker.py", ["redis", "redis-sentinel"]),
     "postgres-session": ("python", f"{PYTHON}/postgres_worker.py session", ["postgres", "postgres-sync"]),
+    "postgres-rw": ("python", f"{PYTHON}/postgres_worker.py session", ["postgres"]),
     "postgres-transaction": ("python", f"{PYTHON}/postgres_worker.py transaction", ["postgres", "postgres-sync"]),
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <ranges>
 #include <utility>
@@ -14,6 +15,13 @@ struct HeldSpan {
   rules::Room room = 0;
   bool is_call = false;  ///< the lock was granted meanwhile, however late its answer came
 };
+
+/// The lockIds of a lock that is known by its answers say nothing: what it shares, it reads.
+rules::Room room_of(const Digest& d, const SessionDigest& s) {
+  const Fact& granted = d.fact(s.granted);
+  if (!granted->shared) return 0;
+  return d.promises != nullptr ? rules::kReaders : d.room(granted.lock_id);
+}
 
 /// held() turns false for ever, by the release at the latest. A process may record its release
 /// late.
@@ -44,16 +52,21 @@ void check_pair(const Digest& d, Finding& f, const HeldSpan& a, const HeldSpan& 
 
 /// No call is granted a lock while another holds it from before the call until after the grant.
 void check_granted(const Digest& d, Finding& f, const std::vector<HeldSpan>& by_begin) {
-  const HeldSpan* longest = nullptr;
+  std::array<const HeldSpan*, 2> longest{};  // of writers, and of readers
   for (const HeldSpan& one : by_begin) {
-    const bool lasts = longest != nullptr && longest->span.to > one.span.to;
-    if (!one.is_call && !lasts) longest = &one;
-    if (!one.is_call || !lasts) continue;
-    violate(f,
-            subject(d, one.session->granted) + " was granted it while " +
-                d.process_name(longest->session->process) + " held it, for " +
-                ms(longest->span.to - one.span.to) + " more",
-            {longest->session->granted, longest->session->answers.last, one.session->granted});
+    const auto lasts = [&](const HeldSpan* other) {
+      return other != nullptr && other->span.to > one.span.to;
+    };
+    const HeldSpan*& longest_of_kind = longest[one.room != 0 ? 1 : 0];
+    if (!one.is_call && !lasts(longest_of_kind)) longest_of_kind = &one;
+    for (const HeldSpan* other : longest) {
+      if (!one.is_call || !lasts(other) || !rules::excludes(one.room, other->room)) continue;
+      violate(f,
+              subject(d, one.session->granted) + " was granted it while " +
+                  d.process_name(other->session->process) + " held it, for " +
+                  ms(other->span.to - one.span.to) + " more",
+              {other->session->granted, other->session->answers.last, one.session->granted});
+    }
   }
 }
 
@@ -104,12 +117,11 @@ Finding check_exclusion(const Digest& d) {
     // Our own handles answer for themselves.
     if (d.promises != nullptr && s.granted != kNone && s.ask != kNone) {
       const Span call{s.asked.at_ns, d.fact(s.granted).at_ns};
-      by_name[s.asked.name].push_back({call, &s, 0, true});
+      by_name[s.asked.name].push_back({call, &s, room_of(d, s), true});
     }
     const auto held = s.answers.held();
     if (held && s.granted != kNone) {
-      const Fact& granted = d.fact(s.granted);
-      by_name[granted.name].push_back({*held, &s, granted->shared ? d.room(granted.lock_id) : 0});
+      by_name[d.fact(s.granted).name].push_back({*held, &s, room_of(d, s)});
     }
   }
   if (!d.sessions.empty()) f.counts["asked"] = asked;

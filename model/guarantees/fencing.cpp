@@ -1,5 +1,5 @@
 #include <algorithm>
-
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -103,25 +103,33 @@ void check_tokens_of_answers(const Digest& d, Finding& f) {
   std::ranges::stable_sort(calls, {}, [&](const SessionDigest* s) {
     return std::pair(s->asked.name, -d.at(s->granted).token);
   });
-  const SessionDigest *first = nullptr, *last = nullptr;  // granted first; with the lowest token
-  for (const SessionDigest* s : calls) {
+  // Granted first, and with the lowest token: of writers, and of readers, which may have one token.
+  std::array<const SessionDigest*, 2> first{}, last{};
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const SessionDigest* const s = calls[i];
     ++f.checked;
-    if (last != nullptr && last->asked.name != s->asked.name) first = last = nullptr;
+    if (i > 0 && calls[i - 1]->asked.name != s->asked.name) first = last = {};
     const auto lock = "lock '" + d.at(s->granted).name + "': ";
     const auto granted = [&](const SessionDigest* one) { return d.fact(one->granted).at_ns; };
     if (d.at(s->granted).token == 0) {
       violate(f, subject(d, s->granted) + " was granted it without a token", {s->granted});
       continue;
     }
-    if (last != nullptr && d.at(last->granted).token == d.at(s->granted).token) {
-      violate(f, lock + token_of(d, *s) + " is also the " + token_of(d, *last),
-              {last->granted, s->granted});
-    } else if (first != nullptr && s->asked.at_ns > granted(first)) {
-      violate(f, lock + token_of(d, *s) + " after " + token_of(d, *first),
-              {first->granted, s->granted});
+    const bool reads = d.at(s->granted).shared;
+    for (const bool others : {false, true}) {
+      const auto *const before = first[others ? 1 : 0], *const above = last[others ? 1 : 0];
+      if (above == nullptr || !rules::excludes(reads, others)) continue;
+      if (d.at(above->granted).token == d.at(s->granted).token) {
+        violate(f, lock + token_of(d, *s) + " is also the " + token_of(d, *above),
+                {above->granted, s->granted});
+      } else if (s->asked.at_ns > granted(before)) {
+        violate(f, lock + token_of(d, *s) + " after " + token_of(d, *before),
+                {before->granted, s->granted});
+      }
     }
-    if (first == nullptr || granted(s) < granted(first)) first = s;
-    last = s;
+    auto& earliest = first[reads ? 1 : 0];
+    if (earliest == nullptr || granted(s) < granted(earliest)) earliest = s;
+    last[reads ? 1 : 0] = s;
   }
 }
 

@@ -372,7 +372,9 @@ class Builder {
   void set_sharers() {
     std::map<Id, std::vector<SessionDigest*>> all;
     for (SessionDigest& s : out_.sessions) {
-      if (s.granted != kNone && fact(s.granted)->shared) all[fact(s.granted).owner].push_back(&s);
+      if (s.granted == kNone || !fact(s.granted)->shared) continue;
+      const Id owner = fact(s.granted).owner;
+      if (owner != kNoText) all[owner].push_back(&s);  // a worker names none
     }
     for (auto& [owner, sharers] : all) {
       const auto first = (*std::ranges::min_element(sharers, {}, &SessionDigest::granted))->granted;

@@ -107,12 +107,13 @@ Promises promises_from_json(const std::string& text_of_file) {
   }
   if (!json.is_object()) throw std::runtime_error("the promises are no JSON object");
   require_known(json, "the promises",
-                {"name", "language", "tokens", "tells_loss", "waits", "polls_within_ms",
+                {"name", "language", "tokens", "shares", "tells_loss", "waits", "polls_within_ms",
                  "passes_on_after", "clock_margin_ms", "answers_within_ms", "document", "says"});
   Promises p;
   p.name = text(json, "the promises", "name", true);
   p.language = text(json, "the promises", "language", false);
   p.tokens = word(json, "tokens", kTokens, p.tokens);
+  p.shares = flag(json, "shares");
   p.tells_loss = flag(json, "tells_loss");
   p.waits = word(json, "waits", kWaits, p.waits);
   p.polls_within_ms = milliseconds(json, "polls_within_ms").value_or(p.polls_within_ms);
@@ -120,6 +121,7 @@ Promises promises_from_json(const std::string& text_of_file) {
   p.clock_margin_ms = milliseconds(json, "clock_margin_ms");
   p.answers_within_ms = milliseconds(json, "answers_within_ms").value_or(p.answers_within_ms);
   p.document = document(json);
+  if (p.shares && p.document) refuse("shares", true, "false where there is a document");
   return p;
 }
 
@@ -127,6 +129,7 @@ std::string to_json(const Promises& p) {
   Json json{{"name", p.name},
             {"language", p.language},
             {"tokens", kTokens[static_cast<std::size_t>(p.tokens)]},
+            {"shares", p.shares},
             {"tells_loss", p.tells_loss},
             {"waits", kWaits[static_cast<std::size_t>(p.waits)]},
             {"polls_within_ms", p.polls_within_ms},

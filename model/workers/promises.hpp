@@ -26,6 +26,7 @@ struct Promises {
   std::string name;
   std::string language;
   Tokens tokens = Tokens::none;
+  bool shares = false;      ///< an acquire may be to read: `shared`
   bool tells_loss = false;  ///< a holder that loses it is notified by the time another can have it
   Waits waits = Waits::polls;
   std::int64_t polls_within_ms = 1'000;  ///< the longest pause between two attempts

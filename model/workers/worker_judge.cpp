@@ -1,6 +1,7 @@
 #include "model/workers/worker_judge.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <ranges>
 #include <set>
@@ -169,27 +170,31 @@ void set_end(const Digest& d, const Calls& calls, const Attribution& writers, Te
                                 }));
 }
 
-/// Finds the first grant of all calls for one name that began after a time.
+/// Finds the first grant of all calls for one name that began after a time and exclude another.
 class LaterGrants {
  public:
   /// REQUIRES: the calls outlive it.
-  LaterGrants(const Digest& d, const Calls& calls)
-      : calls_(calls), first_(calls.size() + 1, kNone) {
-    for (std::size_t i = calls.size(); i-- > 0;) {
-      const Index granted = calls[i]->granted;
-      first_[i] = d.time_of(granted) < d.time_of(first_[i + 1]) ? granted : first_[i + 1];
+  LaterGrants(const Digest& d, const Calls& calls) : calls_(calls) {
+    for (const bool reads : {false, true}) {
+      auto& first = first_[reads ? 1 : 0];
+      first.resize(calls.size() + 1, kNone);
+      for (std::size_t i = calls.size(); i-- > 0;) {
+        const bool excludes = rules::excludes(reads, calls[i]->asked->shared);
+        const Index granted = excludes ? calls[i]->granted : kNone;
+        first[i] = d.time_of(granted) < d.time_of(first[i + 1]) ? granted : first[i + 1];
+      }
     }
   }
   /// kNone: there is none.
-  [[nodiscard]] Index first_after(std::int64_t at_ns) const {
+  [[nodiscard]] Index first_after(std::int64_t at_ns, const SessionDigest& excluded) const {
     const auto later = std::ranges::partition_point(
         calls_, [&](const SessionDigest* call) { return call->asked.at_ns <= at_ns; });
-    return first_[static_cast<std::size_t>(later - calls_.begin())];
+    return first_[excluded.asked->shared ? 1 : 0][static_cast<std::size_t>(later - calls_.begin())];
   }
 
  private:
   const Calls& calls_;
-  std::vector<Index> first_;  ///< of each call and all later ones
+  std::array<std::vector<Index>, 2> first_;  ///< of each call and all later ones; 1: of a reader
 };
 
 /// When a call may have had a lock, as far as other calls can tell.
@@ -305,7 +310,7 @@ class Waits {
   /// the begin of its own wait.
   [[nodiscard]] std::int64_t keeps_until(const Stay& stay, std::int64_t waits_from) const {
     if (stay.to == kNever || stay.lease_ns == 0) return stay.to;
-    const Index next = grants_.first_after(stay.to);
+    const Index next = grants_.first_after(stay.to, *stay.call);
     const auto least = std::max(stay.to, waits_from) + stay.lease_ns;
     return next == kNone ? least : std::min(least, d_.fact(next).at_ns);
   }
@@ -475,7 +480,7 @@ Digest worker_digest(const History& history, const Promises& promises) {
     const LaterGrants grants(d, calls[name]);
     for (const SessionDigest* s : calls[name]) {
       if (s->granted == kNone) continue;
-      d.sessions[s->id].taken = grants.first_after(d.fact(s->granted).at_ns);
+      d.sessions[s->id].taken = grants.first_after(d.fact(s->granted).at_ns, *s);
     }
     if (!promises.document || calls[name].empty()) continue;
     const Attribution writers(d, calls[name], d.truth[name]);

@@ -37,6 +37,39 @@ TEST(JudgeWorker, ATimeThatAGrantMayBeReliedOnCountsAsHeld) {
   EXPECT_EQ(violation(told(500, 600).crash(550, "a"), Check::G2), "");
 }
 
+/// A call that is granted the lock 10 ms later.
+void get(HistoryBuilder& told, int asked, const char* process, int token, bool reads) {
+  const auto marked = [=](Event& e) { e.shared = reads; };
+  told.asks(asked, process, 1).with(marked).granted(asked + 10, process, 1, token).with(marked);
+}
+
+TEST(JudgeWorker, ReadersMayHoldItTogetherAndAReaderBesideAWriterIsFound) {
+  const auto told = [](bool a_reads, bool b_reads, int token) {
+    auto both = workers();
+    get(both, 10, "a", 5, a_reads);
+    get(both, 30, "b", token, b_reads);
+    return both.yes(25, 1'500, "a", 1).yes(45, 1'500, "b", 1);
+  };
+  for (const Check check : {Check::G2, Check::G4, Check::G5}) {
+    EXPECT_EQ(violation(told(true, true, 5), check), "") << "readers may have one token";
+    EXPECT_EQ(violation(told(true, true, 4), check), "") << "they are in no order";
+    EXPECT_NE(violation(told(true, false, 5), check), "");
+    EXPECT_NE(violation(told(false, true, 4), check), "");
+  }
+}
+
+TEST(JudgeWorker, ADeadReadersLeaseCountsAlsoIfAnotherReaderCameAfterIt) {
+  const auto told = [](int c_gets) {
+    auto all = workers();
+    get(all, 10, "a", 5, true);
+    all.crash(50, "a");
+    get(all, 60, "b", 6, true);
+    return all.released(80, 90, "b", 1).got(40, c_gets, "c", 1, 7);
+  };
+  EXPECT_EQ(violation(told(1'150), Check::G7), "");
+  EXPECT_NE(violation(told(1'200), Check::G7), "");
+}
+
 TEST(JudgeWorker, ATokenThatIsLowerThanThatOfAnEarlierGrantIsFound) {
   const auto told = [](int b_asks, int token) {
     return workers().got(10, 20, "a", 1, 7).released(30, 40, "a", 1).got(b_asks, 50, "b", 1, token);

@@ -351,7 +351,8 @@ class Generator {
 
   /// In half of the plans some processes share the lock, with some of their calls or with all.
   void read_readers() {
-    if (!limits_.readers || !is_ours() || !in_.chance(50)) return;
+    const bool published = sim::lock_under_test(plan_.lock).is_published();
+    if (!limits_.readers || published || !in_.chance(50)) return;
     for (auto& p : plan_.processes) {
       const auto drawn = in_.between(0, 3);
       const auto percent = static_cast<int>(in_.between(20, 90));

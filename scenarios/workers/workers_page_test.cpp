@@ -40,7 +40,10 @@ std::string said_for(const nlohmann::json& asked) {
   if (what == "start") {
     return start_line(asked["process"], asked["uri"], asked["database"], asked["lease_ms"]);
   }
-  if (what == "acquire") return acquire_line(asked["id"], asked["name"], asked["timeout_ms"]);
+  if (what == "acquire") {
+    return acquire_line(asked["id"], asked["name"], asked["timeout_ms"],
+                        asked.value("shared", false));
+  }
   if (what == "ask") return ask_line(asked["id"]);
   if (what == "release") return release_line(asked["id"]);
   return what == "stop" ? stop_line() : "";

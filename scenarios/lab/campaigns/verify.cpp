@@ -312,6 +312,9 @@ int verify(const std::vector<std::string>& words) {
   v.foreign = asked.site.lock(given);
   v.promises_file = asked.site.promises_file;
   if (v.foreign && chosen) refuse("--lock", v.lock, "with --worker its own lock is checked");
+  if (v.readers && v.foreign && !v.foreign->promises.shares) {
+    refuse("--promises", v.promises_file, "it must be one that says shares, for --readers");
+  }
   v.set = asked.site.prepare(wanted(asked), v.foreign);
   catch_interruptions();
 

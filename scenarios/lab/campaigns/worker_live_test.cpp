@@ -29,8 +29,22 @@ std::string python(const std::string& program) {
 }
 
 TEST(Workers, OurOwnLockHoldsBehindTheProtocol) {
-  const auto ran = verified(LEASEHOLD_WORKER_TEMPLATE, "leasehold.json", "all");
+  const auto ran = verified(LEASEHOLD_WORKER_TEMPLATE, "leasehold.json", "all", {"--readers"});
   EXPECT_TRUE(ended(ran, 0, "leasehold: G1 not checked, G6 not checked"));
+}
+
+/// Those that read lock another name.
+TEST(Workers, AReaderBesideAWriterIsFound) {
+  const std::string apart = R"(sed -u '/"stop"/q;/"shared"/s/"name":"/&r-/' | )";
+  const auto ran =
+      verified(apart + LEASEHOLD_WORKER_TEMPLATE, "leasehold.json", "none",
+               {"--plan", LEASEHOLD_WORKERS "/../others/shared.readers.scn", "--until-violated"});
+  EXPECT_TRUE(ended(ran, 1, "G2 violated: "));
+}
+
+TEST(Workers, OneThatDoesNotShareIsNotAskedTo) {
+  const auto ran = verified("true", "pymongo.json", "none", {"--readers"});
+  EXPECT_TRUE(ended(ran, 64, "it must be one that says shares"));
 }
 
 TEST(Workers, ASoundPythonLockHoldsAndIsBlamedForNothingItNeverPromised) {

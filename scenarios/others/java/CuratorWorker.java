@@ -1,6 +1,7 @@
-// Curator's InterProcessMutex on ZooKeeper, by the protocol of scenarios/WORKERS.md. Its documentation recommends a
+// Curator's InterProcessMutex on ZooKeeper, or with the argument "rw" its InterProcessReadWriteLock, by the protocol of scenarios/WORKERS.md. Its documentation recommends a
 // ConnectionStateListener: after SUSPENDED its user cannot be certain to hold the lock, so SUSPENDED and LOST are both
 // a loss here. The session's time-out is the lease; the server may make it longer.
+import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -9,6 +10,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.framework.state.ConnectionStateListener;
 import org.apache.curator.retry.ExponentialBackoffRetry;
@@ -61,12 +63,15 @@ public class CuratorWorker {
   }
 
   public static void main(String[] arguments) throws Exception {
+    boolean rw = Arrays.asList(arguments).contains("rw");
     Serve.serve((uri, database, leaseMs) -> {
       var client = connect(uri, leaseMs);
       var losses = new Losses();
       client.getConnectionStateListenable().addListener(losses);
-      return (name, timeoutMs, lost) -> {
-        var mutex = new InterProcessMutex(client, "/" + database + "/" + name);
+      return (name, timeoutMs, shared, lost) -> {
+        String path = "/" + database + "/" + name;
+        var both = rw ? new InterProcessReadWriteLock(client, path) : null;
+        var mutex = !rw ? new InterProcessMutex(client, path) : shared ? both.readLock() : both.writeLock();
         return mutex.acquire(timeoutMs, TimeUnit.MILLISECONDS) ? losses.watched(mutex, lost) : null;
       };
     });

@@ -1,4 +1,4 @@
-// Redisson's Lock, or with the argument "fenced" its FencedLock, by the protocol of scenarios/WORKERS.md. Its watchdog
+// Redisson's Lock, or with the argument "fenced" its FencedLock, with "rw" its ReadWriteLock, by the protocol of scenarios/WORKERS.md. Its watchdog
 // extends the lease while the process lives, and its user hears of no loss: without asking a server it holds the lock
 // until it releases it.
 import java.util.Arrays;
@@ -48,17 +48,18 @@ public class RedissonWorker {
   }
 
   public static void main(String[] arguments) throws Exception {
-    boolean fenced = Arrays.asList(arguments).contains("fenced");
+    boolean fenced = Arrays.asList(arguments).contains("fenced"), rw = Arrays.asList(arguments).contains("rw");
     Serve.serve((uri, database, leaseMs) -> {
       var client = connect(uri, leaseMs);
-      return (name, timeoutMs, lost) -> {
+      return (name, timeoutMs, shared, lost) -> {
         String key = database + ":" + name;
         if (fenced) {
           var lock = client.getFencedLock(key);
           Long token = lock.tryLockAndGetToken(timeoutMs, TimeUnit.MILLISECONDS);
           return token == null ? null : new Holding(lock, token);
         }
-        var lock = client.getLock(key);
+        var both = client.getReadWriteLock(key);
+        RLock lock = !rw ? client.getLock(key) : shared ? both.readLock() : both.writeLock();
         return lock.tryLock(timeoutMs, TimeUnit.MILLISECONDS) ? new Holding(lock, 0) : null;
       };
     });

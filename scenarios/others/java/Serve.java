@@ -27,9 +27,9 @@ final class Serve {
   interface Lock {
     /**
      * Null: another has it. `lost` is to be run at most once, if the lock can tell that it lost this holding. What it
-     * throws is answered with "failed".
+     * throws is answered with "failed". A lock that has no `shared` ignores it.
      */
-    Holding acquire(String name, long timeoutMs, Runnable lost) throws Exception;
+    Holding acquire(String name, long timeoutMs, boolean shared, Runnable lost) throws Exception;
   }
 
   /** Connects. */
@@ -53,7 +53,7 @@ final class Serve {
     var granted = new CompletableFuture<Void>(); // a loss is said after it
     Runnable lost = () -> granted.thenRun(() -> say(id, "lost", System.nanoTime()));
     try {
-      Holding won = lock.acquire(asked.getString("name"), timeoutMs, lost);
+      Holding won = lock.acquire(asked.getString("name"), timeoutMs, asked.getBoolean("shared", false), lost);
       if (won == null) {
         thread.shutdown();
         boolean waited = timeoutMs > 0 && System.nanoTime() - askedNs >= timeoutMs * 1_000_000L;

@@ -25,7 +25,7 @@ public class ShedLockWorker {
     Serve.serve((uri, database, leaseMs) -> {
       var provider = new MongoLockProvider(MongoClients.create(uri + LIMITS).getDatabase(database));
       var lease = Duration.ofMillis(leaseMs);
-      return (name, timeoutMs, lost) -> {
+      return (name, timeoutMs, shared, lost) -> {
         long untilNs = System.nanoTime() + lease.toNanos();
         var asked = new LockConfiguration(ClockProvider.now(), name, lease, Duration.ZERO);
         return provider.lock(asked).map(won -> new Holding(won, untilNs)).orElse(null);

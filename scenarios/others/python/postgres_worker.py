@@ -34,11 +34,11 @@ class AdvisoryLock:
                 return connection
             connection.close()
 
-    def acquire(self, name, timeout_s, _):
-        connection = self.connection()
+    def acquire(self, name, timeout_s, _, shared=False):
+        connection, kind = self.connection(), "_shared" * shared
         try:
-            if self.take(connection, self.key(name), timeout_s):
-                return connection, name
+            if self.take(connection, self.key(name), timeout_s, kind):
+                return connection, name, kind
         except psycopg.errors.LockNotAvailable:  # the end of lock_timeout
             pass
         except BaseException:
@@ -50,14 +50,14 @@ class AdvisoryLock:
     def key(self, name):
         return int.from_bytes(hashlib.sha256(f"{self.database}/{name}".encode()).digest()[:8], signed=True)
 
-    def take(self, connection, key, timeout_s):
+    def take(self, connection, key, timeout_s, kind):
         waiting, trying = LOCKS[self.level]
         if self.level == "transaction":
             connection.execute("BEGIN")
         if not timeout_s:
-            return connection.execute(f"SELECT {trying}(%s)", (key,)).fetchone()[0]
+            return connection.execute(f"SELECT {trying}{kind}(%s)", (key,)).fetchone()[0]
         connection.execute(f"SET lock_timeout = {max(1, round(timeout_s * 1000))}")
-        connection.execute(f"SELECT {waiting}(%s)", (key,))
+        connection.execute(f"SELECT {waiting}{kind}(%s)", (key,))
         return True
 
     def give_back(self, connection):
@@ -69,13 +69,13 @@ class AdvisoryLock:
         return open_still(holding[0])
 
     def release(self, holding):
-        connection, name = holding
+        connection, name, kind = holding
         try:
             if self.level == "transaction":
                 connection.execute("COMMIT")
                 freed = True
             else:
-                freed = connection.execute("SELECT pg_advisory_unlock(%s)", (self.key(name),)).fetchone()[0]
+                freed = connection.execute(f"SELECT pg_advisory_unlock{kind}(%s)", (self.key(name),)).fetchone()[0]
         except psycopg.Error:
             connection.close()
             raise

@@ -12,7 +12,8 @@ def say(id, is_, **more):
 
 class Serve:
     """`lock` has `errors`, what its calls may throw, and:
-      acquire(name, timeout_s, lost)  a holding, or None if another has it; `lost` may be called once, after a loss
+      acquire(name, timeout_s, lost)  a holding, or None if another has it; `lost` may be called once, after a loss;
+                                      a lock that shares gets `shared`, too
       held(holding)                   what its user would hear now, without asking a server
       release(holding)                "released", "not_owner" or "unknown"
     and may have granted(holding): more members of that answer."""
@@ -20,14 +21,14 @@ class Serve:
     def __init__(self, lock):
         self.lock, self.holdings = lock, {}
 
-    def acquire(self, id, name, timeout_ms):
+    def acquire(self, id, name, timeout_ms, **shared):
         granted = threading.Event()
 
         def lost():  # it is said after the grant
             threading.Thread(target=lambda: granted.wait() and say(id, "lost"), daemon=True).start()
 
         try:
-            holding = self.lock.acquire(name, timeout_ms / 1000, lost)
+            holding = self.lock.acquire(name, timeout_ms / 1000, lost, **shared)
         except self.lock.errors as error:
             return say(id, "failed", why=f"{type(error).__name__}: {error}"[:200])
         if holding is None:

@@ -344,13 +344,15 @@ class ForeignProcess::Seat final : public UserHome {
     const auto timeout_ms = std::min(acquire.timeout.count(), longest_wait_ms(setting_));
     Event asked = process_.event(Kind::ask, id, acquire.lock);
     asked.single_attempt = timeout_ms == 0;
+    const bool shared = asked.shared = acquire.reads && setting_.lock.promises.shares;
     if (timeout_ms > 0) asked.give_up_ns = asked.at_ns + timeout_ms * kNsPerMs;
     asked.expiry_ms = setting_.order.process().expiry_ms;
     asked.clock_margin_ms = setting_.order.plan.clock_margin_ms;
     asked.healed = knows_of_end_;
     process_.emit(std::move(asked));
     const auto heard = process_.question(Question::acquire, id,
-                                         acquire_line(id, acquire.lock, timeout_ms), timeout_ms);
+                                         acquire_line(id, acquire.lock, timeout_ms, shared),
+                                         timeout_ms);
     if (!heard) return nullptr;
     const auto& answer = heard->answer;
     const bool granted = answer.is == Answer::Is::granted;
@@ -362,6 +364,7 @@ class ForeignProcess::Seat final : public UserHome {
       return nullptr;
     }
     e.token = answer.token.value_or(0);
+    e.shared = shared;
     // Its user may rely on it from the stamp on, or else from the question.
     if (answer.remaining_ms) {
       e.deadline_ns = answer.at_ns.value_or(heard->asked_ns) + *answer.remaining_ms * kNsPerMs;
@@ -369,6 +372,7 @@ class ForeignProcess::Seat final : public UserHome {
     ++process_.holdings_;
     auto holding = std::make_shared<Holding>(Holding{
         acquire.lock, id, FencingToken(e.token), process_.name() + "/" + std::to_string(id)});
+    holding->reads = shared;
     process_.emit(std::move(e));
     return holding;
   }

@@ -53,8 +53,11 @@ std::string start_line(const std::string& process, const std::string& uri,
                   {"lease_ms", lease_ms}});
 }
 
-std::string acquire_line(std::int64_t id, const std::string& name, std::int64_t timeout_ms) {
-  return line_of({{"do", "acquire"}, {"id", id}, {"name", name}, {"timeout_ms", timeout_ms}});
+std::string acquire_line(std::int64_t id, const std::string& name, std::int64_t timeout_ms,
+                         bool shared) {
+  Json line{{"do", "acquire"}, {"id", id}, {"name", name}, {"timeout_ms", timeout_ms}};
+  if (shared) line["shared"] = true;
+  return line_of(line);
 }
 
 std::string ask_line(std::int64_t id) { return line_of({{"do", "ask"}, {"id", id}}); }

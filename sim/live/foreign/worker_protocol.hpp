@@ -12,7 +12,7 @@ namespace leasehold::sim::live {
 [[nodiscard]] std::string start_line(const std::string& process, const std::string& uri,
                                      const std::string& database, std::int64_t lease_ms);
 [[nodiscard]] std::string acquire_line(std::int64_t id, const std::string& name,
-                                       std::int64_t timeout_ms);
+                                       std::int64_t timeout_ms, bool shared = false);
 [[nodiscard]] std::string ask_line(std::int64_t id);
 [[nodiscard]] std::string release_line(std::int64_t id);
 [[nodiscard]] std::string stop_line();

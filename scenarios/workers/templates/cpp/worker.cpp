@@ -48,6 +48,7 @@ int main() {
       say(nlohmann::json::object(), "ready");
     } else if (what == "acquire") {
       auto lock = *provider->create_lock(asked["name"], options);
+      if (asked.value("shared", false)) lock = lock.shared();
       std::thread(acquire, lock, id, milliseconds(asked["timeout_ms"])).detach();
     } else if (what == "ask") {
       const std::lock_guard guard(mutex);
