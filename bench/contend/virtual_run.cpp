@@ -118,8 +118,8 @@ class World {
     };
     client.machine.run([&] {
       client.driver->acquire_async("contended-" + std::to_string(request.lock), client.options,
-                                   std::nullopt, answered, &runtime::Driver::call_back,
-                                   request.reads && load_.strategy != kExclusive);
+                                   std::nullopt, answered,
+                                   request.reads && load_.strategy != kExclusive ? core::kReaders : 0);
     });
   }
 

@@ -79,7 +79,8 @@ Finding check_leases(const Digest& d) {
     if (t.next_put == kNone || !holder) continue;
     if (d.fact(t.next_put).owner == t.owner) continue;
     const auto next = d.room(d.change(t.next_put).text);
-    if (t.shared && !rules::excludes(d.room(t.lock_id), next)) continue;
+    const bool shares = t.shared && !rules::excludes(d.room(t.lock_id), next);
+    if (shares && t.next_put != t.next) continue;
     if (passed_on(d, t)) {
       ++f.counts["passed_on"];
       continue;

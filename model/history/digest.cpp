@@ -389,7 +389,8 @@ class Builder {
   }
 
   /// Notes which joined others although one waited that they may not pass. What is known of an
-  /// entry of the queue is until when it was good at first.
+  /// entry of the queue is until when it was good at first, and when it leaves at last: a renewal
+  /// shortens it where a server's clock went back.
   void set_passed(const std::vector<Index>& places, std::vector<Change>& changes) {
     const auto order_of = [this](Index i) { return out_.at(i).order; };
     const auto owner_of = [this](Index i) { return fact(i).owner; };
@@ -411,23 +412,38 @@ class Builder {
         const auto own = std::ranges::find(standing, r.owner, owner_of);
         const auto passed = std::find_if(standing.begin(), own, [&](Index i) {
           return !rules::may_pass(out_.room(r.lock_id), out_.room(fact(i).lock_id)) &&
-                 out_.at(i).expires_at_ms > r.since_ms;
+                 out_.at(i).expires_at_ms > r.since_ms &&
+                 std::ranges::none_of(served, [&](Index left) {
+                   const bool its = owner_of(left) == owner_of(i);
+                   return its && out_.at(left).expires_at_ms <= r.since_ms;
+                 });
         });
         if (passed != own) r.passed = *passed;
       }
     }
   }
 
-  static std::vector<Tenure> tenures(const std::vector<Change>& changes) {
+  [[nodiscard]] std::vector<Tenure> tenures(const std::vector<Change>& changes) const {
     std::vector<Tenure> out;
     std::vector<std::size_t> held, over;  // places of tenures: those that go on, and have no next
+    const auto goes_on = [&](Id owner) {
+      return std::ranges::find(held, owner, [&](std::size_t i) { return out[i].owner; });
+    };
     for (const Change& c : changes) {
+      const bool gives_permit =
+          !c.gone && out_.room(c.text) > 0 && std::ranges::any_of(c.readers, [&](const auto& r) {
+            return r.written && goes_on(r.owner) == held.end();
+          });
       std::erase_if(held, [&](std::size_t i) {
         if (c.held_by(out[i].owner)) return false;
         out[i].next = c.event;
         out[i].next_gone = c.gone;
         out[i].left = out[i].shared && !c.readers.empty();
-        over.push_back(i);
+        if (out[i].left && gives_permit) {
+          out[i].next_put = c.event;
+        } else {
+          over.push_back(i);
+        }
         return true;
       });
       if (c.gone) continue;
@@ -436,9 +452,6 @@ class Builder {
         out[i].next_put = c.event;
         return true;
       });
-      const auto goes_on = [&](Id owner) {
-        return std::ranges::find(held, owner, [&](std::size_t i) { return out[i].owner; });
-      };
       c.each_written([&](Id owner, Id lock_id) {
         const auto known = goes_on(owner);
         const auto place = known == held.end() ? out.size() : *known;

@@ -270,7 +270,9 @@ struct Tenure {
   Index last_put = kNone;
   Index next = kNone;  ///< the next change: another's put or the deletion; kNone: none
   bool next_gone = false;
-  Index next_put = kNone;  ///< the next put of another, deletion or not; if it `left`, of a writer
+  /// The next put of another, deletion or not; if it `left`, of a writer, or the one that gave its
+  /// permit to another.
+  Index next_put = kNone;
   Index first_put = kNone;
   bool shared = false;   ///< it is a reader's
   Id lock_id = kNoText;  ///< of a reader's: that of its entry in `last_put`

@@ -69,6 +69,14 @@ TEST(Simulate, HoldsWhereOneCommandAsksAtATimeAfterAStreamWentUnanswered) {
   }
 }
 
+/// A server's clock went back, and so the place of a writer that renewed it was over sooner: a
+/// reader passed it, and the checker knew the first date alone.
+TEST(Simulate, HoldsWhereAReaderPassesAPlaceThatItsRenewalShortened) {
+  for (const auto& f : simulate_seeds(725, 725, {}).findings) {
+    EXPECT_NE(f.verdict, Verdict::violated) << f.why;
+  }
+}
+
 TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {
   using enum sim::Waiting;
   for (const auto& waitings : {std::vector{queue}, std::vector{queue, uniform, queue, adaptive}}) {
@@ -122,9 +130,12 @@ void expect_that_all_hold(const char* ability, int locks, const Totals& more_tha
 }
 
 TEST(Simulate, HoldsWhereProcessesCallForPermits) {
-  const Totals more_than{{"permit_calls", 2'000}, {"healed_permits", 40}, {"takeovers", 8}};
+  const Totals more_than{{"permits_held", 1'000}, {"readers_left", 20}};
   for (const int permits : {1, 3}) {
-    expect_that_all_hold("permits", 1, more_than, [=](auto& p) { p.permits = permits; });
+    expect_that_all_hold("permits", 1, more_than, [=](auto& p) {
+      p.permits = permits;
+      p.old_release = false;
+    });
   }
 }
 
