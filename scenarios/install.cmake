@@ -14,7 +14,7 @@ file(RELATIVE_PATH to_scenarios /x/${programs} /x/${data}/scenarios)
 target_compile_definitions(leasehold-lab PRIVATE
   LEASEHOLD_TO_SCENARIOS="${to_scenarios}" LEASEHOLD_VERSION="${PROJECT_VERSION}")
 install(DIRECTORY ambiguity-and-replication document-life documents extension-and-loss
-                  load-and-fairness release time-and-the-holder
+                  load-and-fairness readers release time-and-the-holder
         DESTINATION ${data}/scenarios FILES_MATCHING PATTERN *.scn)
 install(FILES canary-deletes-by-name.scn DESTINATION ${data}/scenarios)
 install(DIRECTORY stores DESTINATION ${data}/scenarios USE_SOURCE_PERMISSIONS

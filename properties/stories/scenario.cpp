@@ -157,19 +157,20 @@ class Transcriber {
     switch (e.kind) {
       case Kind::ask:
         names_[{e.process, e.session}] = e.name;
-        return caller + " asks for " + e.name + timeout(e);
+        return caller + (e.shared ? " asks to read " : " asks for ") + e.name + timeout(e);
       case Kind::send:
         if (e.verb != "hand-over") return "";
         return holders_[e.giver] + " hands " + e.name + " over to " + caller;
       case Kind::granted:
         holders_[e.owner] = caller;
-        return caller + " holds " + name(e) + ", token " + token(e.token);
+        return caller + (e.shared ? " reads " : " holds ") + name(e) + ", token " + token(e.token);
       case Kind::lost: return caller + " loses " + name(e) + ": " + e.outcome;
       case Kind::release: return caller + " releases " + name(e);
       case Kind::released: return caller + "'s release of " + name(e) + ": " + e.outcome;
       case Kind::ended: return caller + " does not get " + name(e) + ": " + e.outcome;
       case Kind::write:
-        return caller + "'s write with token " + token(e.token) + " is " + e.outcome;
+        return caller + (e.shared ? "'s read" : "'s write") + " with token " + token(e.token) +
+               " is " + e.outcome;
       case Kind::crash: return caller + " is killed";
       case Kind::pause: return caller + (e.suspended ? "'s machine" : "") + " is stopped";
       case Kind::resume: return caller + (e.suspended ? "'s machine" : "") + " goes on";
