@@ -244,6 +244,7 @@ class Monitors {
   /// "A reader's entry is taken out only by its own release, when it is over, or with those of all
   /// that were observed."
   void check_readers_gone(Index i, const Change& now, const Change& was) {
+    if (now.gone && d_.claim(i) == kNone) return;  // G6 asks whose deletion it was
     const bool excludes = !now.gone && now.readers.empty();
     if (excludes && d_.writers[now.lock_id].send == kNone) return;  // of a client that is not ours
     for (const ReaderEntry& r : gone_readers(was, now)) {
