@@ -100,6 +100,7 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
                      const Waiters& waiters) {
   if (t.next == kNone && !d.oplog_read) return excuse(f, Excuse::unread_oplog);
   const Fact& dead = holder.ask();
+  if (t.shared && t.next != kNone) ++f.counts["dead_readers"];
   if (t.left) return;  // the readers that are left keep the lock
   const Remains remains = remains_of(d, t, holder);
   const auto changed = changed_from(d, t);

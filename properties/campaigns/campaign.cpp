@@ -98,10 +98,10 @@ void add_majority(std::vector<Finding>& findings, const model::History& history)
 }
 
 /// Rare events that other changes easily make disappear: an extension of several locks, a document
-/// of an owner that was deleted before.
+/// of an owner that was deleted before, a reader that readers refuse because a writer waits.
 void add_beacons(const model::History& history, Totals& totals) {
   std::map<std::string, std::int64_t> extending;  // by process: its last command that extends
-  std::set<std::string> deleted;
+  std::set<std::string> deleted, read, asks_to_read;  // owners
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> leases;  // by process and session
   std::map<std::string, std::int64_t> lease_of;                         // by owner
   for (const auto& e : history) {
@@ -111,6 +111,13 @@ void add_beacons(const model::History& history, Totals& totals) {
       lease_of[e.owner] = leases[{e.process, e.session}];
     }
     if (hands_over && lease_of[e.giver] != lease_of[e.owner]) ++totals["hand_overs_between_leases"];
+    if (e.kind == Kind::send && model::is_readers(e.lock_id)) asks_to_read.insert(e.owner);
+    const bool refused = e.kind == Kind::reply && e.verb == "acquire" && e.matched == 0;
+    if (refused && asks_to_read.contains(e.owner) && model::is_readers(e.seen_lock_id)) {
+      ++totals["joins_refused"];
+    }
+    const bool shares = e.kind == Kind::granted && e.shared && !read.insert(e.owner).second;
+    if (shares) ++totals["entries_shared"];
     if (e.kind == Kind::send && e.verb == "extend") {
       auto& last = extending[e.process];
       if (last == e.command) ++totals["extended_together"];
@@ -227,9 +234,10 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     for (const char* key :
          {"stale_writes", "stale_writes_refused", "bounded_takeovers", "late_wins", "queue_turns",
           "queue_waits", "losses_by_server", "queue_news", "queue_offers", "queue_left",
-          "given_back", "batches",
-          "readers_left", "all_calls", "healed_all_calls", "lost_while_others_waited",
-          "streams_read_on", "places_kept_by_extensions", "places_kept_by_grants"}) {
+          "given_back", "permit_calls", "permit_waits", "healed_permits", "batches",
+          "readers_left", "dead_readers", "all_calls", "healed_all_calls",
+          "lost_while_others_waited", "streams_read_on", "places_kept_by_extensions",
+          "places_kept_by_grants"}) {
       if (f.counts.contains(key)) totals[key] += f.counts.at(key);
     }
     if (f.never_tested()) continue;
@@ -376,8 +384,8 @@ SimulateReport::SimulateReport(std::uint64_t seed, const Plan& plan, const Simul
       {"full_queues", any([](const ProcessPlan& p) { return p.queue_room < 5; })},
       {"many_locks", any([](const ProcessPlan& p) { return p.together >= 50; })},
       {"defaults", plan.heartbeat_ms >= sim::kOwnHeartbeat_ms},
+      {"readers", any([](const ProcessPlan& p) { return p.reads_percent > 0; })},
       {"moves", sim::simulated::has_moves(plan)}};
-  if (any([](const ProcessPlan& p) { return p.reads_percent > 0; })) with["readers"] = 1;
   for (const FaultPlan& f : plan.faults) {
     const std::string kind = to_string(f.kind);
     if (f.on != FaultPlan::Command::none) continue;  // it may wait in vain
@@ -427,7 +435,8 @@ std::string SimulateReport::shortfall() const {
                 "places_kept_by_grants"}},
       {where("permits"), {"permits_held", "permits_all_held"}},
       {together, {"all_calls"}}, {where("leaders"), {"terms"}},
-      {where("readers"), {"batches", "readers_left"}},
+      {where("readers"), {"batches", "readers_left", "joins_refused", "dead_readers",
+                          "entries_shared"}},
       {together, {"lost_while_others_waited"}, 100, 10}, {where("moves"), {"moves-while-held"}},
       {where("other_options"), {"hand_overs_between_leases"}}, {where("full_queues"), {"tickets"}},
       {where("many_locks"), {"batches-of-fifty"}},

@@ -159,11 +159,14 @@ Totals activity_floors(const VerifyOptions& options) {
     count = static_cast<std::int64_t>(asked);
   }
   // In a run that is long enough every kind must have an effect, and some calls
-  // are for permits, for several locks, or to lead.
+  // are for permits, for several locks, to lead or to read.
   if (options.foreign || seconds < kEveryKindFrom_s) return floors;
   const bool ours = !sim::lock_under_test(options.lock).is_published();
   if (ours && options.faults.contains("process")) {
-    for (const auto* what : {"permits_held", "all_calls", "terms"}) floors[what] = 1;
+    for (const auto* what : {"permits_held", "all_calls", "terms", "batches", "joins_refused",
+                             "dead_readers", "entries_shared"}) {
+      floors[what] = 1;
+    }
   }
   for (const auto kind : sim::fault_kinds(sim::Harm::none)) {
     if (options.set.can_have(kind) && options.faults.contains(sim::group_of(kind))) {

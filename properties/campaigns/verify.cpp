@@ -47,7 +47,6 @@ sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
   if (options.locks) limits.locks = {*options.locks, *options.locks};
   limits.lock = options.lock;
   limits.waitings = options.waitings;
-  limits.readers = options.readers;
   limits.faulty_ms =
       static_cast<std::int64_t>(std::max(seconds - kHealingSeconds, seconds / 2) * 1'000);
   limits.groups = options.faults;
@@ -55,6 +54,7 @@ sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
   const bool quiet = number % kQuietEvery == kQuietEvery - 1;
   if (quiet) std::erase_if(limits.groups, [](const auto& group) { return group != "process"; });
   limits.foreign = options.foreign.has_value();
+  limits.shares = !limits.foreign || options.foreign->promises.shares;
   const auto seed = options.seed + static_cast<std::uint64_t>(number);
   auto plan = options.set.possible(draw_plan(seed, limits));
   if (!options.foreign) return plan;
@@ -617,6 +617,7 @@ sim::Plan soak_plan(const VerifyOptions& options) {
   limits.processes = {options.processes.value(), *options.processes};
   limits.locks = {options.locks.value(), *options.locks};
   limits.foreign = options.foreign.has_value();
+  limits.shares = !limits.foreign || options.foreign->promises.shares;
   limits.faulty_ms = std::int64_t{options.seconds} * 1'000;
   auto plan = options.set.possible(draw_plan(options.seed, limits));
   for (auto& process : plan.processes) {

@@ -32,7 +32,6 @@ struct VerifyOptions {
   std::string lock = "leasehold";
   std::string waiting;  ///< the strategies to draw from, as it was asked for; empty: as usual
   std::vector<sim::Waiting> waitings = drawn_waitings();
-  bool readers = false;  ///< in half of the plans some processes share locks
   std::set<std::string> faults;   ///< groups of them that are injected
   std::optional<int> only_case;   ///< repeat just this one
   std::optional<sim::Plan> plan;  ///< run this one instead of generated ones ...

@@ -696,7 +696,7 @@ TEST_F(Slices, NoneIsThePlanItselfOrThereTwice) {
 /// A canary's violation seldom needs what took no part in it.
 TEST(SlicesOfRuns, AreSmallAndSomeFailAsTheWholePlanDid) {
   int broken = 0, failed = 0;
-  for (std::uint64_t seed = 1; seed <= 15; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
     const auto plan = draw_plan(seed, {.lock = "canary"});
     const auto one = simulate(plan);
     const auto check = first_violated(one.judgement.findings);

@@ -352,7 +352,7 @@ class Generator {
   /// In half of the plans some processes share the lock, with some of their calls or with all.
   void read_readers() {
     const bool published = sim::lock_under_test(plan_.lock).is_published();
-    if (!limits_.readers || published || !in_.chance(50)) return;
+    if (published || (limits_.foreign && !limits_.shares) || !in_.chance(50)) return;
     for (auto& p : plan_.processes) {
       const auto drawn = in_.between(0, 3);
       const auto percent = static_cast<int>(in_.between(20, 90));

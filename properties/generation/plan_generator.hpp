@@ -38,11 +38,11 @@ struct PlanLimits {
   std::set<std::string> groups{sim::fault_groups().begin(), sim::fault_groups().end()};
   /// Each process waits in one of these ways, by a draw; in queues only if they are named.
   std::vector<sim::Waiting> waitings = drawn_waitings();
-  bool readers = false;  ///< in half of the plans some processes share locks
   std::optional<sim::FaultPlan::Kind> only = {};  ///< this fault kind, always, and no other
   /// A lock that is not ours: more of what shows how it goes on when its lease is over, and of wall
   /// clocks, for whatever it may depend on them.
   bool foreign = false;
+  bool shares = true;  ///< of such a lock: it can be shared
 };
 
 /// Limits of live plans, which are larger.

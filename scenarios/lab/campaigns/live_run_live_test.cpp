@@ -82,7 +82,7 @@ TEST(LivePermits, HoldUnderAllFaults) {
   plan.locks = 1;
   for (auto& process : plan.processes) {
     process.permits = 3;
-    process.together = 0;
+    process.together = process.reads_percent = 0;
     process.leads = false;
   }
   const auto history = run_plan(plan);

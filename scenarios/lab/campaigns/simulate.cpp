@@ -72,8 +72,6 @@ po::options_description options_for(SimulateCommand& a) {
       "errors")(
       "waiting", po::value(&a.waiting)->value_name("LIST"),
       "the waiting strategies to draw from, like queue or queue,uniform; else all")(
-      "readers", po::bool_switch(&a.limits.readers),
-      "in half of the plans some processes share locks")(
       "runs", to_folder("runs", a.folder)->default_value(a.folder),
       "where the first failing plan is kept, minimised")(
       "history", to_file("history", a.outputs.history), "write the history of a single run")(
@@ -124,7 +122,7 @@ PartialReport part_of(const SimulateCommand& a) {
   const auto run = sim::simulated::run(properties::draw_plan(1, a.limits));
   return {.version = LEASEHOLD_VERSION,
           .lock = a.limits.lock,
-          .waiting = a.waiting + (a.limits.readers ? " with readers" : ""),
+          .waiting = a.waiting,
           .hash_of_seed_1 = properties::seeds_hash(1, run),
           .hashed = a.hashed,
           .from = a.from,

@@ -217,8 +217,6 @@ po::options_description verify_options(LiveCommand& a) {
       "leasehold, a published lock, or canary: a lock with a planted error; of --plan too")(
       "waiting", po::value(&v.waiting)->value_name("LIST"),
       "the waiting strategies to draw from, like queue or queue,uniform; else all")(
-      "readers", po::bool_switch(&v.readers),
-      "in half of the plans some processes share locks")(
       "seed", po::value(&v.seed), "repeat a run; default: a new one, which is printed")(
       "case", in_range("case", v.only_case, 0, 1'000'000), "run only this case of the seed")(
       "plan", po::value(&v.plan_file)->value_name("FILE"),
@@ -312,9 +310,6 @@ int verify(const std::vector<std::string>& words) {
   v.foreign = asked.site.lock(given);
   v.promises_file = asked.site.promises_file;
   if (v.foreign && chosen) refuse("--lock", v.lock, "with --worker its own lock is checked");
-  if (v.readers && v.foreign && !v.foreign->promises.shares) {
-    refuse("--promises", v.promises_file, "it must be one that says shares, for --readers");
-  }
   v.set = asked.site.prepare(wanted(asked), v.foreign);
   catch_interruptions();
 
