@@ -62,6 +62,9 @@ std::int64_t useless_from(const Digest& d, Index place) {
 /// A call that has been the first for longer may leave its stream unread, for so long at most.
 constexpr std::int64_t kReadsAsFirst = 4'000 * kMs, kLongestUnread = 900 * kMs;
 
+/// Shown as the first so long before, a call leaves its stream unread.
+constexpr std::int64_t kTakenForFirst = 10'000 * kMs;
+
 /// When calls were in this queue, knew of it and had not asked to leave, by id of the process.
 void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Reader>& all) {
   std::unordered_map<Id, Span*> open;  // by owner
@@ -168,6 +171,12 @@ void check_read_on(const Digest& d, Finding& f, const Reader& reader) {
     ++f.checked;
     const bool last = i + 1 == reader.steps.size();
     if (!last && d.fact(reader.steps[i + 1].send).at_ns <= heard) continue;
+    // An old primary may have shown it as the first for longer than it has been.
+    const Id process = d.fact(reader.steps[i].send).process;
+    if (const Span* why = d.disturbed(process, {heard - kTakenForFirst, heard})) {
+      excuse(f, why->why);
+      continue;
+    }
     violate(f,
             d.process_name(d.fact(reader.steps[i].send).process) +
                 " did not read on in its stream although a call of it stood in a queue",

@@ -104,6 +104,9 @@ void add_beacons(const model::History& history, Totals& totals) {
   std::set<std::string> deleted, read, asks_to_read;  // owners
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> leases;  // by process and session
   std::map<std::string, std::int64_t> lease_of;                         // by owner
+  const auto reads = [](const std::string& lock_id) {
+    return model::rules::room_of(lock_id) == model::rules::kReaders;
+  };
   for (const auto& e : history) {
     if (e.kind == Kind::ask) leases[{e.process, e.session}] = e.expiry_ms;
     const bool hands_over = e.kind == Kind::send && e.verb == "hand-over";
@@ -111,9 +114,9 @@ void add_beacons(const model::History& history, Totals& totals) {
       lease_of[e.owner] = leases[{e.process, e.session}];
     }
     if (hands_over && lease_of[e.giver] != lease_of[e.owner]) ++totals["hand_overs_between_leases"];
-    if (e.kind == Kind::send && model::is_readers(e.lock_id)) asks_to_read.insert(e.owner);
+    if (e.kind == Kind::send && reads(e.lock_id)) asks_to_read.insert(e.owner);
     const bool refused = e.kind == Kind::reply && e.verb == "acquire" && e.matched == 0;
-    if (refused && asks_to_read.contains(e.owner) && model::is_readers(e.seen_lock_id)) {
+    if (refused && asks_to_read.contains(e.owner) && reads(e.seen_lock_id)) {
       ++totals["joins_refused"];
     }
     const bool shares = e.kind == Kind::granted && e.shared && !read.insert(e.owner).second;

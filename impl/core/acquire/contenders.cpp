@@ -188,8 +188,9 @@ CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId c
   }
   if (!call.in<AcquireCall::Waiting>()) return {};
   // Each write of a lock that is shared names all that have it. It is the one that granted it to
-  // this call only if none before is missing.
-  const bool grants = call.room == 0 || call.place.stood_at() >= stream_.since();
+  // this call only if none since the call waited is missing, and the call has not waited since.
+  const auto stood_at = call.place.stood_at();
+  const bool grants = call.room == 0 || (stood_at >= stream_.since() && stood_at < named.at);
   if (named.as == NamedOwner::As::holder && grants) {
     if (const auto sent = usable_since(call, named, step.now)) {
       stop_waiting(id, step);
