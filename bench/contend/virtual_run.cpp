@@ -116,10 +116,10 @@ class World {
       client.waits = false;
       client.machine.later(grained(request.hold_ns), [this, &client] { release(client); });
     };
+    const bool reads = request.reads && load_.strategy != kExclusive;
     client.machine.run([&] {
       client.driver->acquire_async("contended-" + std::to_string(request.lock), client.options,
-                                   std::nullopt, answered,
-                                   request.reads && load_.strategy != kExclusive ? core::kReaders : 0);
+                                   std::nullopt, answered, reads ? core::kReaders : 0);
     });
   }
 

@@ -396,27 +396,30 @@ std::int64_t holding(const Digest& d, const Tenure& t) {
   return std::max<std::int64_t>(std::min(to, lease_over) - from, 0);
 }
 
-/// The holdings of one lock, one after the other. Those of readers that share it are one.
+/// The holdings of one lock, one after the other. Those of readers that share it are one. Those of
+/// permits last no longer together than from the first to the last, but each has a turn of its own.
 struct Holdings {
   std::vector<std::int64_t> orders;  ///< of their first writes
+  std::vector<std::ptrdiff_t> firsts;  ///< of those that shared it without a gap, the first
   std::vector<std::int64_t> sums{0};  ///< of so many from the first on
 };
 
 Holdings holdings(const Digest& d, Id name) {
   Holdings all;
-  std::int64_t begin = 0, end = 0;  // of the readers that share it
+  std::int64_t begin = 0, end = 0;  // of those that share it
   for (const Tenure& t : d.tenures[name]) {
     const auto lasts = holding(d, t), from = executed_from(d, t.first_put);
-    const bool shared = t.shared && d.change_before(t.first_put).readers.size() > 0;
-    if (shared) {
-      end = std::max(end, from + lasts);
-      all.sums.back() = std::max(all.sums.back(), *(all.sums.end() - 2) + end - begin);
-      continue;
+    const bool shared = t.shared && !d.change_before(t.first_put).readers.empty();
+    end = shared ? std::max(end, from + lasts) : from + lasts;
+    if (!shared) begin = from;
+    if (!shared || d.room(t.lock_id) > 0) {
+      const auto place = std::ssize(all.orders);
+      all.firsts.push_back(shared ? all.firsts.back() : place);
+      all.orders.push_back(d.at(t.first_put).order);
+      all.sums.push_back(all.sums.back());
     }
-    begin = from;
-    end = from + lasts;
-    all.orders.push_back(d.at(t.first_put).order);
-    all.sums.push_back(all.sums.back() + lasts);
+    const auto before = all.sums[static_cast<std::size_t>(all.firsts.back())];
+    all.sums.back() = std::max(all.sums.back(), before + end - begin);
   }
   return all;
 }
@@ -438,7 +441,8 @@ std::int64_t cycles(const Digest& d, const Stand& s, const Holdings& all, std::i
   const auto after = [&](std::int64_t order) {
     return std::ranges::upper_bound(all.orders, order) - all.orders.begin();
   };
-  const auto from = std::max<std::ptrdiff_t>(after(d.at(s.joined).order) - 1, 0);
+  const auto last = after(d.at(s.joined).order) - 1;
+  const auto from = last < 0 ? 0 : all.firsts[static_cast<std::size_t>(last)];
   const auto to = after(left - 1);
   return *(all.sums.begin() + to) - *(all.sums.begin() + from) + (to - from + 1) * way;
 }

@@ -256,7 +256,8 @@ void write_operations(std::ostream& out, const model::History& history) {
     if (free == callers.end()) free = callers.insert(free, 0);
     *free = time_of(call->granted == model::kNone ? call->ended : call->released);
     const auto held = call->answers.held();
-    if (!held || call->granted == model::kNone) continue;
+    // Porcupine's model is a mutex: what is shared is left out.
+    if (!held || call->granted == model::kNone || d.at(call->granted).shared) continue;
     const std::pair caller(ask.process, free - callers.begin());
     const auto client = clients.emplace(caller, clients.size()).first->second;
     const auto add = [&](const char* operation, std::int64_t from, std::int64_t to) {
