@@ -269,7 +269,7 @@ TEST_F(CHandles, AnInspectionShowsHowManyShareIt) {
   document.lock_id = std::string(core::kReadersOwner) + "000009000.0.shared";
   for (const std::uint64_t reader : {1, 2}) {
     document.lock_id += "|1700000060000.1700000000000." +
-                        core::format_lock_id({{reader, 0}, 9'000, 1, "h", {}, true});
+                        core::format_lock_id({{reader, 0}, 9'000, 1, "h", {}, core::kReaders});
   }
   server->shown = {document};
   leasehold_seen_holder seen{sizeof seen};

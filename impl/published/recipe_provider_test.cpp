@@ -52,7 +52,8 @@ void settle_indexes(Bench& bench, std::size_t count) {
 
 TEST(PublishedLocks, NoneCanBeShared) {
   Bench bench(*recipe_named("insert-unique"));
-  bench.give(core::AcquireAsked{1, "l", core::CoreWorld::options(), std::nullopt, false, true});
+  bench.give(core::AcquireAsked{1, "l", core::CoreWorld::options(), std::nullopt, false,
+                                core::kReaders});
   EXPECT_EQ(bench.the<core::Ended>().error.kind, ErrorKind::invalid_option);
   EXPECT_TRUE(bench.sent().empty());
 }

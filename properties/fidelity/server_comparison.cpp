@@ -495,11 +495,11 @@ Request pass_on(const char* name, core::Owner from, bool offers = false, core::R
 Request extend_reader(const char* name, core::Owner owner, const Object& reply) {
   const Bytes attempt(reply);
   const auto since =
-      mongo::read_reply(*queue_up(name, owner, true).command, *attempt.get()).documents.at(0);
+      mongo::read_reply(*queue_up(name, owner, core::kReaders).command, *attempt.get()).documents.at(0);
   const auto id =
-      core::format_lock_id({owner, milliseconds(kLease).count(), 2, "host:1", {}, true});
+      core::format_lock_id({owner, kLease.count(), 2, "host:1", {}, core::kReaders});
   return as_sent({.body = core::ExtendCommand{{{1, name, owner, since.acquired_at, id, kLease,
-                                                kMargin, {}, true}}}});
+                                                kMargin, {}, core::kReaders}}}});
 }
 
 /// The stream of grants to owners of one provider, with releases or without.
@@ -939,19 +939,19 @@ const std::vector<Script>& scripts() {
       const auto cursor = cursor_in(s.ask("open", 0, stream_of(kB.high)));
       for (const char* name : {"s", longer.c_str()}) {
         s.ask("A writes", 0, queue_up(name, kA));
-        s.ask("B waits", 0, queue_up(name, kB, true));
-        s.ask("C waits", 0, queue_up(name, kC, true));
+        s.ask("B waits", 0, queue_up(name, kB, core::kReaders));
+        s.ask("C waits", 0, queue_up(name, kC, core::kReaders));
         s.ask("no news", 0, stream(Step::next, cursor, milliseconds(600)));
         const auto waits = s.send(0, stream(Step::next, cursor, milliseconds(6'000)));
-        s.ask("to both", 0, pass_on(name, kA, false, true));
+        s.ask("to both", 0, pass_on(name, kA, false, core::kReaders));
         s.note("B hears", waits);
-        const auto again = s.ask("B has it", 0, queue_up(name, kB, true));
+        const auto again = s.ask("B has it", 0, queue_up(name, kB, core::kReaders));
         s.ask("its own write", 0, stream(Step::next, cursor));
         s.ask("B extends", 0, extend_reader(name, kB, again.reply));
         s.ask("that is no news", 0, stream(Step::next, cursor, milliseconds(600)));
-        s.ask("C goes", 0, pass_on(name, kC, false, true));
+        s.ask("C goes", 0, pass_on(name, kC, false, core::kReaders));
         s.ask("nor that C went", 0, stream(Step::next, cursor, milliseconds(600)));
-        s.ask("B goes", 0, pass_on(name, kB, false, true));
+        s.ask("B goes", 0, pass_on(name, kB, false, core::kReaders));
         s.ask("nor that B went", 0, stream(Step::next, cursor, milliseconds(600)));
       }
     }},

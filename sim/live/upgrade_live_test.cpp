@@ -123,9 +123,9 @@ TEST_P(Upgrade, ReadersOfTheNewReleaseAreOneHolderForTheOldOne) {
     return client.run(database_, mongo::to_json(*bytes.get()));
   };
   const auto read = [&](core::Owner owner) {
-    const auto id = core::format_lock_id({owner, 30'000, 1, "host:1", {}, true});
+    const auto id = core::format_lock_id({owner, 30'000, 1, "host:1", {}, core::kReaders});
     return run(core::AcquireCommand{1, "kept", owner, id, {}, seconds(30), seconds(30), {},
-                                    core::kMostInQueue, {}, true})["value"]["lockId"]
+                                    core::kMostInQueue, {}, core::kReaders})["value"]["lockId"]
         .get<std::string>();
   };
   const core::Owner one{5, 5}, other{6, 6};
@@ -137,9 +137,9 @@ TEST_P(Upgrade, ReadersOfTheNewReleaseAreOneHolderForTheOldOne) {
   EXPECT_FALSE(old_.hand_over());
   EXPECT_EQ(old_.release(), 0);
   EXPECT_EQ(old_.release("release_of_receiver"), 0);
-  run(core::PassOnCommand{"kept", one, {}, false, true});
+  run(core::PassOnCommand{"kept", one, {}, false, core::kReaders});
   EXPECT_FALSE(old_.acquire());
-  run(core::PassOnCommand{"kept", other, {}, false, true});
+  run(core::PassOnCommand{"kept", other, {}, false, core::kReaders});
   EXPECT_TRUE(old_.acquire());
   EXPECT_TRUE(read(one).starts_with("0000000000000001")) << "which refuses readers";
 }
