@@ -495,7 +495,8 @@ Request pass_on(const char* name, core::Owner from, bool offers = false, core::R
 Request extend_reader(const char* name, core::Owner owner, const Object& reply) {
   const Bytes attempt(reply);
   const auto since =
-      mongo::read_reply(*queue_up(name, owner, core::kReaders).command, *attempt.get()).documents.at(0);
+      mongo::read_reply(*queue_up(name, owner, core::kReaders).command, *attempt.get())
+          .documents.at(0);
   const auto id =
       core::format_lock_id({owner, kLease.count(), 2, "host:1", {}, core::kReaders});
   return as_sent({.body = core::ExtendCommand{{{1, name, owner, since.acquired_at, id, kLease,

@@ -132,7 +132,7 @@ class DrawnSchedule : public CoreWorld {
       options.max_holding.reset();
     }
     happen(AcquireAsked{++last_session_, *rc::gen::element<std::string>("a", "b"),
-                        std::move(options), give_up, timeout == 1, reads});
+                        std::move(options), give_up, timeout == 1, reads ? kReaders : 0});
   }
 
   /// Any command under way, not the oldest: answers overtake each other.
