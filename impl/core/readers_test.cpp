@@ -476,5 +476,26 @@ TEST(Readers, AGrantBeforeTheStreamWasOpenedAnewIsNoneOfALaterWrite) {
   }
 }
 
+/// Found by `verify`: both came during an attempt that failed.
+TEST(Readers, TheFirstOfTwoWritesThatNameACallDuringItsAttemptGrantsIt) {
+  World w;
+  w.read(kFirst, World::queued());
+  w.refuse(World::kRival);
+  const auto lock_id = w.asked().lock_id;
+  w.answer_queued();
+  w.answer_stream();
+  const auto attempts = w.attempts();
+  while (w.attempts() == attempts) w.advance(milliseconds(50));
+  const auto attempt = w.attempt();
+  const auto first = w.named(lock_id), later = w.named(lock_id);
+  ASSERT_LE(first.at, later.at);
+  auto next = later;
+  next.at = FencingToken(first.at.value() + 1);
+  w.answer_stream({first, next});
+  w.give(ReplyArrived{attempt.id, World::with(Outcome::not_executed)});
+  ASSERT_TRUE(w.has<Granted>());
+  EXPECT_EQ(w.the<Granted>().token, first.at);
+}
+
 }  // namespace
 }  // namespace leasehold::core::readers_test

@@ -183,7 +183,10 @@ CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId c
                               SendingStep step) {
   AcquireCall& call = at(id);
   if (call.in<AcquireCall::Attempting>()) {
-    call.place.news = named;
+    // The first write of a shared lock that names the call is the one that granted it.
+    auto& news = call.place.news;
+    const bool granted = call.room != 0 && news && news->as == NamedOwner::As::holder;
+    if (!granted) news = named;
     return {};
   }
   if (!call.in<AcquireCall::Waiting>()) return {};
