@@ -36,6 +36,15 @@ struct World : QueueWorld {
   [[nodiscard]] ExtendStatement extension() const {
     return std::get<ExtendCommand>(sent_as<ExtendCommand>().back().body).statements.back();
   }
+  /// A reader has a place in the lock's queue, and its provider reads the stream.
+  static World waiting_to_read() {
+    World w;
+    w.read(kFirst, queued());
+    w.refuse(kRival);
+    w.answer_queued();
+    w.answer_stream();
+    return w;
+  }
   /// Two sessions share an entry.
   static World sharing() {
     World w;
@@ -117,12 +126,8 @@ TEST(Readers, AReaderLeavesByAPassOnForReadersAloneAndNeverByADelete) {
 }
 
 TEST(Readers, AGrantToAReaderThatHasEndedIsLeftAsAReaderLeaves) {
-  World w;
-  w.read(kFirst, World::queued());
-  w.refuse(World::kRival);
+  auto w = World::waiting_to_read();
   const auto lock_id = w.asked().lock_id;
-  w.answer_queued();
-  w.answer_stream();
   w.give(CancelAsked{kFirst});
   w.leave_answered_at(++w.oplog);
   w.acquire(kSecond, "other", World::queued());  // the stream is read on for it
@@ -457,12 +462,8 @@ TEST(Permits, ARefusalSaysHowManyAreTakenAndThatAnotherNumberIsAnError) {
 /// permits: a stream that was opened anew reported another's join, and the grant took its time.
 TEST(Readers, AGrantBeforeTheStreamWasOpenedAnewIsNoneOfALaterWrite) {
   for (const bool gap : {false, true}) {
-    World w;
-    w.read(kFirst, World::queued());
-    w.refuse(World::kRival);
+    auto w = World::waiting_to_read();
     const auto lock_id = w.asked().lock_id;
-    w.answer_queued();
-    w.answer_stream();
     if (gap) {
       w.reply(World::with(Outcome::unknown));
       w.advance(kStreamRetry);
@@ -478,12 +479,8 @@ TEST(Readers, AGrantBeforeTheStreamWasOpenedAnewIsNoneOfALaterWrite) {
 
 /// Found by `verify`: both came during an attempt that failed.
 TEST(Readers, TheFirstOfTwoWritesThatNameACallDuringItsAttemptGrantsIt) {
-  World w;
-  w.read(kFirst, World::queued());
-  w.refuse(World::kRival);
+  auto w = World::waiting_to_read();
   const auto lock_id = w.asked().lock_id;
-  w.answer_queued();
-  w.answer_stream();
   const auto attempts = w.attempts();
   while (w.attempts() == attempts) w.advance(milliseconds(50));
   const auto attempt = w.attempt();

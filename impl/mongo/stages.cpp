@@ -443,15 +443,19 @@ Bson shared_stage(std::string_view name, core::Room room, std::string_view slot,
   const auto before_lease = std::int64_t{core::kEntryLockIdAt} + kOwnerDigits;
   std::vector<Hole> holes{
       {"@.mark", mark},
-      {"@behind mark", before_lease + static_cast<std::int64_t>(mark.size())},
+      {"@behind mark", before_lease + std::ssize(mark)},
       {"@most readers", static_cast<std::int64_t>(core::most_in(room))},
       {"@first slot.", reads ? "." : "0000."},
       {"@reader's lockId at", core::kReaderLockIdAt + (reads ? 0 : core::kSlotDigits)}};
-  const Bson passes_none = stages().filled(reads ? "@writes" : "@waits", holes);
+  static const std::string readers = '.' + core::mark_of(core::kReaders);
+  static const Bson waits = stages().filled("@waits"),
+                    writes = stages().filled(
+                        "@writes", {{"@.mark", readers},
+                                    {"@behind mark", before_lease + std::ssize(readers)}});
   std::optional<Bson> numbered;
   if (!reads && !slot.empty()) numbered = stages().filled(slot, holes);
   holes.insert(holes.end(), own);
-  holes.push_back({"@passes none", &passes_none});
+  holes.push_back({"@passes none", reads ? &writes : &waits});
   holes.push_back(numbered ? Hole{"@slot", &*numbered} : Hole{"@slot", ""});
   return stages().filled(name, holes);
 }

@@ -228,19 +228,15 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     }
   }
   for (const auto& f : findings) {
-    for (const char* key : {"permits_held", "permits_all_held"}) {
-      if (f.check == Check::G2 && f.counts.contains(key)) totals[key] += f.counts.at(key);
-    }
     for (const char* key : {"takeovers", "hand_overs", "passed_on"}) {
       if (f.check == Check::G1 && f.counts.contains(key)) totals[key] += f.counts.at(key);
     }
     for (const char* key :
          {"stale_writes", "stale_writes_refused", "bounded_takeovers", "late_wins", "queue_turns",
           "queue_waits", "losses_by_server", "queue_news", "queue_offers", "queue_left",
-          "given_back", "permit_calls", "permit_waits", "healed_permits", "batches",
-          "readers_left", "dead_readers", "all_calls", "healed_all_calls",
-          "lost_while_others_waited", "streams_read_on", "places_kept_by_extensions",
-          "places_kept_by_grants"}) {
+          "given_back", "permits_held", "permits_all_held", "batches", "readers_left",
+          "dead_readers", "all_calls", "healed_all_calls", "lost_while_others_waited",
+          "streams_read_on", "places_kept_by_extensions", "places_kept_by_grants"}) {
       if (f.counts.contains(key)) totals[key] += f.counts.at(key);
     }
     if (f.never_tested()) continue;

@@ -41,10 +41,18 @@ constexpr std::size_t kFew = 3;  ///< entries
 constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
 constexpr const char* kDatabases = "leasehold_verify_";
 
-sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
+/// Limits of all plans of the lock that is checked.
+PlanLimits limits_of(const VerifyOptions& options) {
   auto limits = live_limits();
   if (options.processes) limits.processes = {*options.processes, *options.processes};
   if (options.locks) limits.locks = {*options.locks, *options.locks};
+  limits.foreign = options.foreign.has_value();
+  limits.shares = !limits.foreign || options.foreign->promises.shares;
+  return limits;
+}
+
+sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
+  auto limits = limits_of(options);
   limits.lock = options.lock;
   limits.waitings = options.waitings;
   limits.faulty_ms =
@@ -53,8 +61,6 @@ sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
   // Takeovers in bounded time are checked only where the servers are left alone.
   const bool quiet = number % kQuietEvery == kQuietEvery - 1;
   if (quiet) std::erase_if(limits.groups, [](const auto& group) { return group != "process"; });
-  limits.foreign = options.foreign.has_value();
-  limits.shares = !limits.foreign || options.foreign->promises.shares;
   const auto seed = options.seed + static_cast<std::uint64_t>(number);
   auto plan = options.set.possible(draw_plan(seed, limits));
   if (!options.foreign) return plan;
@@ -613,11 +619,7 @@ class MemorySampler {
 }  // namespace
 
 sim::Plan soak_plan(const VerifyOptions& options) {
-  auto limits = live_limits();
-  limits.processes = {options.processes.value(), *options.processes};
-  limits.locks = {options.locks.value(), *options.locks};
-  limits.foreign = options.foreign.has_value();
-  limits.shares = !limits.foreign || options.foreign->promises.shares;
+  auto limits = limits_of(options);
   limits.faulty_ms = std::int64_t{options.seconds} * 1'000;
   auto plan = options.set.possible(draw_plan(options.seed, limits));
   for (auto& process : plan.processes) {

@@ -40,13 +40,17 @@ AttemptAnswer read_answer(const AcquireCall& call, std::uint64_t beat, const std
   return reply.permanent ? AttemptAnswer::permanent : AttemptAnswer::unanswered;
 }
 
-std::string held_by(const LockDocument& document) {
+std::string held_by(const LockDocument& document, Room asked) {
   if (!document.corruption.empty()) return "corrupt lock document: " + document.corruption;
-  const auto id = parse_lock_id(document.lock_id);
+  const Room room = room_of(document.lock_id);
+  const auto holder = "held by " + holder_for_people(document.lock_id);
+  if (room == 0) return holder;
   const auto readers = readers_in(document.lock_id).size();
-  const bool full = id && id->room != 0 && readers >= most_in(id->room);
-  if (!full) return "held by " + holder_for_people(document.lock_id);
-  if (id->room > 0) return "all " + std::to_string(id->room) + " permits are taken";
+  if (readers < most_in(room)) {
+    if (room != asked) return holder;
+    return holder + (room == kReaders ? ", and a call that writes waits" : ", and others wait");
+  }
+  if (room > 0) return "all " + std::to_string(room) + " permits are taken";
   return "shared by " + std::to_string(readers) + " readers, no more have room";
 }
 

@@ -31,7 +31,7 @@ enum class AttemptAnswer {
                                         const std::string& holder, const Reply& reply);
 
 /// The holder, for people: the part of the lockId after the beat, or all of a lockId that is not of
-/// our form; or how many readers.
-[[nodiscard]] std::string held_by(const LockDocument& document);
+/// our form; or how many share it, and why one that `asked` to share it, too, has to wait.
+[[nodiscard]] std::string held_by(const LockDocument& document, Room asked = 0);
 
 }  // namespace leasehold::core

@@ -126,13 +126,8 @@ std::optional<Error> Contenders::refused(SessionId id, const PendingCommand& att
 /// call's place in the queue. Returns with whom the lock is shared.
 Room Contenders::see_holder(AcquireCall& call, const Reply& refusal, Step step) {
   const LockDocument& document = refusal.documents.front();
-  call.last_failure.message = held_by(document);
-  const auto held = parse_lock_id(document.lock_id);
-  const Room room = held ? held->room : 0;
-  if (room != 0 && room == call.room && readers_in(document.lock_id).size() < most_in(room)) {
-    const bool reads = room == kReaders;
-    call.last_failure.message += reads ? ", and a call that writes waits" : ", and others wait";
-  }
+  call.last_failure.message = held_by(document, call.room);
+  const Room room = room_of(document.lock_id);
   if (!document.corruption.empty() && !call.corruption_reported) {
     call.corruption_reported = true;
     step.out.push_back(Warned{"lock '" + call.name + "': " + call.last_failure.message +

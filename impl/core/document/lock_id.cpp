@@ -117,4 +117,9 @@ std::optional<LockId> parse_lock_id(std::string_view lock_id) {
   return parts;
 }
 
+Room room_of(std::string_view lock_id) {
+  const auto parts = parse_lock_id(lock_id);
+  return parts ? parts->room : 0;
+}
+
 }  // namespace leasehold::core

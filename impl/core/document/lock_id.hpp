@@ -61,5 +61,7 @@ struct LockId {
 /// hex digits alone) and for a lease outside 100 ms .. 24 h, which no provider writes.
 [[nodiscard]] std::optional<LockId> parse_lock_id(std::string_view lock_id);
 [[nodiscard]] std::optional<LockId> parse_lock_id(std::string&&) = delete;
+/// With whom its holder shares the lock; 0 for any other form.
+[[nodiscard]] Room room_of(std::string_view lock_id);
 
 }  // namespace leasehold::core

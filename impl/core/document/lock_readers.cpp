@@ -80,10 +80,10 @@ std::string holder_for_people(std::string_view lock_id) {
       names.append(names.empty() ? "" : ", ").append(id->holder);
     }
     if (left < 0) names += ", ...";
-    const auto first = parse_lock_id(all.front().lock_id);
+    const Room room = room_of(lock_id);
     auto count = std::to_string(all.size());
-    if (first && first->room > 0) {
-      count += " of " + std::to_string(first->room) + " permits";
+    if (room > 0) {
+      count += " of " + std::to_string(room) + " permits";
     } else {
       count += all.size() == 1 ? " reader" : " readers";
     }

@@ -65,8 +65,8 @@ Duration Departure::pause_after_failure(LocalInstant now) const {
 /// An empty queue says little: waiters of a lock that changes hands often come and go.
 void Departures::see(const std::string& name, const LockDocument& document, LocalInstant now) {
   if (!document.queue.empty()) waited_.keep(name, now);
-  const auto holder = parse_lock_id(document.lock_id);
-  const Room room = holder && holder->room != 0 ? holder->room : room_wanted_in(document.queue);
+  const Room held = room_of(document.lock_id);
+  const Room room = held != 0 ? held : room_wanted_in(document.queue);
   if (room != 0) shared_.keep(name, {now, room});
 }
 
@@ -77,7 +77,8 @@ bool Departures::passes_on(const std::string& name, LocalInstant now) const {
   return at != nullptr && now - *at < kRivalMemory;
 }
 
-Room Departures::lately_shared(const std::string& name, LocalInstant now) const {
+Room Departures::leaves_to(Room own, const std::string& name, LocalInstant now) const {
+  if (own != 0) return own;
   const auto* const seen = shared_.find(name);
   return seen != nullptr && now - seen->first < kRivalMemory ? seen->second : 0;
 }
@@ -88,7 +89,7 @@ Room Departures::lately_shared(const std::string& name, LocalInstant now) const 
 Departure Departures::leaving(const std::string& name, Owner owner, const LockOptions& options,
                               Room room, LocalInstant now) const {
   Departure departure = Departure::of(name, owner, options, now);
-  departure.room = room != 0 ? room : lately_shared(name, now);
+  departure.room = leaves_to(room, name, now);
   if (departure.room != 0 || passes_on(name, now)) departure.by = Departure::By::pass_on;
   return departure;
 }
@@ -195,9 +196,7 @@ void Departures::granted(const NamedOwner& named, Owner owner, SendingStep step)
   departure.name = departed->name;
   departure.owner = owner;
   departure.by = Departure::By::pass_on;
-  const auto granted = parse_lock_id(named.document.lock_id);
-  departure.room =
-      granted && granted->room != 0 ? granted->room : lately_shared(departure.name, step.now);
+  departure.room = leaves_to(room_of(named.document.lock_id), departure.name, step.now);
   departure.known_at = named.at;
   departure.timeout = departed->timeout;
   departure.give_up_at = two_leases_from(step.now, departed->expiry);

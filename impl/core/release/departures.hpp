@@ -81,7 +81,8 @@ class Departures {
 
  private:
   // departures.cpp: by which command an owner leaves.
-  [[nodiscard]] Room lately_shared(const std::string& name, LocalInstant now) const;
+  /// Who shares what an owner leaves: those that share with it, or those that were seen lately.
+  [[nodiscard]] Room leaves_to(Room own, const std::string& name, LocalInstant now) const;
   [[nodiscard]] Departure leaving(const std::string& name, Owner owner, const LockOptions& options,
                                   Room room, LocalInstant now) const;
   [[nodiscard]] Departure departure_of(const HeldLock& lock, LocalInstant now) const;

@@ -21,7 +21,6 @@ struct RuntimeParts {
   void stop() {
     timers.stop();
     workers.stop();
-    callbacks.stop();
   }
 
   std::function<void(core::Timer)> on_due = [](core::Timer) {};
@@ -29,7 +28,6 @@ struct RuntimeParts {
   std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
   std::shared_ptr<const Clock> clock = boottime_clock();
   std::shared_ptr<Executor> executor = thread_executor(clock);
-  Callbacks callbacks{executor};
   Timers timers{executor, clock, [this](core::Timer timer) { on_due(timer); }};
   Workers workers{executor, carriers_of(server), 2,
                   [this](core::CommandId id, Reply reply) { on_reply(id, std::move(reply)); }};
