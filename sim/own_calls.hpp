@@ -30,8 +30,12 @@ class OwnHome : public UserHome {
 /// what it returned.
 class OwnCalls final : public LockCalls {
  public:
-  OwnCalls(OwnHome& home, LockOptions options, std::int64_t waits_every)
-      : home_(home), options_(std::move(options)), waits_every_(waits_every) {}
+  /// `downgrades`: some of those that write go on to read, where they would release.
+  OwnCalls(OwnHome& home, LockOptions options, std::int64_t waits_every, bool downgrades)
+      : home_(home),
+        options_(std::move(options)),
+        waits_every_(waits_every),
+        downgrades_(downgrades) {}
 
   void acquire(const Workload::Acquire& acquire, Granted granted) override {
     ++calls_;
@@ -66,6 +70,9 @@ class OwnCalls final : public LockCalls {
       return holding->term->end_term();  // released when its work has returned; then `run` returns
     }
     LockHandle& handle = *holding->handle;
+    if (downgrades_ && !holding->reads && session_of(handle) % kDowngradesEvery == 0) {
+      return downgrade(holding->handle, std::move(released));
+    }
     if (waits()) {
       handle.begin_release();
       return home_.start_thread([this, holding, released = std::move(released)] {
@@ -87,7 +94,7 @@ class OwnCalls final : public LockCalls {
 
  private:
   /// Every so many-th holding asks `ensure()`, by its number and not by a draw.
-  static constexpr std::uint64_t kEnsuresEvery = 8;
+  static constexpr std::uint64_t kEnsuresEvery = 8, kDowngradesEvery = 3;
   /// For so many hundredths of the lease, by turns.
   static constexpr std::array kEnsured{50, 95, 105, 80};
 
@@ -112,7 +119,7 @@ class OwnCalls final : public LockCalls {
     call.shared = acquire.reads || acquire.permits > 0;
     const auto limit =
         call.single_attempt ? options_.effective_operation_timeout() : acquire.timeout;
-    const core::Room room = acquire.reads ? core::kReaders : acquire.permits;
+    const core::Room room = acquire.reads ? core::kReaders : core::Room(acquire.permits);
     const Lock asked = detail::Access::lock(home_.driver(), acquire.lock, options_, room);
     const auto begin = [this, call, limit](const char* verb) { return called(call, verb, limit); };
     if (waits()) {
@@ -130,6 +137,30 @@ class OwnCalls final : public LockCalls {
           answered(std::move(got));
         },
         stop_.get_token());
+  }
+
+  /// Its user has the handle that reads for half a lease, and then releases it.
+  void downgrade(const std::shared_ptr<LockHandle>& writing, std::function<void()> released) {
+    home_.start_thread([this, writing, released = std::move(released)] {
+      model::Event call = event_of(*writing);
+      call.single_attempt = call.shared = true;
+      const auto number =
+          called(std::move(call), "downgrade", options_.effective_operation_timeout());
+      auto got = writing->downgrade();
+      returned(number, writing->name(), got);
+      const auto reading = got && !home_.over() ? hold(std::move(*got)) : nullptr;
+      home_.notify([this, reading, released] {
+        if (reading == nullptr) return released();
+        reading->watch = home_.watch(reading);
+        reading->watch->begin();
+        home_.later(options_.expiry / 2, [this, reading, released] {
+          reading->watch->ask();
+          reading->over = true;
+          release(reading, released);
+          reading->watch->end();
+        });
+      });
+    });
   }
 
   void acquire_all(const Workload::Acquire& acquire) {
@@ -239,6 +270,7 @@ class OwnCalls final : public LockCalls {
   OwnHome& home_;
   const LockOptions options_;
   const std::int64_t waits_every_;
+  const bool downgrades_;
   std::int64_t calls_ = 0;
   Granted granted_;                                   ///< of the call under way
   std::stop_source stop_;                             ///< of it

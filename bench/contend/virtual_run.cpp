@@ -119,7 +119,7 @@ class World {
     const bool reads = request.reads && load_.strategy != kExclusive;
     client.machine.run([&] {
       client.driver->acquire_async("contended-" + std::to_string(request.lock), client.options,
-                                   std::nullopt, answered, reads ? core::kReaders : 0);
+                                   std::nullopt, answered, reads ? core::kReaders : core::Room());
     });
   }
 

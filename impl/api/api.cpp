@@ -22,6 +22,19 @@ using detail::Access;
 
 runtime::Handle& inside(detail::Holding& holding) { return static_cast<runtime::Handle&>(holding); }
 
+/// Begins a call, which gives its session, and waits for what it brings.
+template <typename Begin>
+Result<LockHandle> wait_for_call(const std::shared_ptr<runtime::Driver>& driver,
+                                 const Begin& begin, const std::stop_token& stop = {}) {
+  using State = Result<std::shared_ptr<runtime::HandleState>>;
+  const auto mailbox = std::make_shared<runtime::Mailbox<State>>();
+  const auto session = begin([mailbox](auto result) { mailbox->put(std::move(result)); });
+  const std::stop_callback cancel(stop, [&driver, session] { driver->cancel(session); });
+  auto state = mailbox->take(*driver);
+  if (!state) return state.error();
+  return Access::handle({driver, std::move(state).value()});
+}
+
 Result<LockHandle> acquire_blocking(const Lock& lock,
                                     std::optional<std::chrono::milliseconds> timeout,
                                     const std::stop_token& stop) {
@@ -29,15 +42,11 @@ Result<LockHandle> acquire_blocking(const Lock& lock,
     return Error{ErrorKind::cancelled, 0, "lock '" + lock.name() + "': cancelled"};
   }
   const auto driver = Access::driver(lock);
-  using State = Result<std::shared_ptr<runtime::HandleState>>;
-  const auto mailbox = std::make_shared<runtime::Mailbox<State>>();
-  const auto session = driver->acquire(
-      lock.name(), lock.options(), timeout,
-      [mailbox](auto result) { mailbox->put(std::move(result)); }, Access::room(lock));
-  const std::stop_callback cancel(stop, [&driver, session] { driver->cancel(session); });
-  auto state = mailbox->take(*driver);
-  if (!state) return state.error();
-  return Access::handle({driver, std::move(state).value()});
+  const auto begin = [&](runtime::Driver::Answered answered) {
+    return driver->acquire(lock.name(), lock.options(), timeout, std::move(answered),
+                           Access::room(lock));
+  };
+  return wait_for_call(driver, begin, stop);
 }
 
 /// Handles of a call that may yet fail: then all are let go, and the call does not wait for that,
@@ -95,6 +104,19 @@ int LockHandle::slot() const {
 
 FencingToken LockHandle::fencing_token() const {
   return holding_ ? inside(*holding_).token() : FencingToken();
+}
+
+Result<LockHandle> LockHandle::downgrade() {
+  const core::Room room = holding_ ? inside(*holding_).room() : core::Room();
+  if (room == core::kReaders) return std::move(*this);
+  if (!holding_ || room != 0) {
+    return detail::bad_option(holding_ ? "lock '" + name() + "': a permit cannot be downgraded"
+                                       : "an empty handle holds nothing that can be downgraded");
+  }
+  const auto& writer = inside(*holding_);
+  return wait_for_call(writer.driver(), [&writer](runtime::Driver::Answered answered) {
+    return writer.downgrade(std::move(answered));
+  });
 }
 
 void LockHandle::begin_release() {
@@ -230,7 +252,7 @@ SeenHolder seen_holder(const core::LockDocument& document) {
     const auto first = readers.empty() ? parts : core::parse_lock_id(readers.front().lock_id);
     if (first) seen.holder = first->holder;
     seen.readers = parts->room != 0 ? std::max<std::size_t>(readers.size(), 1) : 0;
-    seen.permits = std::max(parts->room, 0);
+    seen.permits = std::max<int>(parts->room, 0);
   }
   return seen;
 }

@@ -86,6 +86,35 @@ TEST(SharedLocks, CallsThatReadHaveTheLockTogetherAndTheLastReleaseLeaves) {
   EXPECT_EQ(std::ranges::count(events, LockEvent::Kind::joined), 1);
 }
 
+TEST(SharedLocks, AWriterGoesOnToReadWithATokenOfItsOwnAndIsOverItself) {
+  Fixture f;
+  const auto lock = f.lock();
+  auto writing = lock.acquire().value();
+  auto reading = writing.downgrade().value();
+  EXPECT_FALSE(writing.held());
+  EXPECT_EQ(writing.release(), ReleaseResult::released) << "what the downgrade found";
+  EXPECT_TRUE(reading.held() && reading.shared());
+  EXPECT_GT(reading.fencing_token(), writing.fencing_token());
+  const auto token = reading.fencing_token();
+  const auto same = reading.downgrade().value();
+  EXPECT_TRUE(same.held() && same.fencing_token() == token) << "it reads already";
+}
+
+TEST(SharedLocks, ADowngradeFailsUnlessALockIsHeld) {
+  Fixture f;
+  EXPECT_EQ(LockHandle().downgrade().error().kind, ErrorKind::invalid_option);
+  auto permit = f.provider->create_semaphore("pool", 3).value().acquire().value();
+  EXPECT_EQ(permit.downgrade().error().message, "lock 'pool': a permit cannot be downgraded");
+  EXPECT_TRUE(permit.held());
+  auto released = f.lock().acquire().value();
+  released.release();
+  EXPECT_EQ(released.downgrade().error().kind, ErrorKind::unavailable);
+  auto deaf = f.lock().acquire().value();
+  f.server->mode = Mode::deaf;
+  EXPECT_EQ(deaf.downgrade().error().kind, ErrorKind::unknown_outcome);
+  EXPECT_FALSE(deaf.held());
+}
+
 TEST(SharedLocks, EachKindOfCallAsksToReadAndEndsAsAnyOther) {
   Fixture f;
   std::atomic<int> reads = 0;

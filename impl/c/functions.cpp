@@ -186,6 +186,15 @@ int leasehold_check(const char* name, const leasehold_lock_options* options,
   });
 }
 
+int leasehold_downgrade(leasehold_handle* handle, leasehold_handle** reader,
+                        leasehold_error* error) {
+  return kind_of(error, [&] {
+    auto*& granted = result_pointer(reader, "reader");
+    auto& writing = given(handle, "handle", kFromAcquire)->handle;
+    granted = new leasehold_handle(value_of(writing.downgrade()));
+  });
+}
+
 int leasehold_release_begin(leasehold_handle* handle, leasehold_error* error) {
   return kind_of(error, [&] { given(handle, "handle", kFromAcquire)->handle.begin_release(); });
 }

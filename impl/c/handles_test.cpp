@@ -264,6 +264,17 @@ TEST_F(CHandles, ASharedLockSaysThatItIs) {
   EXPECT_EQ(leasehold_release(handle, &error), LEASEHOLD_RELEASED);
 }
 
+TEST_F(CHandles, AWriterGoesOnToReadByAHandleOfItsOwn) {
+  acquire();
+  leasehold_handle* reader = nullptr;
+  ASSERT_EQ(leasehold_downgrade(handle, &reader, &error), LEASEHOLD_OK) << error.message;
+  EXPECT_EQ(leasehold_held(handle) + leasehold_shared(handle), 0);
+  EXPECT_EQ(leasehold_held(reader) + leasehold_shared(reader), 2);
+  leasehold_free(&reader);
+  EXPECT_EQ(leasehold_downgrade(nullptr, &reader, &error), LEASEHOLD_INVALID_OPTION);
+  EXPECT_EQ(reader, nullptr);
+}
+
 TEST_F(CHandles, AnInspectionShowsHowManyShareIt) {
   core::LockDocument document{.name = "lock", .expires_at = {139'000}};
   document.lock_id = std::string(core::kReadersOwner) + "000009000.0.shared";

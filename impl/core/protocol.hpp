@@ -249,6 +249,9 @@ struct AcquireAsked {
   std::optional<LocalInstant> give_up_at;  ///< none: never
   bool single_attempt = false;
   Room room = 0;  ///< with whom it shares the lock
+  /// Not 0: a downgrade. It makes no attempt, and gets the lock from this session, which is
+  /// released next, or ends.
+  SessionId downgraded = 0;
 };
 /// The caller does not want it any more. A session that has won meanwhile keeps the lock until it
 /// is released.

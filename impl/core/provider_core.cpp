@@ -59,6 +59,12 @@ void ProviderCore::on(const AcquireAsked& event, SendingStep step) {
     return held_.share(entry->won_by, event.session, step);
   }
   contenders_.add(event, step);
+  if (event.downgraded == 0 || !contenders_.find(event.session)) return;
+  HeldLock* held = held_.find(event.downgraded);
+  if (held == nullptr || held->room != 0) {
+    return end_call(event.session, contenders_.at(event.session).not_held(), step);
+  }
+  held->downgrade = event.session;
 }
 
 /// A session that has won already keeps the lock: the caller finds it and may release.
@@ -73,8 +79,12 @@ void ProviderCore::on(const ReleaseAsked& event, SendingStep step) {
   // Before anything is sent: this process must not hold what the server may give to another.
   const auto lock = held_.take(event.session, step);
   if (!lock) return;
-  const SessionId next =
+  SessionId next =
       lock->may_be_handed_over() ? contenders_.receiver_after(lock->won_by, lock->name) : 0;
+  if (const auto* reader = contenders_.find(lock->downgrade)) {
+    if (lock->lost) end_call(lock->downgrade, reader->not_held(), step);
+    next = lock->lost ? 0 : lock->downgrade;
+  }
   if (next != 0) {
     const DepartureId id = departures_.new_id();
     const AcquireCall& receiver = contenders_.receive(next, id, lock->hand_overs + 1, step);
@@ -163,7 +173,7 @@ void ProviderCore::time_is_over(SessionId id, SendingStep step) {
   const AcquireCall* call = contenders_.find(id);
   if (call == nullptr || !call->times_out(step.now)) return;
   if (!call->single_attempt) return give_up(id, ErrorKind::timed_out, "timed out", step);
-  if (call->in<AcquireCall::Attempting>()) {
+  if (!call->in<AcquireCall::Waiting>()) {
     return give_up(id, ErrorKind::unknown_outcome, "no reply within the operation timeout", step);
   }
   give_up(id, ErrorKind::unavailable,
@@ -200,8 +210,10 @@ void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& 
                   reply.operation_time},
                  step);
     case Departures::HandedOver::nothing:
-    case Departures::HandedOver::unclear:
-      return contenders_.contend_for_itself(to, *answer == Departures::HandedOver::unclear, step);
+    case Departures::HandedOver::unclear: {
+      const bool unclear = *answer == Departures::HandedOver::unclear;
+      return conclude(to, contenders_.contend_for_itself(to, unclear, step), step);
+    }
     // Its end takes the hand-over along, as a delete.
     case Departures::HandedOver::cannot_succeed:
       return end_call(to, {ErrorKind::configuration, reply.code, reply.message}, step);

@@ -347,6 +347,120 @@ TEST(Readers, AWriterHandsOverToAReaderAndThoseBehindItShareButAReaderHandsNothi
   EXPECT_EQ(w.pass_ons(), 1u);
 }
 
+/// A driver asks for the call that reads, and then releases what writes.
+struct Downgrade : World {
+  void downgrade(SessionId writer, SessionId reader, milliseconds limit = seconds(10)) {
+    give(AcquireAsked{reader, "lock", options(), now + limit, true, kReaders, writer});
+    give(ReleaseAsked{writer});
+  }
+  [[nodiscard]] HandOverCommand given() const {
+    return std::get<HandOverCommand>(sent_as<HandOverCommand>().back().body);
+  }
+  void answer(Reply r) { give(ReplyArrived{sent_as<HandOverCommand>().back().id, std::move(r)}); }
+  [[nodiscard]] std::optional<Error> error() const {
+    const auto* ended = find<Ended>();
+    return ended == nullptr ? std::nullopt : std::optional(ended->error);
+  }
+};
+
+TEST(Downgrades, TheWriterHandsOverToItsOwnCallAndReadersThatWaitedBehindShareWithIt) {
+  for (const bool single : {false, true}) {  // one past the queue of its process
+    Downgrade w;
+    w.acquire(1, "lock", World::options(), {}, single);
+    w.win();
+    if (!single) {
+      w.read(2);
+      w.write(3);
+    }
+    w.downgrade(1, 9);
+    EXPECT_EQ(w.sent_as<HandOverCommand>().size(), 1u) << "it goes before those that wait";
+    EXPECT_EQ(w.given().session, 9u);
+    EXPECT_EQ(room_of(w.given().lock_id), kReaders);
+    w.answer(shows(w.given().lock_id, 2'000));
+    EXPECT_EQ(w.the<Released>().result, ReleaseResult::released);
+    EXPECT_EQ(w.granted_now(), single ? std::vector<SessionId>{9} : (std::vector<SessionId>{9, 2}));
+    EXPECT_EQ(w.the<Granted>().token, FencingToken(2'000));
+    if (!single) {
+      EXPECT_EQ(w.asked().session, 3u) << "who writes takes a place in the lock's queue";
+    }
+    w.give(ReleaseAsked{9});
+    w.give(ReleaseAsked{2});
+    EXPECT_EQ(w.pass_ons(), 1u);
+  }
+}
+
+TEST(Downgrades, AreDoneHoweverOftenInARowTheLockWasHandedOver) {
+  Downgrade w;
+  auto o = World::options();
+  o.hand_overs_in_a_row = 0;
+  w.acquire(1, "lock", o);
+  w.win();
+  w.downgrade(1, 9);
+  EXPECT_EQ(w.sent_as<HandOverCommand>().size(), 1u);
+}
+
+TEST(Downgrades, EndAtOnceAndMakeNoAttemptIfTheLockIsNotHeld) {
+  const auto expected = "lock 'lock' was not held, so not downgraded";
+  for (const bool lost : {false, true}) {
+    Downgrade w;
+    if (lost) {
+      w.hold(1);
+      w.give(DeadlineSeen{1});
+    }
+    w.give(AcquireAsked{9, "lock", World::options(), w.now + seconds(10), true, kReaders, 1});
+    if (lost) w.give(ReleaseAsked{1});
+    ASSERT_TRUE(w.error());
+    EXPECT_EQ(w.error()->kind, ErrorKind::unavailable);
+    EXPECT_EQ(w.error()->message, expected);
+    EXPECT_EQ(w.attempts(), lost ? 1u : 0u);
+    EXPECT_TRUE(w.sent_as<HandOverCommand>().empty());
+  }
+}
+
+TEST(Downgrades, EndIfTheyFindNothingAndThoseBehindAskForThemselves) {
+  for (const bool unclear : {false, true}) {
+    Downgrade w;
+    w.hold(1);
+    w.write(2);
+    w.downgrade(1, 9);
+    if (unclear) w.answer(World::with(Outcome::unknown));  // and it is sent again
+    w.answer(World::with(Outcome::done));
+    ASSERT_TRUE(w.error());
+    EXPECT_EQ(w.error()->kind, unclear ? ErrorKind::unknown_outcome : ErrorKind::unavailable);
+    EXPECT_EQ(w.asked().session, 2u);
+    EXPECT_EQ(w.pass_ons(), unclear ? 1u : 0u) << "what the first may have given is taken out";
+  }
+}
+
+TEST(Downgrades, WithoutAnAnswerInTimeAreUndone) {
+  Downgrade w;
+  w.hold(1);
+  w.downgrade(1, 9, milliseconds(700));
+  const auto writer = w.given().from, reader = w.given().owner;
+  w.advance(milliseconds(700));
+  EXPECT_EQ(w.error()->kind, ErrorKind::unknown_outcome);
+  w.answer(World::with(Outcome::unknown));
+  ASSERT_EQ(w.pass_ons(), 1u);
+  EXPECT_TRUE(w.passed_on().owner == writer && w.passed_on().or_owner == reader);
+}
+
+/// The writer's own attempt may come late, and take the lock once nobody has it.
+TEST(Downgrades, AnAttemptThatWasNeverAnsweredIsCleanedUpAfterwards) {
+  Downgrade w;
+  w.write(1);
+  w.give(ReplyArrived{w.attempt().id, World::with(Outcome::unknown)});
+  w.advance(milliseconds(200));
+  w.win();
+  w.downgrade(1, 9);
+  const auto writer = w.given().from;
+  w.answer(shows(w.given().lock_id, 2'000));
+  EXPECT_TRUE(w.has<Granted>());
+  EXPECT_EQ(w.core.departures_left(), 0u) << "nobody waits for it";
+  w.advance(World::options().effective_operation_timeout());
+  ASSERT_EQ(w.pass_ons(), 1u);
+  EXPECT_TRUE(w.passed_on().owner == writer && !w.passed_on().or_owner);
+}
+
 TEST(Readers, AReceiverThatReadsAndEndsDuringItsHandOverIsCleanedUpAsAReader) {
   World w;
   w.hold(kFirst);

@@ -97,12 +97,13 @@ Error Driver::forked_error(const std::string& name) {
 
 core::SessionId Driver::acquire(const std::string& name, const LockOptions& options,
                                 std::optional<std::chrono::milliseconds> timeout,
-                                Answered answered, core::Room room) {
+                                Answered answered, core::Room room,
+                                core::SessionId downgraded) {
   if (forked()) {
     answered(forked_error(name));
     return 0;
   }
-  core::AcquireAsked asked{0, name, options, std::nullopt, false, room};
+  core::AcquireAsked asked{0, name, options, std::nullopt, downgraded != 0, room, downgraded};
   if (timeout && timeout->count() <= 0) {
     asked.single_attempt = true;
   } else if (timeout) {

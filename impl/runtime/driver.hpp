@@ -86,10 +86,11 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  /// Starts an acquire. No timeout: waits for ever; zero: one attempt.
+  /// Starts an acquire. No timeout: waits for ever; zero: one attempt. Not 0: a downgrade of this
+  /// session, which is released next.
   core::SessionId acquire(const std::string& name, const LockOptions& options,
                           std::optional<std::chrono::milliseconds> timeout, Answered answered,
-                          core::Room room = 0);
+                          core::Room room = 0, core::SessionId downgraded = 0);
 
   /// The same, but `done` is called as a user's function. It keeps the driver until then.
   using Done = std::function<void(Result<Handle>)>;

@@ -13,14 +13,13 @@ HandleState::HandleState(const core::Granted& granted, const LockOptions& option
       token_(granted.token),
       room_(granted.room),
       slot_(granted.slot),
-      lease_(core::lease_deadline({}, options.expiry, options.max_drift).time_since_epoch()),
-      operation_timeout_(options.effective_operation_timeout()),
+      options_(options),
       ends_at_(options.max_holding ? granted.sent + *options.max_holding
                                    : core::LocalInstant::max()),
       deadline_(granted.deadline.time_since_epoch().count()) {}
 
 core::LocalInstant HandleState::extended_at(core::LocalInstant sent) const {
-  return std::min(sent + lease_, ends_at_);
+  return std::min(core::lease_deadline(sent, options_.expiry, options_.max_drift), ends_at_);
 }
 
 HandleState::Left HandleState::left_at(core::LocalInstant instant) {
@@ -81,7 +80,8 @@ std::chrono::nanoseconds Handle::remaining() const {
 bool Handle::ensure(std::chrono::milliseconds least) const {
   const core::Duration wanted = std::min(least, kLongestDuration);
   const auto began = driver_->now();
-  const auto best = state_->extended_at(began), until = began + state_->operation_timeout();
+  const auto best = state_->extended_at(began);
+  const auto until = began + state_->options().effective_operation_timeout();
   const auto enough = [this, wanted] {
     const auto left = remaining();
     return left > core::Duration(0) && left >= wanted;
@@ -105,6 +105,17 @@ ReleaseResult Handle::release() const {
   if (driver_->forked()) return ReleaseResult::not_owner;
   begin_release();
   return state_->wait_for_release(driver_->executor());
+}
+
+core::SessionId Handle::downgrade(
+    std::function<void(Result<std::shared_ptr<HandleState>>)> answered) const {
+  state_->end();
+  const LockOptions& options = state_->options();
+  const auto reader =
+      driver_->acquire(name(), options, options.effective_operation_timeout(), std::move(answered),
+                       core::kReaders, state_->session());
+  begin_release();
+  return reader;
 }
 
 void Handle::release_async(HandleState::Released done) const {

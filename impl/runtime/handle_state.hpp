@@ -56,7 +56,7 @@ class HandleState {
   }
   /// The deadline that an extension sent at this time gives.
   [[nodiscard]] core::LocalInstant extended_at(core::LocalInstant sent) const;
-  [[nodiscard]] std::chrono::milliseconds operation_timeout() const { return operation_timeout_; }
+  [[nodiscard]] const LockOptions& options() const { return options_; }
 
   struct Left {
     std::chrono::nanoseconds remaining{0};
@@ -89,8 +89,7 @@ class HandleState {
   const FencingToken token_;
   const core::Room room_;
   const int slot_;
-  const core::Duration lease_;  ///< for so long an extension counts
-  const std::chrono::milliseconds operation_timeout_;
+  const LockOptions options_;
   const core::LocalInstant ends_at_;  ///< no extension moves the deadline beyond this
   std::atomic<std::int64_t> deadline_;  ///< ns of the local clock, or kOver
   std::stop_source lost_;
@@ -120,12 +119,16 @@ class Handle : public detail::Holding {
   [[nodiscard]] core::Room room() const { return state_->room(); }
   [[nodiscard]] int slot() const { return state_->slot(); }
   [[nodiscard]] core::SessionId session() const { return state_->session(); }
+  [[nodiscard]] const std::shared_ptr<Driver>& driver() const { return driver_; }
 
   /// Ends the holding at once and asks the driver to free the lock. Only the first call does
   /// something; its `then` is called with the answer, as users' functions are.
   void begin_release(HandleState::Released then = nullptr) const;
   /// The same, and waits for the answer. Later calls get the first one again.
   ReleaseResult release() const;
+  /// Ends the holding at once; `answered` gets the state of a reader that has the lock from it.
+  core::SessionId downgrade(
+      std::function<void(Result<std::shared_ptr<HandleState>>)> answered) const;
   /// Begins the release and keeps the driver until its answer, which `done` gets, as users'
   /// functions are called; `done` may be empty. What is destroyed later does not wait for it.
   void release_async(HandleState::Released done) const;

@@ -34,7 +34,7 @@ class CallsChecker {
       if (call.returned == kNone) continue;
       const std::string& verb = d_.at(call.called).verb;
       const bool of_a_handle = d_.at(call.called).session != 0;
-      if (verb.find("acquire") != std::string::npos) {
+      if (verb.find("acquire") != std::string::npos || verb == "downgrade") {
         check_acquired(call);
       } else if (of_a_handle && verb.starts_with("release")) {
         check_released(call);
@@ -94,6 +94,9 @@ class CallsChecker {
                        d_.at(s.granted).token == end.token && d_.at(s.granted).name == e.name &&
                        d_.fact(s.granted).at_ns >= span.from && d_.fact(s.granted).at_ns <= span.to;
       if (!won) violate(call, "returned a lock that was not granted");
+      if (won && e.verb == "downgrade" && !is_of_its_caller(call, s)) {
+        violate(call, "returned a lock that others could have had in between", s.granted);
+      }
       return;
     }
     if (!is_promised(end.outcome, e.single_attempt)) {
@@ -115,6 +118,14 @@ class CallsChecker {
     // One that was cancelled before it began asks for nothing.
     if (!asked && end.outcome == "cancelled") return;
     violate(call, "returned '" + end.outcome + "', and no attempt of it ended so");
+  }
+
+  /// By one write, in the place of its caller's owner.
+  [[nodiscard]] bool is_of_its_caller(const UsersCall& call, const SessionDigest& reader) const {
+    const SessionDigest& writer = d_.session_of(d_.fact(call.called));
+    const Index send = d_.writer(reader.granted).send;
+    return send != kNone && writer.granted != kNone && d_.fact(send).verb == Verb::hand_over &&
+           d_.fact(send).other_owner == d_.fact(writer.granted).owner;
   }
 
   [[nodiscard]] bool met_configuration(const UsersCall& call) const {

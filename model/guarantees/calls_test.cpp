@@ -51,6 +51,19 @@ TEST(CheckCalls, AnErrorIsTheOneThatItsAttemptMet) {
   EXPECT_NE(told("configuration", "configuration"), "") << "no server said so";
 }
 
+TEST(CheckCalls, ADowngradeIsOneWriteInThePlaceOfItsCaller) {
+  for (const bool is_one : {true, false}) {
+    auto s = holds();
+    s.calls(100, "a", "downgrade", 600, 1).ask(100, "a", 2);
+    if (is_one) {
+      s.hand_over(100, 150, "a", 1, 2, 200);
+    } else {
+      s.release(100, 120, "a", 1, 200).win(120, 150, "a", 2, 201);
+    }
+    EXPECT_EQ(why(s.returns(150, "a", "granted", 2, is_one ? 200 : 201)).empty(), is_one);
+  }
+}
+
 TEST(CheckCalls, OneThatWasCancelledBeforeItAskedForAnythingIsCancelled) {
   auto s = one();
   EXPECT_EQ(why(s.calls(10, "a", "try_acquire", 500).returns(11, "a", "cancelled")), "");

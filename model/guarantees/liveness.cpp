@@ -39,14 +39,14 @@ std::vector<std::int64_t> turns_by_name(const Digest& d, const std::vector<Waite
   return turns;
 }
 
-/// A call that begins once faults are over gets the lock within `turns`. A shorter timeout, or its
-/// user, may end it before; an error may end it only if something explains that its last attempts
-/// failed.
+/// A call that waits and begins once faults are over gets the lock within `turns`. A shorter
+/// timeout, or its user, may end it before; an error may end it only if something explains that its
+/// last attempts failed.
 void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, const Waiters& name,
                               std::int64_t turns, const AllCallTimes& all_calls) {
   const SessionDigest& s = *call.session;
   const Fact& ask = s.asked;
-  if (!ask->healed || all_calls.began_in_faults(ask)) return;
+  if (!ask->healed || ask->single_attempt || all_calls.began_in_faults(ask)) return;
   ++f.counts["healed_acquires"];
   const auto why =
       "lock '" + d.name(ask.name) + "': a waiter of " + d.process_name(ask.process) +
@@ -295,8 +295,10 @@ void check_hand_overs_in_a_row(const Digest& d, Finding& f) {
     const Index asked = d.sessions[e.session].ask;
     if (asked == kNone || e.other_owner == kNoText) continue;
     holdings[e.owner] = holdings[e.other_owner] + 1;
-    const auto most = d.sessions[e.session].asked->holdings_in_a_row;
-    if (most == 0) continue;
+    // A single attempt waits for nobody: it is a downgrade, and the lock stays with its user.
+    const SessionDigest& to = d.sessions[e.session];
+    const auto most = to.asked->holdings_in_a_row;
+    if (most == 0 || to.asked->single_attempt) continue;
     ++f.checked;
     if (holdings[e.owner] == most) ++f.counts["handed_on_to_the_limit"];
     if (holdings[e.owner] <= most) continue;

@@ -149,8 +149,8 @@ namespace leasehold::model {
   KIND(all_end, "all-end", "its answer, of each: `outcome` = granted, with this token, or the "   \
        "error's kind", process, call, name, token, outcome)                                       \
   KIND(call, "call", "a user calls `verb` of the public interface: try_acquire, acquire_async, "  \
-       "release, release_async or ensure; `session`: of the handle", process, session, call,      \
-       name, give_up_ns, single_attempt, verb, shared)                                            \
+       "release, release_async, downgrade or ensure; `session`: of the handle", process, session, \
+       call, name, give_up_ns, single_attempt, verb, shared)                                      \
   KIND(returned, "return", "it returned, or called back: `outcome` = granted (with the handle's " \
        "`session` and token) or the error's kind, what the release found, yes or no", process,    \
        session, call, name, token, from_ns, deadline_ns, outcome)                                 \

@@ -102,6 +102,7 @@ void add_majority(std::vector<Finding>& findings, const model::History& history)
 void add_beacons(const model::History& history, Totals& totals) {
   std::map<std::string, std::int64_t> extending;  // by process: its last command that extends
   std::set<std::string> deleted, read, asks_to_read;  // owners
+  std::set<std::pair<std::string, std::int64_t>> downgrades;  // by process: their calls
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> leases;  // by process and session
   std::map<std::string, std::int64_t> lease_of;                         // by owner
   const auto reads = [](const std::string& lock_id) {
@@ -114,6 +115,11 @@ void add_beacons(const model::History& history, Totals& totals) {
       lease_of[e.owner] = leases[{e.process, e.session}];
     }
     if (hands_over && lease_of[e.giver] != lease_of[e.owner]) ++totals["hand_overs_between_leases"];
+    if (e.kind == Kind::call && e.verb == "downgrade") downgrades.insert({e.process, e.call});
+    if (e.kind == Kind::returned && e.outcome == "granted" &&
+        downgrades.contains({e.process, e.call})) {
+      ++totals["downgrades"];
+    }
     if (e.kind == Kind::send && reads(e.lock_id)) asks_to_read.insert(e.owner);
     const bool refused = e.kind == Kind::reply && e.verb == "acquire" && e.matched == 0;
     if (refused && asks_to_read.contains(e.owner) && reads(e.seen_lock_id)) {
@@ -435,7 +441,7 @@ std::string SimulateReport::shortfall() const {
       {where("permits"), {"permits_held", "permits_all_held"}},
       {together, {"all_calls"}}, {where("leaders"), {"terms"}},
       {where("readers"), {"batches", "readers_left", "joins_refused", "dead_readers",
-                          "entries_shared"}},
+                          "entries_shared", "downgrades"}},
       {together, {"lost_while_others_waited"}, 100, 10}, {where("moves"), {"moves-while-held"}},
       {where("other_options"), {"hand_overs_between_leases"}}, {where("full_queues"), {"tickets"}},
       {where("many_locks"), {"batches-of-fifty"}},

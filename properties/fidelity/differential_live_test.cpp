@@ -171,7 +171,8 @@ class Drawn {
   }
 
   core::Room draw_room() {
-    return random_.chance(50) ? core::kReaders : static_cast<int>(random_.between(1, 3));
+    if (random_.chance(50)) return core::kReaders;
+    return static_cast<int>(random_.between(1, 3));
   }
 
   /// Sometimes as many as may be, or one more, or with what is no entry.
@@ -194,7 +195,7 @@ class Drawn {
   std::string entry() {
     const auto until = wall_ms() + random_.between(2'000, 90'000) * (random_.chance(70) ? 1 : -1);
     const auto beat = random_.between(1, 1'000);
-    const auto id = lock_id_at(owner(), beat, random_.chance(40) ? draw_room() : 0);
+    const auto id = lock_id_at(owner(), beat, random_.chance(40) ? draw_room() : core::Room());
     return std::to_string(until) +
            core::entry_without_until(milliseconds(random_.between(100, 90'000)),
                                      milliseconds(random_.between(100, 60'000)), id);
@@ -248,7 +249,8 @@ class Drawn {
     c.timeout = milliseconds(random_.between(2'000, 9'000));
     const milliseconds lease(random_.between(100, 60'000)), margin(random_.between(0, 30'000));
     const auto beat = random_.between(1, 1'000);
-    const core::Room room = random_.chance(kind >= Kind::readers ? 80 : 30) ? draw_room() : 0;
+    core::Room room;
+    if (random_.chance(kind >= Kind::readers ? 80 : 30)) room = draw_room();
     switch (random_.between(0, 11)) {
       case 0:
       case 1: {
@@ -299,7 +301,7 @@ class Drawn {
           const bool same = random_.chance(40) && kind == Kind::readers;
           acquire.observed =
               same ? std::string(core::split_queue(text_in(document, "lockId")).lock_id)
-                   : lock_id_at(kOther, 7, kind == Kind::one_reader ? room : 0);
+                   : lock_id_at(kOther, 7, kind == Kind::one_reader ? room : core::Room());
         }
         if (random_.chance(60)) acquire.queues_for = milliseconds(random_.between(1, 60'000));
         if (random_.chance(30)) acquire.queue_room = random_.chance(50) ? 1 : 3;

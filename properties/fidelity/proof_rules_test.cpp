@@ -38,7 +38,9 @@ struct Case {
   [[nodiscard]] std::string lock_id(int owner, std::uint64_t beat = 1) const {
     return core::written_lock_id(kOwner[owner], lease[owner], beat, "host:1", room(owner));
   }
-  [[nodiscard]] core::Room room(int owner) const { return reads[owner] ? core::kReaders : 0; }
+  [[nodiscard]] core::Room room(int owner) const {
+    return reads[owner] ? core::kReaders : core::Room();
+  }
 
   milliseconds lease[kOwners], margin;
   bool reads[kOwners] = {};
@@ -118,7 +120,7 @@ core::Command drawn_command(const Case& c, Random& random) {
     case 6:
       command.body =
           core::PassOnCommand{kName, ours, std::nullopt, false,
-                              c.reads[0] || random.chance(80) ? core::kReaders : 0};
+                              c.reads[0] || random.chance(80) ? core::kReaders : core::Room()};
       break;
     default: {
       core::AcquireCommand acquire{1, kName, ours, id, std::nullopt, c.lease[0], c.margin};

@@ -274,7 +274,8 @@ class Process final : private OwnHome {
       auto options = options_of(plan_, world_.plan.lock, world_.plan.clock_margin_ms, i);
       Workload workload({plan_, world_.plan.locks, long_holding(plan_, options),
                          doomed_ ? grave_name(name_) : ""});
-      auto calls = std::make_unique<OwnCalls>(home, std::move(options), kWaitsEvery);
+      auto calls = std::make_unique<OwnCalls>(home, std::move(options), kWaitsEvery,
+                                              plan_.reads_percent > 0);
       users.emplace_back(home, std::move(calls), std::move(workload), random_);
     }
     return users;

@@ -37,6 +37,7 @@ struct AcquireCall {
   std::optional<LocalInstant> give_up_at;  ///< none: it waits for ever
   bool single_attempt = false;  ///< past the queue of its process; Waiting only for a slot
   Room room = 0;                ///< with whom it shares the lock
+  SessionId downgraded = 0;     ///< not 0: the only one that it may get the lock from
   Owner owner;  ///< dead, hence replaced, from the moment a delete of it is sent
   std::variant<Queued, Waiting, Attempting, Receiving> phase;
 
@@ -56,6 +57,10 @@ struct AcquireCall {
 
   /// What the caller gets that ends for this reason; the last failure says more.
   [[nodiscard]] Error error(ErrorKind kind, const std::string& why) const;
+  /// What a downgrade gets whose lock had been lost.
+  [[nodiscard]] Error not_held() const {
+    return {ErrorKind::unavailable, 0, "lock '" + name + "' was not held, so not downgraded"};
+  }
 
   /// What its attempt with this beat writes if it wins.
   [[nodiscard]] std::string lock_id(std::uint64_t beat, const std::string& holder) const {

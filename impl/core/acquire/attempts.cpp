@@ -97,7 +97,7 @@ std::optional<Error> Contenders::refused(SessionId id, const PendingCommand& att
   call.last_failure = {ErrorKind::refused, reply.code, "held by another"};
   // Learned before anything else changes: the strategy sees the call as it made the attempt.
   pacing_.learn(call, false, step.now);
-  const Room room = reply.documents.empty() ? 0 : see_holder(call, reply, step);
+  const Room room = reply.documents.empty() ? Room() : see_holder(call, reply, step);
   if (call.room > 0 && room > 0 && room != call.room) {
     return Error{ErrorKind::configuration, 0,
                  "lock '" + call.name + "': others hold some of " + std::to_string(room) +

@@ -95,10 +95,12 @@ void Contenders::add(const AcquireAsked& asked, SendingStep step) {
   call.give_up_at = asked.give_up_at;
   call.single_attempt = asked.single_attempt;
   call.room = asked.room;
+  call.downgraded = asked.downgraded;
   call.owner = owners_.draw(call.queues(), step);
   // This is for a call that contends at once; `contend` sets it again for one that was queued.
   call.contends_since = step.now;
   if (asked.give_up_at) set_timer(Timer::Kind::give_up, asked.session, *asked.give_up_at, step);
+  if (asked.downgraded != 0) return;
   if (asked.single_attempt || queues_.join(asked.name, asked.session)) attempt(asked.session, step);
 }
 
@@ -246,8 +248,12 @@ SessionId Contenders::receiver_after(SessionId releaser, const std::string& name
 const AcquireCall& Contenders::receive(SessionId id, DepartureId hand_over, int in_a_row,
                                        SendingStep step) {
   AcquireCall& call = at(id);
-  LEASEHOLD_CHECK(!call.single_attempt && call.can_receive());
-  queues_.pass_to(call.name, id);
+  LEASEHOLD_CHECK(call.can_receive() && call.single_attempt == (call.downgraded != 0));
+  if (call.downgraded != 0) {
+    queues_.replace(call.name, call.downgraded, id);
+  } else {
+    queues_.pass_to(call.name, id);
+  }
   call_off(id, call, step);
   call.hand_overs = in_a_row;
   call.phase = AcquireCall::Receiving{hand_over};
@@ -255,12 +261,18 @@ const AcquireCall& Contenders::receive(SessionId id, DepartureId hand_over, int 
 }
 
 /// The attempt is sent at once, because no holder has refused the call and the lock may be free.
-void Contenders::contend_for_itself(SessionId id, bool unclear, SendingStep step) {
+CallResult Contenders::contend_for_itself(SessionId id, bool unclear, SendingStep step) {
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(call.in<AcquireCall::Receiving>());
   call.contends_since = step.now;
   if (unclear) ++call.unanswered;
+  if (call.single_attempt) {
+    call.phase = AcquireCall::Attempting{};
+    return unclear ? call.error(ErrorKind::unknown_outcome, "no reply to the downgrade")
+                   : call.not_held();
+  }
   attempt(id, step);
+  return {};
 }
 
 /// A new owner, because the delete may come late and the old one must not win again before it. What

@@ -75,7 +75,8 @@ using CallResult = std::variant<std::monostate, Win, Error>;
 /// INVARIANT: the head of a queue is a call here, or a session that holds the lock. No call waits
 /// behind one that reads: the next call is then the head, and the reader holds past the queue.
 /// INVARIANT: of a call at most one attempt is under way, and none while its attempt timer is set.
-/// INVARIANT: a single attempt makes one, and waits for nothing but a free slot.
+/// INVARIANT: a single attempt makes one, and waits for nothing but a free slot. A downgrade makes
+/// none: it is Queued without a queue until it is Receiving.
 /// INVARIANT: a call with `give_up_at` has its give_up timer set until it is taken out.
 ///
 ///     contenders.add(asked, step);                            // -> Send{acquire}
@@ -119,9 +120,10 @@ class Contenders {
   [[nodiscard]] SessionId receiver_after(SessionId releaser, const std::string& name) const;
   /// It becomes the head, and waits for this hand-over, the next of so many in a row.
   const AcquireCall& receive(SessionId id, DepartureId hand_over, int in_a_row, SendingStep step);
-  /// The hand-over gave nothing, or its outcome is unknown: the call makes attempts of its own.
-  /// `unclear`: its owner may be in the document after all; then its own attempt recognises it.
-  void contend_for_itself(SessionId id, bool unclear, SendingStep step);
+  /// The hand-over gave nothing, or its outcome is unknown: the call makes attempts of its own, or
+  /// ends if it may not. `unclear`: its owner may be in the document after all; then its own
+  /// attempt recognises it.
+  [[nodiscard]] CallResult contend_for_itself(SessionId id, bool unclear, SendingStep step);
   /// What it won cannot be used, and a delete of its owner is about to be sent: it asks again, now,
   /// with a new owner.
   void start_over(SessionId id, SendingStep step);

@@ -10,7 +10,7 @@ namespace leasehold::core {
 namespace {
 
 constexpr std::size_t kOwnerDigits = 32, kSharedLease = 8, kPermitsMark = 8;
-constexpr Room kMarkOfPermits = 90'000'000;  // longer than any lease
+constexpr int kMarkOfPermits = 90'000'000;  // longer than any lease
 
 /// The whole text, or nothing: a number with something behind it was not written by us.
 template <typename T>
@@ -101,9 +101,11 @@ std::optional<LockId> parse_lock_id(std::string_view lock_id) {
   const auto owner = next_part(rest);
   auto lease = next_part(rest);
   const auto beat = next_part(rest);
-  LockId parts{.holder = rest, .queue = queue, .room = lease.starts_with('0') ? kReaders : 0};
+  LockId parts{.holder = rest, .queue = queue, .room = lease.starts_with('0') ? kReaders : Room()};
   if (lease.size() == kPermitsMark + kSharedLease && lease.starts_with('9')) {
-    if (!parse_number(lease.substr(1, kPermitsMark - 1), parts.room)) return std::nullopt;
+    int permits = 0;
+    if (!parse_number(lease.substr(1, kPermitsMark - 1), permits)) return std::nullopt;
+    parts.room = permits;
     lease.remove_prefix(kPermitsMark);
   }
   const auto found = owner_from_hex(owner);
@@ -119,7 +121,7 @@ std::optional<LockId> parse_lock_id(std::string_view lock_id) {
 
 Room room_of(std::string_view lock_id) {
   const auto parts = parse_lock_id(lock_id);
-  return parts ? parts->room : 0;
+  return parts ? parts->room : Room();
 }
 
 }  // namespace leasehold::core

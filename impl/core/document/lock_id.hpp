@@ -23,8 +23,17 @@ struct Owner {
 [[nodiscard]] std::optional<Owner> owner_from_hex(std::string_view digits);
 
 /// With whom a lock is held at the same time: 0, with nobody; kReaders, with all that read; else
-/// with those that want one of so many permits, each of which is one holder's.
-using Room = int;
+/// with those that want one of so many permits, each of which is one holder's. A bool is refused,
+/// because "shared" would be one permit.
+class Room {
+ public:
+  constexpr Room(int room = 0) : room_(room) {}
+  Room(bool) = delete;
+  constexpr operator int() const { return room_; }
+
+ private:
+  int room_;
+};
 inline constexpr Room kReaders = -1;
 
 /// The value of a document's `lockId`, in its parts:

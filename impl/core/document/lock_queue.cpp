@@ -89,7 +89,7 @@ std::vector<Owner> owners_in(std::string_view queue) {
 Room room_wanted_in(std::string_view queue) {
   const auto all = lock_ids_in(queue);
   const auto first = std::ranges::find_if(all, [](const LockId& one) { return one.room != 0; });
-  return first == all.end() ? 0 : first->room;
+  return first == all.end() ? Room() : first->room;
 }
 
 /// The first, if it is there twice: the server replaces an entry in place, but another program

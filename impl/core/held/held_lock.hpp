@@ -36,6 +36,7 @@ struct HeldLock {
   bool lost = false;           ///< its holder was notified; only a release is left to come
   bool late_commands = false;  ///< an attempt of this owner was never answered: it may arrive yet
   int hand_overs = 0;          ///< in a row up to this holding
+  SessionId downgrade = 0;     ///< the call that goes on with it once it is released
 
   /// From the sending of one extension to the next: up to a tenth below the option's, by chance of
   /// the owner. So processes that began together do not extend together for ever.

@@ -134,7 +134,7 @@ Departures::HandedOver Departures::hand_over_answered(const PendingCommand& comm
       reply.outcome == Outcome::done && reply.documents.empty() && !reply.is_before(giver.known_at);
   if (nothing) {
     const bool unclear = giver.outcome_uncertain;
-    end(id, unclear ? ReleaseResult::unknown : ReleaseResult::not_owner, step);
+    hand_over_ended(id, unclear ? ReleaseResult::unknown : ReleaseResult::not_owner, step);
     return unclear ? HandedOver::unclear : HandedOver::nothing;
   }
   // As for an attempt: only the document with this very beat shows that this execution gave it.
@@ -142,13 +142,13 @@ Departures::HandedOver Departures::hand_over_answered(const PendingCommand& comm
       reply.outcome == Outcome::done && !reply.documents.empty() && !reply.retried &&
       reply.documents.front().lock_id == giver.receivers_lock_id(command.beat, holder_);
   if (given) {
-    end(id, ReleaseResult::released, step);
+    hand_over_ended(id, ReleaseResult::released, step);
     return HandedOver::given;
   }
   if (reply.outcome == Outcome::configuration || reply.permanent) return HandedOver::cannot_succeed;
   // By now the document has expired, if it is there: any attempt may have it.
   if (step.now >= giver.give_up_at) {
-    end(id, ReleaseResult::unknown, step);
+    hand_over_ended(id, ReleaseResult::unknown, step);
     return HandedOver::unclear;
   }
   // The first time at once, as after an attempt without an answer: most often it was executed.
@@ -158,6 +158,15 @@ Departures::HandedOver Departures::hand_over_answered(const PendingCommand& comm
     pause(id, giver.pause_after_failure(step.now), step);
   }
   return HandedOver::waits;
+}
+
+/// What is left, if anything, is for the giver alone.
+void Departures::hand_over_ended(DepartureId id, ReleaseResult result, Step step) {
+  report(id, result, step);
+  Departure& giver = departures_.at(id);
+  giver.receiver.reset();
+  giver.or_owner.reset();
+  acknowledged(id, step);
 }
 
 /// A pass-on shows the document as it was before, and with it the calls that waited then.
@@ -200,15 +209,20 @@ bool Departures::delete_answered(const PendingCommand& command, const Reply& rep
   const auto nothing =
       departure.outcome_uncertain ? ReleaseResult::unknown : ReleaseResult::not_owner;
   report(id, left ? ReleaseResult::released : nothing, step);
-  // From here on it is not waited for at the end of a provider: what is left is a precaution.
-  departure.acknowledged = true;
-  if (departure.resend) {
-    departure.resend = false;
-    pause(id, departure.timeout, step);
-  } else {
-    departures_.erase(id);
-  }
+  acknowledged(id, step);
   return left;
+}
+
+/// From here on it is not waited for at the end of a provider: what is left is a precaution.
+void Departures::acknowledged(DepartureId id, Step step) {
+  Departure& departure = departures_.at(id);
+  departure.acknowledged = true;
+  if (!departure.resend) {
+    departures_.erase(id);
+    return;
+  }
+  departure.resend = false;
+  pause(id, departure.timeout, step);
 }
 
 /// Whether a delete of this owner goes on: it sends its command now, or once more, because one in

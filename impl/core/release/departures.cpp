@@ -80,7 +80,7 @@ bool Departures::passes_on(const std::string& name, LocalInstant now) const {
 Room Departures::leaves_to(Room own, const std::string& name, LocalInstant now) const {
   if (own != 0) return own;
   const auto* const seen = shared_.find(name);
-  return seen != nullptr && now - seen->first < kRivalMemory ? seen->second : 0;
+  return seen != nullptr && now - seen->first < kRivalMemory ? seen->second : Room();
 }
 
 /// A release passes the lock on where calls queued lately, or read, and a reader always does: its

@@ -99,7 +99,9 @@ class Departures {
   bool granted_since(Owner owner, SendingStep step);
   HandedOver hand_over_answered(const PendingCommand& command, const Reply& reply,
                                 SendingStep step);
+  void hand_over_ended(DepartureId id, ReleaseResult result, Step step);
   bool delete_answered(const PendingCommand& command, const Reply& reply, SendingStep step);
+  void acknowledged(DepartureId id, Step step);
   void pause(DepartureId id, Duration pause, Step step);
   void retry(DepartureId id, Step step);
   void report(DepartureId id, ReleaseResult result, Step step);

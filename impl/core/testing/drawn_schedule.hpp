@@ -105,7 +105,7 @@ class DrawnSchedule : public CoreWorld {
     const auto session = [this] {
       return static_cast<SessionId>(*rc::gen::inRange<std::uint64_t>(1, last_session_ + 2));
     };
-    switch (*rc::gen::inRange(0, 13)) {
+    switch (*rc::gen::inRange(0, 14)) {
       case 0:
       case 1: return ask();
       case 2: return happen(ReleaseAsked{session()});
@@ -116,6 +116,7 @@ class DrawnSchedule : public CoreWorld {
       case 7: return pass(Ms(*rc::gen::inRange(0, 20'000)));
       case 8: now += Ms(*rc::gen::inRange(0, 5'000)); return;  // paused: no timer fires
       case 9: return happen(ExtendAsked{session()});
+      case 10: return downgrade(session());
       default: return answer();
     }
   }
@@ -132,7 +133,15 @@ class DrawnSchedule : public CoreWorld {
       options.max_holding.reset();
     }
     happen(AcquireAsked{++last_session_, *rc::gen::element<std::string>("a", "b"),
-                        std::move(options), give_up, timeout == 1, reads ? kReaders : 0});
+                        std::move(options), give_up, timeout == 1, reads ? kReaders : Room()});
+  }
+
+  /// As a driver does; between the two events another may come.
+  void downgrade(SessionId session) {
+    const auto limit = now + Ms(*rc::gen::inRange(1, 30'000));
+    happen(AcquireAsked{++last_session_, "a", options(), limit, true, kReaders, session});
+    if (*rc::gen::inRange(0, 4) == 0) draw_event();
+    happen(ReleaseAsked{session});
   }
 
   /// Any command under way, not the oldest: answers overtake each other.

@@ -200,6 +200,12 @@ int leasehold_release(leasehold_handle* handle, leasehold_error* error);
  * `leasehold_release` gives the answer. */
 int leasehold_release_begin(leasehold_handle* handle, leasehold_error* error);
 
+/** Goes on to read with what a handle has that writes: `*reader` gets a handle with a token of its
+ * own, and nobody writes in between. Waits for the operation timeout at most. `handle` holds
+ * nothing from here on, whatever this returns, and is still to be freed. */
+int leasehold_downgrade(leasehold_handle* handle, leasehold_handle** reader,
+                        leasehold_error* error);
+
 /** Frees the handle. A lock that is still held is released in the background: this never waits. */
 void leasehold_free(leasehold_handle** handle);
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <iosfwd>
 #include <leasehold/fencing_token.hpp>
+#include <leasehold/result.hpp>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -97,6 +98,14 @@ class LockHandle {
   /// Frees the lock and returns what was found; waits at most `operation_timeout`. `held()` is
   /// false before the first byte is sent. Calling again gives the first answer again.
   ReleaseResult release();
+
+  /// Ends this handle and returns one that reads, with a new token. It is one write, so nobody
+  /// writes in between, however many wait. It waits at most `operation_timeout`. If it fails, the
+  /// lock is released, or was lost before. A handle that reads already is returned as it is;
+  /// `invalid_option`: a permit, or an empty handle.
+  ///
+  ///     auto reading = writing->downgrade();  // others may read what was written
+  [[nodiscard]] Result<LockHandle> downgrade();
 
   /// Begins the release without waiting; `release` and the destructor then wait for the answer.
   /// `held()` is false from here on.

@@ -105,6 +105,9 @@ class Live(unittest.TestCase):
             self.assertEqual(other.inspect(self.id()).readers, 0)
             with self.assertRaises(leasehold.TimedOut):
                 asyncio.run(other.lock(self.id()).acquire_async(0.2, shared=True))
+            with writer.downgrade() as reading, other.lock(self.id()).acquire(10, shared=True):
+                self.assertTrue(reading.held and reading.shared and not writer.held)
+                self.assertGreater(reading.fencing_token, writer.fencing_token)
 
     def test_a_timeout_is_kept_while_another_holds(self):
         with self.lock().acquire(10), self.assertRaises(leasehold.TimedOut):

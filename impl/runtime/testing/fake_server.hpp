@@ -115,6 +115,10 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
         reply.documents = {{acquire->name, acquire->lock_id, {}, 1, ""}};
         if (server_->refuses(acquire->name)) reply.documents[0].lock_id = "other software";
       }
+      if (const auto* given = std::get_if<core::HandOverCommand>(&command.body)) {
+        reply.operation_time = FencingToken(1'000 + static_cast<std::int64_t>(command.id));
+        reply.documents = {{given->name, given->lock_id, {}, 1, ""}};
+      }
       if (const auto* look = std::get_if<core::ReadHoldersCommand>(&command.body)) {
         reply.documents.clear();
         for (const auto& name : look->names) {

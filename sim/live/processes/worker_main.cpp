@@ -293,7 +293,9 @@ class Worker {
       Workload workload({order.process(), order.plan.locks,
                          long_holding(order.process(), options),
                          order.doomed ? grave_name(order.name) : ""});
-      return {*this, std::make_unique<OwnCalls>(*this, std::move(options), kWaitsEvery),
+      return {*this,
+              std::make_unique<OwnCalls>(*this, std::move(options), kWaitsEvery,
+                                         order.process().reads_percent > 0),
               std::move(workload), random_};
     }
 

@@ -74,6 +74,7 @@ _FUNCTIONS = {
     "shared": (c_int, [c_void_p]),
     "slot": (c_int, [c_void_p]),
     "lost_fd": (c_int, [c_void_p, _ERROR]),
+    "downgrade": (c_int, [c_void_p, _BOX, _ERROR]),
     "release_begin": (c_int, [c_void_p, _ERROR]),
     "release": (c_int, [c_void_p, _ERROR]),
     "free": (None, [_BOX]),

@@ -111,15 +111,26 @@ class Held:
                     self._lost._released.set()
             return self._lost
 
+    def downgrade(self) -> "Held":
+        """Goes on to read, with a token of its own; nobody writes in between. This one is held no more."""
+        reader, error = Handle(), ErrorStruct()
+        kind = library.leasehold_downgrade(self._handle.box, reader.box, error)
+        self._ended()
+        raise_if(kind != 0, error)
+        return Held(reader, self.name)
+
+    def _ended(self) -> None:
+        with self._guard:
+            if self._lost is not None and not self._released:
+                self._lost._released.set()
+            self._released = True
+
     def release(self) -> ReleaseResult:
         """Frees the lock and says what was found; again, the same. `held` is false before the first byte is sent."""
         error = ErrorStruct()
         outcome = library.leasehold_release(self._handle.box, error)
         raise_if(outcome < 0, error)
-        with self._guard:
-            if self._lost is not None and not self._released:
-                self._lost._released.set()
-            self._released = True
+        self._ended()
         return ReleaseResult(outcome)
 
     def __enter__(self: _Self) -> _Self:
