@@ -80,8 +80,7 @@ std::chrono::nanoseconds Handle::remaining() const {
 bool Handle::ensure(std::chrono::milliseconds least) const {
   const core::Duration wanted = std::min(least, kLongestDuration);
   const auto began = driver_->now();
-  const auto best = state_->extended_at(began);
-  const auto until = began + state_->options().effective_operation_timeout();
+  const auto best = state_->extended_at(began), until = began + state_->operation_timeout();
   const auto enough = [this, wanted] {
     const auto left = remaining();
     return left > core::Duration(0) && left >= wanted;
@@ -110,9 +109,8 @@ ReleaseResult Handle::release() const {
 core::SessionId Handle::downgrade(
     std::function<void(Result<std::shared_ptr<HandleState>>)> answered) const {
   state_->end();
-  const LockOptions& options = state_->options();
   const auto reader =
-      driver_->acquire(name(), options, options.effective_operation_timeout(), std::move(answered),
+      driver_->acquire(name(), state_->options(), state_->operation_timeout(), std::move(answered),
                        core::kReaders, state_->session());
   begin_release();
   return reader;

@@ -57,6 +57,9 @@ class HandleState {
   /// The deadline that an extension sent at this time gives.
   [[nodiscard]] core::LocalInstant extended_at(core::LocalInstant sent) const;
   [[nodiscard]] const LockOptions& options() const { return options_; }
+  [[nodiscard]] std::chrono::milliseconds operation_timeout() const {
+    return options_.effective_operation_timeout();
+  }
 
   struct Left {
     std::chrono::nanoseconds remaining{0};
