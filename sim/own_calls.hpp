@@ -70,9 +70,6 @@ class OwnCalls final : public LockCalls {
       return holding->term->end_term();  // released when its work has returned; then `run` returns
     }
     LockHandle& handle = *holding->handle;
-    if (downgrades_ && !holding->reads && session_of(handle) % kDowngradesEvery == 0) {
-      return downgrade(holding->handle, std::move(released));
-    }
     if (waits()) {
       handle.begin_release();
       return home_.start_thread([this, holding, released = std::move(released)] {
@@ -88,6 +85,25 @@ class OwnCalls final : public LockCalls {
           returned(std::move(end), call, to_string(found));
           home_.notify(released);
         });
+  }
+
+  [[nodiscard]] bool downgrades(const Holding& holding) const override {
+    return downgrades_ && !holding.reads && holding.handle &&
+           session_of(*holding.handle) % kDowngradesEvery == 0;
+  }
+  void downgrade(const HoldingPointer& holding, Granted reads) override {
+    home_.start_thread([this, writing = holding->handle, reads = std::move(reads)] {
+      model::Event call = event_of(*writing);
+      call.single_attempt = call.shared = true;
+      const auto number =
+          called(std::move(call), "downgrade", options_.effective_operation_timeout());
+      auto got = writing->downgrade();
+      returned(number, writing->name(), got);
+      if (home_.over()) return;
+      std::vector<HoldingPointer> reading;
+      if (got) reading.push_back(hold(std::move(*got)));
+      home_.notify([reads, reading] { reads(reading); });
+    });
   }
 
   [[nodiscard]] bool waits() const override { return calls_ % waits_every_ == 0; }
@@ -137,30 +153,6 @@ class OwnCalls final : public LockCalls {
           answered(std::move(got));
         },
         stop_.get_token());
-  }
-
-  /// Its user has the handle that reads for half a lease, and then releases it.
-  void downgrade(const std::shared_ptr<LockHandle>& writing, std::function<void()> released) {
-    home_.start_thread([this, writing, released = std::move(released)] {
-      model::Event call = event_of(*writing);
-      call.single_attempt = call.shared = true;
-      const auto number =
-          called(std::move(call), "downgrade", options_.effective_operation_timeout());
-      auto got = writing->downgrade();
-      returned(number, writing->name(), got);
-      const auto reading = got && !home_.over() ? hold(std::move(*got)) : nullptr;
-      home_.notify([this, reading, released] {
-        if (reading == nullptr) return released();
-        reading->watch = home_.watch(reading);
-        reading->watch->begin();
-        home_.later(options_.expiry / 2, [this, reading, released] {
-          reading->watch->ask();
-          reading->over = true;
-          release(reading, released);
-          reading->watch->end();
-        });
-      });
-    });
   }
 
   void acquire_all(const Workload::Acquire& acquire) {

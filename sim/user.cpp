@@ -101,19 +101,36 @@ void User::on(const Workload::Write&) {
   }
 }
 
-/// It asks again after it has asked for the release, at once and before an answer can be there: the
-/// answer is no from then on.
+/// The user waits for the release before it goes on, as `release()` does.
 void User::on(const Workload::Release&) {
   const auto left = std::make_shared<std::size_t>(holdings_.size());
-  for (const auto& holding : std::exchange(holdings_, {})) {
-    holding->watch->ask();
-    holding->over = true;
-    // The user waits for the release before it goes on, as `release()` does.
-    lock_->release(holding, [this, left] {
+  for (const auto& holding : std::vector(holdings_)) {
+    let_go(holding, [this, left] {
       if (!home_->over() && --*left == 0) happened(Workload::Released{});
     });
-    holding->watch->end();
   }
+}
+
+/// It asks again after it has asked for the release, at once and before an answer can be there: the
+/// answer is no from then on. Who goes on to read does so for half a lease.
+void User::let_go(const HoldingPointer& holding, std::function<void()> released) {
+  std::erase(holdings_, holding);
+  holding->watch->ask();
+  holding->over = true;
+  if (!lock_->downgrades(*holding)) {
+    lock_->release(holding, std::move(released));
+  } else {
+    lock_->downgrade(holding, [this, released](const std::vector<HoldingPointer>& reading) {
+      if (home_->over()) return;
+      if (reading.empty()) return released();
+      holdings_ = reading;
+      const auto& reader = holdings_.front();
+      reader->watch = home_->watch(reader);
+      reader->watch->begin();
+      home_->later(reader->lease / 2, [this, reader, released] { let_go(reader, released); });
+    });
+  }
+  holding->watch->end();
 }
 
 }  // namespace leasehold::sim

@@ -75,6 +75,9 @@ class LockCalls {
   /// Some holdings ask for it; a user that holds meanwhile does not wait for the answer.
   virtual void ensure(const HoldingPointer&) {}
   virtual void release(const HoldingPointer& holding, std::function<void()> released) = 0;
+  /// Whether its user goes on to read where it would release.
+  [[nodiscard]] virtual bool downgrades(const Holding&) const { return false; }
+  virtual void downgrade(const HoldingPointer&, Granted) {}
   /// Whether the last acquire, and the release after it, wait on a thread of the user.
   [[nodiscard]] virtual bool waits() const { return true; }
 };
@@ -155,6 +158,7 @@ class User {
   void on(const Workload::Write& write);
   void on(const Workload::Hold& hold);
   void on(const Workload::Release& release);
+  void let_go(const HoldingPointer& holding, std::function<void()> released);
   void on(const Workload::Cancel&) { cancel(); }
   void on(const Workload::Nothing&) {}
   void on(const Workload::End&) { home_->ended(); }

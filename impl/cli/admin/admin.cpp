@@ -194,7 +194,7 @@ Json to_json(const SeenLock& lock) {
                                {"leaseMs", id ? id->lease_ms : 0}});
     if (id && id->room > 0) json["readers"].back()["permit"] = reader.slot;
   }
-  if (lock.id && lock.id->room > 0) json["permits"] = lock.id->room;
+  if (lock.id && lock.id->room > 0) json["permits"] = int{lock.id->room};
   if (lock.id && readers.empty() && !lock.is_free()) {
     json["holder"] = lock.id->holder;
     json["leaseMs"] = lock.id->lease_ms;
