@@ -693,23 +693,5 @@ TEST_F(Slices, NoneIsThePlanItselfOrThereTwice) {
   EXPECT_EQ(slices(plan, both, {violated(Check::G1, {1, 2})}, Check::G1).size(), 1u);
 }
 
-/// A canary's violation seldom needs what took no part in it.
-TEST(SlicesOfRuns, AreSmallAndSomeFailAsTheWholePlanDid) {
-  int broken = 0, failed = 0;
-  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
-    const auto plan = draw_plan(seed, {.lock = "canary"});
-    const auto one = simulate(plan);
-    const auto check = first_violated(one.judgement.findings);
-    if (!check) continue;
-    ++broken;
-    const auto found = slices(plan, one.run.history, one.judgement.findings, *check);
-    failed += std::any_of(found.begin(), found.end(), [&](const sim::Plan& slice) {
-      return 2 * entries(slice) <= entries(plan) && breaks(simulate(slice).judgement, *check);
-    });
-  }
-  EXPECT_GE(broken, 8);
-  EXPECT_GE(failed * 2, broken) << "of " << broken;
-}
-
 }  // namespace
 }  // namespace leasehold::properties
