@@ -124,6 +124,12 @@ class VersionRules {
     const Change& after = line[v - 1];
     const auto twice = [&](const ReaderEntry& r) { return after.reader(r.owner) != &r; };
     if (std::ranges::any_of(after.readers, twice)) return {"a reader stands in it twice"};
+    const auto numbered = [&](const ReaderEntry& r) {
+      return std::ranges::count(after.readers, r.slot, &ReaderEntry::slot) > 1;
+    };
+    if (d_.room(after.text) > 0 && std::ranges::any_of(after.readers, numbered)) {
+      return {"two permits have one number"};
+    }
     const auto written = std::ranges::count(after.readers, true, &ReaderEntry::written);
     Way way;
     for (const ReaderEntry& r : after.readers) {

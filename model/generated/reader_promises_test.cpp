@@ -35,6 +35,12 @@ HistoryBuilder& leaves(Scene& s, int at, const char* process, int session = 1) {
   return s.h.leave(at, at + 8, process, session, s.order(at));
 }
 
+/// d and e have two of three permits.
+HistoryBuilder& two_have_permits(Scene& s) {
+  s.h.of_permits(3);
+  return two_read(s);
+}
+
 /// The last version of the document.
 Event& last_put(HistoryBuilder& h) {
   for (std::size_t back = 1;; ++back) {
@@ -88,6 +94,22 @@ void a_reader_comes_later(Scene& s, int by) {
   if (by > 0) return;
   s.h.admits(s.at + 200, s.at + 208, "f", 1, s.order(s.at + 200), {{"e", 1}});
   leaves(s, s.at + 220, "e");
+}
+
+/// d has one of two permits, and f waits for the other. Broken: e takes it.
+void a_call_for_a_permit_comes_later(Scene& s, int by) {
+  s.h.of_permits(2);
+  reads(s, s.at, "d");
+  waits_to_read(s, s.at + 20, "f");
+  std::vector<std::pair<std::string, int>> calls{{"f", 1}};
+  if (by > 0) {
+    reads(s, s.at + 60, "e");
+    leaves(s, s.at + 120, "e");
+  } else {
+    waits_to_read(s, s.at + 60, "e");
+    calls.emplace_back("e", 1);
+  }
+  s.h.admits(s.at + 150, s.at + 158, "d", 1, s.order(s.at + 150), calls);
 }
 
 /// A second call of d shares the entry of the first. Broken: the first takes it out all the same.
@@ -165,6 +187,13 @@ const std::vector<Promise>& reader_promises() {
          s.h.ask(s.at + 20, "f", 1).win(s.at + 100, s.at + 108, "f", 1, s.order(s.at + 100));
          s.h.yes(end - by, end + 60, "f", 1);
        }},
+      {"NoMoreHoldAtOnceThanThereArePermits", G2, "at once",
+       [](Scene& s, int by) {
+         const int end = s.at + 700;
+         s.h.of_permits(2);
+         two_read(s).yes(s.at + 8, end, "d", 1).yes(s.at + 17, end + 200, "e", 1);
+         reads(s, s.at + 100, "f").yes(end - by, end + 60, "f", 1);
+       }},
       {"TheFirstOfASharedEntryDoesNotGiveItAway", G2, "at once",
        the_first_of_a_shared_entry_leaves},
       // G3, G4
@@ -214,6 +243,8 @@ const std::vector<Promise>& reader_promises() {
       // G7
       {"AReaderThatComesLaterWaitsBehindTheWriter", G7, "another joined those that had it",
        a_reader_comes_later},
+      {"ACallForAPermitWaitsBehindAnother", G7, "another joined those that had it",
+       a_call_for_a_permit_comes_later},
       {"AReleaseAdmitsAllReadersThatWait", G7, "admitted others alone",
        [](Scene& s, int by) {
          s.holds();
@@ -385,6 +416,15 @@ const std::vector<Promise>& reader_promises() {
          a_retry(s);
          Event& put = last_put(s.h);
          if (by > 0) put.lock_id += put.lock_id.substr(put.lock_id.find('|'));
+       }},
+      {"NoCallForAPermitPassesAnother", refinement, "although another waits",
+       a_call_for_a_permit_comes_later},
+      {"NoTwoPermitsHaveOneNumber", refinement, "two permits have one number",
+       [](Scene& s, int by) {
+         two_have_permits(s);
+         auto& text = last_put(s.h).lock_id;
+         const auto number = text.rfind('|') + 1 + std::size("1700000000000.1700000000000") - 1;
+         if (by > 0) text.replace(number, 4, "0000");
        }},
       {"NoReaderIsAdmittedThatDoesNotWait", refinement, "its command was answered as not executed",
        [](Scene& s, int by) {

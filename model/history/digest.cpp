@@ -143,10 +143,12 @@ class Numbering {
     std::vector<ReaderEntry> readers;
     while (cut(text, '|'), !text.empty()) {
       auto entry = text.substr(0, text.find('|'));
-      const auto until = to_number(cut(entry, '.')),
-                 since = to_number(cut(entry, '.').substr(0, 13));  // without a slot
+      const auto until = to_number(cut(entry, '.'));
+      const auto since = cut(entry, '.');
+      const auto digits = std::min<std::size_t>(13, since.size());  // of the date; a slot follows
       const Id id = lock_id(entry);
-      readers.push_back({out_.owner_of_lock_id[id], id, until, since});
+      readers.push_back({out_.owner_of_lock_id[id], id, until, to_number(since.substr(0, digits)),
+                         to_number(since.substr(digits))});
     }
     return readers;
   }

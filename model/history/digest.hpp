@@ -85,6 +85,7 @@ struct Fact {
 struct ReaderEntry {
   Id owner = kNoText, lock_id = kNoText;    ///< its own
   std::int64_t until_ms = 0, since_ms = 0;  ///< it is over then; it was admitted then
+  std::int64_t slot = 0;                    ///< the number of a permit
   bool written = false;                     ///< by this version: it came, or was renewed
   /// If it joined others by its own command: the place of one that stood in the queue before it,
   /// and that it may not pass; kNone: none did.

@@ -89,6 +89,11 @@ class HistoryBuilder {
     readers_of_.insert(owner(process, session));
     return ask(at, process, session, until, healed).with([](Event& e) { e.shared = true; });
   }
+  /// From here on such a call is for one of so many permits.
+  Self of_permits(int permits) {
+    permits_ = permits;
+    return *this;
+  }
   /// Behind a call of its process that became a reader: it shares its entry.
   Self shares(int at, Text process, int session, int with) {
     const auto first = std::ranges::find_if(history_, [&](const Event& e) {
@@ -530,7 +535,7 @@ class HistoryBuilder {
 
   std::string send(int at, Text process, int session, Text what, Text giver = "") {
     const auto sender = owner(process, session);
-    const auto* const lease = readers_of_.contains(sender) ? ".000001000." : ".1000.";
+    const auto lease = readers_of_.contains(sender) ? shared_lease() : ".1000.";
     const auto id = sender + lease + std::to_string(++command_);
     attempts_[sender] = {id, at};
     add(at, {.kind = Kind::send,
@@ -568,7 +573,13 @@ class HistoryBuilder {
   struct Reader {
     std::string lock_id;
     std::int64_t until_ms = 0, since_ms = 0;
+    int slot = 0;
   };
+
+  [[nodiscard]] std::string shared_lease() const {
+    if (permits_ == 0) return ".000001000.";
+    return '.' + std::to_string(90'000'000 + permits_) + "00001000.";
+  }
 
   void drop_over(int at) {
     std::erase_if(readers_, [&](const Reader& r) { return r.until_ms <= kEpoch_ms + at; });
@@ -577,16 +588,23 @@ class HistoryBuilder {
     const auto stood = std::ranges::find(
         readers_, owner_of(lock_id), [](const Reader& r) { return owner_of(r.lock_id); });
     const auto until = kEpoch_ms + at + kLeaseAndMargin_ms;
-    if (stood == readers_.end()) return readers_.push_back({lock_id, until, kEpoch_ms + at});
-    *stood = {lock_id, until, stood->since_ms};
+    if (stood != readers_.end()) {
+      stood->lock_id = lock_id;
+      stood->until_ms = until;
+      return;
+    }
+    int slot = 0;
+    while (std::ranges::count(readers_, slot, &Reader::slot) > 0) ++slot;
+    readers_.push_back({lock_id, until, kEpoch_ms + at, slot});
   }
 
   /// The document with the readers that there are.
   void put_readers(int at, std::int64_t order) {
-    Event e{.kind = Kind::put, .lock_id = std::string(32, '0') + ".000001000.0.shared"};
+    Event e{.kind = Kind::put, .lock_id = std::string(32, '0') + shared_lease() + "0.shared"};
     for (const Reader& r : readers_) {
-      e.lock_id += '|' + std::to_string(r.until_ms) + '.' + std::to_string(r.since_ms) + '.' +
-                   r.lock_id;
+      const auto slot = permits_ == 0 ? "" : std::to_string(10'000 + r.slot).substr(1);
+      e.lock_id += '|' + std::to_string(r.until_ms) + '.' + std::to_string(r.since_ms) + slot +
+                   '.' + r.lock_id;
       e.expires_at_ms = std::max(e.expires_at_ms, r.until_ms);
     }
     e.order = order;
@@ -652,6 +670,7 @@ class HistoryBuilder {
   std::string observed_;  ///< of the next command
   std::vector<Entry> queue_;
   std::set<std::string> readers_of_;  ///< the owners that read
+  int permits_ = 0;                   ///< not zero: or that have one of so many
   std::vector<Reader> readers_;       ///< the entries in the document
   std::int64_t order_ = 0;  ///< of the last change of it, or of a foreign document
   Event document_;        ///< the last put that no deletion followed
