@@ -563,6 +563,9 @@ TEST(Permits, ARefusalSaysHowManyAreTakenAndThatAnotherNumberIsAnError) {
         Case{permits(2, 5), ErrorKind::configuration,
              "lock 'lock': others hold some of 5 permits, and this call is for one of 3: all must "
              "give the same number"},
+        Case{permits(2, 2), ErrorKind::configuration,
+             "lock 'lock': others hold some of 2 permits, and this call is for one of 3: all must "
+             "give the same number"},
         Case{kOthersText, ErrorKind::refused, "lock 'lock': held by 2 readers (a, b)"}}) {
     World w;
     w.acquire(kFirst, "lock", World::options(), std::nullopt, true, 3);
