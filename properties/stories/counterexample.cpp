@@ -330,7 +330,8 @@ class StepTeller {
                            .at_ms = at,
                            .process = scope_.hand_overs ? 0 : client,
                            .caller = scope_.hand_overs ? client : 0,
-                           .acquire_timeout_ms = timeout});
+                           .acquire_timeout_ms = timeout,
+                           .reads = action == Action::acquire && client < scope_.readers});
   }
   void add_fault(FaultKind kind, std::int64_t at, std::int64_t length, int client,
                  std::int64_t amount = 0) {
