@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <map>
 #include <ranges>
 #include <utility>
@@ -51,23 +50,13 @@ void check_pair(const Digest& d, Finding& f, const HeldSpan& a, const HeldSpan& 
 }
 
 /// No call is granted a lock while another holds it from before the call until after the grant.
-void check_granted(const Digest& d, Finding& f, const std::vector<HeldSpan>& by_begin) {
-  std::array<const HeldSpan*, 2> longest{};  // of writers, and of readers
-  for (const HeldSpan& one : by_begin) {
-    const auto lasts = [&](const HeldSpan* other) {
-      return other != nullptr && other->span.to > one.span.to;
-    };
-    const HeldSpan*& longest_of_kind = longest[one.room != 0 ? 1 : 0];
-    if (!one.is_call && !lasts(longest_of_kind)) longest_of_kind = &one;
-    for (const HeldSpan* other : longest) {
-      if (!one.is_call || !lasts(other) || !rules::excludes(one.room, other->room)) continue;
-      violate(f,
-              subject(d, one.session->granted) + " was granted it while " +
-                  d.process_name(other->session->process) + " held it, for " +
-                  ms(other->span.to - one.span.to) + " more",
-              {other->session->granted, other->session->answers.last, one.session->granted});
-    }
-  }
+void check_granted(const Digest& d, Finding& f, const HeldSpan& other, const HeldSpan& call) {
+  if (other.span.to <= call.span.to) return;
+  violate(f,
+          subject(d, call.session->granted) + " was granted it while " +
+              d.process_name(other.session->process) + " held it, for " +
+              ms(other.span.to - call.span.to) + " more",
+          {other.session->granted, other.session->answers.last, call.session->granted});
 }
 
 }  // namespace
@@ -131,9 +120,10 @@ Finding check_exclusion(const Digest& d) {
         spans, {}, [](const HeldSpan& one) { return std::pair(one.span.from, !one.is_call); });
     std::map<rules::Room, std::vector<const HeldSpan*>> held;
     for (const HeldSpan& one : spans) {
-      if (one.is_call) continue;
-      ++f.checked;
-      check_end(d, f, one);
+      if (!one.is_call) {
+        ++f.checked;
+        check_end(d, f, one);
+      }
       auto& beside = held[one.room];
       for (auto& [room, others] : held) {
         std::erase_if(others, [&one](const HeldSpan* h) { return !h->span.meets(one.span); });
@@ -141,16 +131,16 @@ Finding check_exclusion(const Digest& d) {
             std::ranges::max_element(others, {}, [](const HeldSpan* h) { return h->span.to; });
         const bool full = &others == &beside && room > 0 && others.size() >= most_in(room);
         if (longest != others.end() && (full || rules::excludes(one.room, room))) {
-          check_pair(d, f, **longest, one);
+          one.is_call ? check_granted(d, f, **longest, one) : check_pair(d, f, **longest, one);
         }
       }
+      if (one.is_call) continue;
       beside.push_back(&one);
       if (one.room <= 0) continue;
       ++f.counts["permits_held"];
       if (one.room > 1 && beside.size() == most_in(one.room)) ++f.counts["permits_all_held"];
     }
   }
-  for (const auto& spans : by_name) check_granted(d, f, spans);
   return f;
 }
 

@@ -489,15 +489,17 @@ void check_served_in_turn(const Digest& d, Finding& f, const Stand& s, const Wai
 
 /// A call that waits to write stands in the queue once readers have refused it twice in a row: one
 /// that polls would never come between readers that overlap. Others in the queue may fill it.
-/// A process of which no call reads may be of a release that knows of no readers.
+/// A process of which no call reads may be of a release that knows of no readers. A call whose
+/// attempt was never answered may have the lock by it: it keeps its owner, and polls.
 void check_place_taken(const Digest& d, Finding& f, const SessionDigest& s,
                        const std::vector<Stand>& stands) {
-  bool before = false;
+  bool before = false, may_own = false;
   for (const Index attempt : d.attempts[s.id]) {
     const Index reply = d.reply_to(attempt);
+    may_own |= d.unanswered({attempt, reply});
     const bool by_readers = reply != kNone && refused(d, {attempt, reply}) &&
                             !d.facts.readers[d.fact(reply).lock_id].empty();
-    if (!std::exchange(before, by_readers) || !by_readers) continue;
+    if (!std::exchange(before, by_readers) || !by_readers || may_own) continue;
     if (d.disturbed(s.process, {s.asked.at_ns, d.fact(reply).at_ns}) != nullptr) continue;
     ++f.checked;
     const auto order = d.at(reply).order;
