@@ -464,6 +464,27 @@ TEST(SoundReaders, AreFoundSound) {
   }
 }
 
+/// It keeps its owner, who may have the lock by that attempt; a place needs another one.
+TEST(PlacesBehindReaders, AreNotTakenByACallWithAnUnansweredAttempt) {
+  for (const bool answered : {true, false}) {
+    Draws draw(1);
+    HistoryBuilder h;
+    h.start(1, "d").start(2, "f").exact();
+    Scene s{draw, h, 0, 0, 100};
+    reads(s, s.at, "d");
+    const auto seen = last_put(h).lock_id;
+    h.ask_shared(103, "f", 2).ended(104, "f", 2, "cancelled").ask(110, "f", 1);
+    h.refused(110, 118, "f", 1);
+    if (!answered) h.unanswered();
+    for (const int at : {130, 160}) {
+      h.refused(at, at + 8, "f", 1);
+      h.with([&](Event& e) { e.seen_lock_id = seen, e.order = s.order(at + 4); });
+    }
+    const auto f = judged(h.end(1'000), Check::G7);
+    EXPECT_EQ(f.why.find("took no place") != std::string::npos, answered) << f.why;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Readers, KeptPromises, testing::ValuesIn(reader_promises()), promise_name);
 
 }  // namespace
