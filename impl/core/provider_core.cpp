@@ -61,7 +61,7 @@ void ProviderCore::on(const AcquireAsked& event, SendingStep step) {
   contenders_.add(event, step);
   if (event.downgraded == 0 || !contenders_.find(event.session)) return;
   HeldLock* held = held_.find(event.downgraded);
-  if (held == nullptr || held->room != 0) {
+  if (held == nullptr || held->room != 0 || held->name != event.name) {
     return end_call(event.session, contenders_.at(event.session).not_held(), step);
   }
   held->downgrade = event.session;

@@ -411,6 +411,19 @@ const std::vector<Promise>& lock_promises() {
            s.h.gone(s.at + 1'900, s.order(s.at + 1'900));
          }
        }},
+      {"WhatIsExecutedAfterADowngradeIsDeletedOnceMore", G8, "handed the lock over, and not deleted",
+       [](Scene& s, int by) {
+         s.holds().ask(s.at + 20, "d", 2).with([](Event& e) { e.single_attempt = true; });
+         s.h.hand_over(s.at + 60, s.at + 68, "d", 1, 2, s.order(s.at + 60));
+         s.h.gone(s.at + 70, s.order(s.at + 70));
+         s.h.win_too_late(s.at + 80, s.at + 88, "d", 1, s.order(s.at + 80)).unanswered();
+         if (by > 0) {
+           s.h.gone(s.at + 1'900, s.order(s.at + 1'900));
+         } else {
+           s.h.clean_up(s.at + 200, s.at + 208, "d", 1, s.order(s.at + 200));
+         }
+         s.h.look(s.at + 1'500, s.at + 1'510, "d");
+       }},
       // G9
       {"AnUncontendedAcquireIsOneCommand", G9, "took more than one command",
        [](Scene& s, int by) {

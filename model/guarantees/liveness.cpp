@@ -264,7 +264,8 @@ void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Wri
               {holder.command.send, reply, t.last_put});
 }
 
-/// An owner that hands over has no attempt on the way: no later delete would remove what it leaves.
+/// An owner that hands over has no attempt on the way, because no later delete would remove what it
+/// leaves. A downgrade, to a single attempt, is done all the same: it deletes once more.
 void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
                                 const Writer& holder) {
   if (d.fact(holder.command.send).verb != Verb::acquire) return;
@@ -273,11 +274,24 @@ void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
     const Fact& reply = d.fact(one.reply);
     const bool done = reply.outcome == Outcome::done && reply->matched == 1;
     if (!done || reply->order >= d.at(t.last_put).order) continue;
-    return violate(f,
-                   "lock '" + d.name(holder.ask().name) + "': an attempt of " +
-                       d.process_name(holder.ask().process) +
-                       " was executed after its owner had handed the lock over",
-                   {holder.command.send, one.reply, t.last_put});
+    const Fact& ask = holder.ask();
+    const auto what = "lock '" + d.name(ask.name) + "': an attempt of " +
+                      d.process_name(ask.process) +
+                      " was executed after its owner had handed the lock over";
+    const auto& to = d.sessions[d.fact(one.send).session].asked;
+    if (!to->single_attempt) {
+      return violate(f, what, {holder.command.send, one.reply, t.last_put});
+    }
+    auto deleted = kNever;
+    for (const SendDigest& later : d.deletes[t.owner]) {
+      const auto sent = d.fact(later.send).at_ns;
+      if (sent > reply.at_ns) deleted = std::min(deleted, sent);
+    }
+    const auto timeout = by_our_clock(d, ask, ask->operation_timeout_ms * kMs);
+    check_bound(d, f,
+                {reply.at_ns, reply.at_ns + timeout + d.allowed.lateness_ns, deleted,
+                 sends_until(d, ask, reply.at_ns), d.delays(ask.process, Needs::worker)},
+                what + ", and not deleted", {holder.command.send, one.reply, t.last_put});
   }
 }
 
