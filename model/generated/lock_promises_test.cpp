@@ -411,7 +411,7 @@ const std::vector<Promise>& lock_promises() {
            s.h.gone(s.at + 1'900, s.order(s.at + 1'900));
          }
        }},
-      {"WhatIsExecutedAfterADowngradeIsDeletedOnceMore", G8, "handed the lock over, and not deleted",
+      {"WhatIsExecutedAfterADowngradeIsDeletedOnceMore", G8, "the lock over, and not deleted",
        [](Scene& s, int by) {
          s.holds().ask(s.at + 20, "d", 2).with([](Event& e) { e.single_attempt = true; });
          s.h.hand_over(s.at + 60, s.at + 68, "d", 1, 2, s.order(s.at + 60));
