@@ -249,10 +249,10 @@ const AcquireCall& Contenders::receive(SessionId id, DepartureId hand_over, int 
                                        SendingStep step) {
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(call.can_receive() && call.single_attempt == (call.downgraded != 0));
-  if (call.downgraded != 0) {
-    queues_.replace(call.name, call.downgraded, id);
-  } else {
+  if (call.downgraded == 0) {
     queues_.pass_to(call.name, id);
+  } else if (WaitQueue* queue = queues_.headed_by(call.downgraded, call.name)) {
+    queue->head = id;  // in the place of the holder, unless that holds past the queue
   }
   call_off(id, call, step);
   call.hand_overs = in_a_row;

@@ -65,10 +65,6 @@ void WaitQueues::pass_to(const std::string& name, SessionId to) {
   queue.waiters.pop_front();
 }
 
-void WaitQueues::replace(const std::string& name, SessionId id, SessionId to) {
-  if (WaitQueue* queue = headed_by(id, name)) queue->head = to;
-}
-
 /// Null is usual for a name that no call here wants: events of all locks are looked up.
 const WaitQueue* WaitQueues::find(const std::string& name) const {
   const auto found = queues_.find(name);

@@ -44,8 +44,6 @@ class WaitQueues {
 
   /// The lock passes from the head to `to`, its first waiter or already the head.
   void pass_to(const std::string& name, SessionId to);
-  /// The call `to`, of no queue, takes the place of this session, unless that holds past the queue.
-  void replace(const std::string& name, SessionId id, SessionId to);
 
   [[nodiscard]] const WaitQueue* find(const std::string& name) const;
   /// The queue that this session is the head of; null: none, as for a single attempt.
