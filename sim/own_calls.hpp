@@ -109,7 +109,7 @@ class OwnCalls final : public LockCalls {
   [[nodiscard]] bool waits() const override { return calls_ % waits_every_ == 0; }
 
  private:
-  /// Every so many-th holding asks `ensure()`, by its number and not by a draw.
+  /// Every so many-th holding asks `ensure()`, or goes on to read, by its number and not by a draw.
   static constexpr std::uint64_t kEnsuresEvery = 8, kDowngradesEvery = 3;
   /// For so many hundredths of the lease, by turns.
   static constexpr std::array kEnsured{50, 95, 105, 80};

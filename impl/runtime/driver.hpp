@@ -86,8 +86,8 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  /// Starts an acquire. No timeout: waits for ever; zero: one attempt. Not 0: a downgrade of this
-  /// session, which is released next.
+  /// Starts an acquire. No timeout: waits for ever; zero: one attempt. `downgraded`, unless it is
+  /// 0: the session that the call gets the lock from, which is released next.
   core::SessionId acquire(const std::string& name, const LockOptions& options,
                           std::optional<std::chrono::milliseconds> timeout, Answered answered,
                           core::Room room = 0, core::SessionId downgraded = 0);
