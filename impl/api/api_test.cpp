@@ -109,10 +109,11 @@ TEST(SharedLocks, ADowngradeFailsUnlessALockIsHeld) {
   auto released = f.lock().acquire().value();
   released.release();
   EXPECT_EQ(released.downgrade().error().kind, ErrorKind::unavailable);
-  auto deaf = f.lock().acquire().value();
+  auto deaf = f.lock({.operation_timeout = milliseconds(100)}).acquire().value();
   f.server->mode = Mode::deaf;
   EXPECT_EQ(deaf.downgrade().error().kind, ErrorKind::unknown_outcome);
   EXPECT_FALSE(deaf.held());
+  f.server->hear_again();
 }
 
 TEST(SharedLocks, EachKindOfCallAsksToReadAndEndsAsAnyOther) {

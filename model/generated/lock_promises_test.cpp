@@ -385,7 +385,7 @@ const std::vector<Promise>& lock_promises() {
          s.due = ended;
        },
        kWorker},
-      {"WhatIsExecutedAfterADeleteIsDeletedOnceMore", G8, "executed after its deletion",
+      {"WhatIsExecutedAfterADeleteIsDeletedOnceMore", G8, "executed after it had left",
        [](Scene& s, int by) {
          const int answered = s.at + 48, last = answered + s.kTimeout + s.late + by;
          executed_late(s, answered, s.at + 100);
@@ -393,7 +393,7 @@ const std::vector<Promise>& lock_promises() {
          s.due = answered;
        },
        kWorker},
-      {"WhatIsExecutedBeforeTheSecondDeleteIsDeletedByIt", G8, "executed after its deletion",
+      {"WhatIsExecutedBeforeTheSecondDeleteIsDeletedByIt", G8, "executed after it had left",
        [](Scene& s, int by) {
          const int answered = s.at + 48;
          executed_late(s, answered, answered + s.kTimeout - by);
@@ -411,7 +411,7 @@ const std::vector<Promise>& lock_promises() {
            s.h.gone(s.at + 1'900, s.order(s.at + 1'900));
          }
        }},
-      {"WhatIsExecutedAfterADowngradeIsDeletedOnceMore", G8, "the lock over, and not deleted",
+      {"WhatIsExecutedAfterADowngradeIsDeletedOnceMore", G8, "executed after it had left",
        [](Scene& s, int by) {
          s.holds().ask(s.at + 20, "d", 2).with([](Event& e) { e.single_attempt = true; });
          s.h.hand_over(s.at + 60, s.at + 68, "d", 1, 2, s.order(s.at + 60));

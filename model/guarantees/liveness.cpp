@@ -233,66 +233,46 @@ void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
               {s.granted, s.lost});
 }
 
-/// The answer to the first delete of this owner that was executed before this attempt of it.
-Index executed_after(const Digest& d, const Tenure& t, const Writer& holder) {
-  if (d.fact(holder.command.send).verb != Verb::acquire) return kNone;
-  for (const SendDigest& one : d.deletes[t.owner]) {
-    if (!d.done(one.reply)) continue;
-    return d.at(one.reply).order < d.at(t.last_put).order ? one.reply : kNone;
+/// The first command by which this owner left, if it was executed before this attempt of it.
+SendDigest left_before(const Digest& d, const Tenure& t, const Writer& holder) {
+  if (d.fact(holder.command.send).verb != Verb::acquire) return {};
+  for (const SendDigest& one : d.farewells(t.owner)) {
+    const bool hands_over = d.fact(one.send).verb == Verb::hand_over;
+    if (!d.done(one.reply) || (hands_over && d.fact(one.reply)->matched != 1)) continue;
+    return d.at(one.reply).order < d.at(t.last_put).order ? one : SendDigest{};
   }
-  return kNone;
+  return {};
 }
 
-/// A call with attempts on the way deletes once more, an operation timeout after the first delete:
-/// an attempt that was executed between the two must leave nothing.
-void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {
-  const Index reply = executed_after(d, t, holder);
-  if (reply == kNone) return;
-  const SendDigest& last = d.deletes[t.owner].back();
-  if (d.fact(last.send).at_ns > d.fact(t.last_put).at_ns) return;
+/// An owner that leaves with an attempt on the way deletes once more, an operation timeout later: an
+/// attempt that was executed between the two must leave nothing. Of hand-overs, only a downgrade, to
+/// a single attempt, is done with one on the way.
+void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Writer& holder,
+                         bool is_left_behind) {
+  const SendDigest left = left_before(d, t, holder);
+  if (left.send == kNone) return;
+  ++f.counts["late_wins"];
   const Fact& ask = holder.ask();
-  const auto answered = d.fact(reply).at_ns;
+  const std::vector<Index> events{holder.command.send, left.reply, t.last_put};
+  const auto who = "lock '" + d.name(ask.name) + "': " + d.process_name(ask.process);
+  const Fact& by = d.fact(left.send);
+  if (by.verb == Verb::hand_over && !d.sessions[by.session].asked->single_attempt) {
+    return violate(f, who + " had an attempt executed after it had handed the lock over", events);
+  }
+  const auto put = d.fact(t.last_put).at_ns;
+  const auto& deletes = d.deletes[t.owner];
+  const bool again = !deletes.empty() && d.fact(deletes.back().send).at_ns > put;
+  if (!is_left_behind || again) return;
+  const auto answered = d.fact(left.reply).at_ns;
   const auto soonest =
       answered + ask->operation_timeout_ms * kMs - ask->operation_timeout_ms * ask->max_drift_ppm;
   const auto timeout = by_our_clock(d, ask, ask->operation_timeout_ms * kMs);
-  if (d.fact(t.last_put).at_ns >= soonest) return;
+  if (put >= soonest) return;
   check_bound(d, f,
               {answered, answered + timeout + d.allowed.lateness_ns, kNever,
                sends_until(d, ask, soonest), d.delays(ask.process, Needs::worker)},
-              "lock '" + d.name(ask.name) + "': " + d.process_name(ask.process) +
-                  " did not delete what an attempt left that was executed after its deletion",
-              {holder.command.send, reply, t.last_put});
-}
-
-/// An owner that hands over has no attempt on the way, because no later delete would remove what it
-/// leaves. A downgrade, to a single attempt, is done all the same: it deletes once more.
-void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
-                                const Writer& holder) {
-  if (d.fact(holder.command.send).verb != Verb::acquire) return;
-  for (const SendDigest& one : d.hand_overs[t.owner]) {
-    if (one.reply == kNone) continue;
-    const Fact& reply = d.fact(one.reply);
-    const bool done = reply.outcome == Outcome::done && reply->matched == 1;
-    if (!done || reply->order >= d.at(t.last_put).order) continue;
-    const Fact& ask = holder.ask();
-    const auto what = "lock '" + d.name(ask.name) + "': an attempt of " +
-                      d.process_name(ask.process) +
-                      " was executed after its owner had handed the lock over";
-    const auto& to = d.sessions[d.fact(one.send).session].asked;
-    if (!to->single_attempt) {
-      return violate(f, what, {holder.command.send, one.reply, t.last_put});
-    }
-    auto deleted = kNever;
-    for (const SendDigest& later : d.deletes[t.owner]) {
-      const auto sent = d.fact(later.send).at_ns;
-      if (sent > reply.at_ns) deleted = std::min(deleted, sent);
-    }
-    const auto timeout = by_our_clock(d, ask, ask->operation_timeout_ms * kMs);
-    check_bound(d, f,
-                {reply.at_ns, reply.at_ns + timeout + d.allowed.lateness_ns, deleted,
-                 sends_until(d, ask, reply.at_ns), d.delays(ask.process, Needs::worker)},
-                what + ", and not deleted", {holder.command.send, one.reply, t.last_put});
-  }
+              who + " did not delete what an attempt left that was executed after it had left",
+              events);
 }
 
 /// A process hands a lock on to callers of its own only so often: then others have their chance.
@@ -435,12 +415,9 @@ Finding check_cleanup(const Digest& d) {
   for (const Tenure& t : std::views::join(d.tenures)) {
     const auto holder = writer_of(d, t);
     if (!holder) continue;
-    if (!d.of_a_document) {
-      f.counts["late_wins"] += executed_after(d, t, *holder) == kNone ? 0 : 1;
-      check_handed_over_for_good(d, f, t, *holder);
-    }
-    if (!left_behind(d, t)) continue;
-    if (!d.of_a_document) check_deleted_again(d, f, t, *holder);
+    const bool is_left_behind = left_behind(d, t);
+    if (!d.of_a_document) check_deleted_again(d, f, t, *holder, is_left_behind);
+    if (!is_left_behind) continue;
     if (!d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
     if (t.left) continue;  // `check_over` asks when its entry goes
     const auto [since, expiry_ms, margin_ms] = remains_of(d, t, *holder);

@@ -268,18 +268,15 @@ std::int64_t seen_to(const Digest& d, Index put, Id owner, std::int64_t at) {
 
 /// For a receiver with a call that has ended: it sends a delete at the event. It need not if one
 /// sees to the grant, or if an attempt is under way, which a delete follows. A delete from before
-/// the grant is sent again later. One that has waited for a worker since the call ended is
-/// given up two leases after that.
+/// the grant is sent again later.
 void check_given_back(const Digest& d, Finding& f, const Passed& p, std::int64_t news) {
   const Id process = p.receiver.process;
   const auto latest = news + d.allowed.lateness_ns;
   if (latest >= d.finished_ns) return;
   ++f.counts["given_back"];
   const auto happened = asks(d, p.receiver, news) ? news : seen_to(d, p.put, p.owner, news);
-  const bool waits = first_sent(d, d.deletes[p.owner], 0) >= news;
-  const auto due = waits ? d.fact(p.receiver.ended).at_ns : news;
   check_bound(d, f,
-              {news, latest, happened, sends_until(d, p.receiver.asked, due),
+              {news, latest, happened, sends_until(d, p.receiver.asked, news),
                d.delays(process, Needs::worker)},
               subject(d, p.receiver.ask) + " learned that the queue had given the lock to a call "
                   "that had ended, and did not give it back",

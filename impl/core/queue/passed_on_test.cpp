@@ -337,5 +337,24 @@ TEST(LockQueues, APassOnThatWaitsForASlotKeepsItsPlaceInTheLineWhenItsOwnerIsGra
   EXPECT_EQ(w.pass_ons(), 1u) << "of the call that was cancelled first";
 }
 
+/// Found by seed 50879: a pass-on that had waited for a slot for two leases was dropped, although
+/// its owner had been granted the lock meanwhile.
+TEST(LockQueues, APassOnThatWaitsForASlotIsSentForTwoLeasesAfterItsOwnerIsGrantedTheLock) {
+  World w;
+  w.core = ProviderCore("host:1:test", 1);
+  w.hold(1, "held");
+  w.join(2);
+  w.answer_queued();
+  w.answer_stream();
+  const auto granted = w.named(w.asked().lock_id);
+  w.acquire(3, "other");  // takes the slot
+  w.give(CancelAsked{2});
+  w.now += milliseconds(5'999);
+  w.answer_stream({granted});
+  w.now += milliseconds(2);
+  w.give(ReplyArrived{w.attempt().id, w.won(w.attempt())});
+  EXPECT_EQ(w.pass_ons(), 1u);
+}
+
 }  // namespace
 }  // namespace leasehold::core::passed_on_test

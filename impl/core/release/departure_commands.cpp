@@ -226,14 +226,16 @@ void Departures::acknowledged(DepartureId id, Step step) {
 }
 
 /// Whether a delete of this owner goes on: it sends its command now, or once more, because one in
-/// flight may predate the grant. Its answer stays the one that is reported.
-bool Departures::granted_since(Owner owner, SendingStep step) {
+/// flight may predate the grant, whose lease begins by now. Its answer stays the one that is
+/// reported.
+bool Departures::granted_since(Owner owner, LocalInstant give_up_at, SendingStep step) {
   const auto found = std::find_if(departures_.begin(), departures_.end(), [owner](const auto& d) {
     const Departure& departure = d.second;
     return !departure.receiver && (departure.owner == owner || departure.or_owner == owner);
   });
   if (found == departures_.end()) return false;
   auto& [id, departure] = *found;
+  departure.give_up_at = std::max(departure.give_up_at, give_up_at);
   if (departure.command != 0) {
     departure.resend = true;
   } else {

@@ -190,8 +190,9 @@ void Departures::granted(const NamedOwner& named, Owner owner, SendingStep step)
   auto* const departed = departed_.find(owner);
   if (departed == nullptr || named.at <= departed->granted_at) return;
   departed->granted_at = named.at;
+  const auto give_up_at = two_leases_from(step.now, departed->expiry);
   // The event of its own win may come when its release is under way already.
-  if (granted_since(owner, step)) return;
+  if (granted_since(owner, give_up_at, step)) return;
   Departure departure;
   departure.name = departed->name;
   departure.owner = owner;
@@ -199,7 +200,7 @@ void Departures::granted(const NamedOwner& named, Owner owner, SendingStep step)
   departure.room = leaves_to(room_of(named.document.lock_id), departure.name, step.now);
   departure.known_at = named.at;
   departure.timeout = departed->timeout;
-  departure.give_up_at = two_leases_from(step.now, departed->expiry);
+  departure.give_up_at = give_up_at;
   start(std::move(departure), step);
 }
 

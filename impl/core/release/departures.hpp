@@ -96,7 +96,7 @@ class Departures {
   void send(DepartureId id, SendingStep step);
   void send_now(DepartureId id, SendingStep step);
   void stop_hand_over(DepartureId id, SendingStep step);
-  bool granted_since(Owner owner, SendingStep step);
+  bool granted_since(Owner owner, LocalInstant give_up_at, SendingStep step);
   HandedOver hand_over_answered(const PendingCommand& command, const Reply& reply,
                                 SendingStep step);
   void hand_over_ended(DepartureId id, ReleaseResult result, Step step);
