@@ -332,6 +332,13 @@ const std::vector<Promise>& reader_promises() {
          leaves(s, joined + 20, "e");
          leaves(s, joined + 40, "f");
        }},
+      {"AReaderSharesAnEntryOnlySoonAfterItsAttempt", G7, "shares an entry that was asked for",
+       [](Scene& s, int by) {
+         const int asked = s.at + 101 + by;
+         reads(s, s.at, "d").ask_shared(asked, "d", 2).shares(asked, "d", 2, 1);
+         s.h.releases_to_others(asked + 5, "d", 1);
+         s.h.leave(asked + 10, asked + 18, "d", 2, s.order(asked + 10), 1);
+       }},
       {"TheLastOfASharedEntryTakesItOut", G8, "was the last to release",
        [](Scene& s, int by) {
          const int over = s.at + 100, sent = over + s.late + by;

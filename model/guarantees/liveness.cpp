@@ -275,6 +275,21 @@ void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Wri
               events);
 }
 
+/// A reader shares an entry of its process if it came before that was granted, or soon after the
+/// attempt that made it: a writer elsewhere waits for all that share it.
+void check_shared_soon(const Digest& d, Finding& f, const SessionDigest& s) {
+  constexpr std::int64_t kSoon = 100 * kMs;
+  if (s.shares == kNone) return;
+  const Index made = d.writer(s.shares).send;
+  const auto asked = d.fact(s.ask).at_ns, granted = d.fact(s.shares).at_ns;
+  ++f.checked;
+  if (asked <= granted || made == kNone) return;
+  const auto after = asked - d.fact(made).at_ns;
+  if (after <= by_our_clock(d, s.asked, kSoon)) return;
+  violate(f, subject(d, s.ask) + " shares an entry that was asked for " + ms(after) + " before",
+          {made, s.ask, s.granted});
+}
+
 /// A process hands a lock on to callers of its own only so often: then others have their chance.
 void check_hand_overs_in_a_row(const Digest& d, Finding& f) {
   std::vector<std::int64_t> holdings(d.facts.owners);  // in a row up to this owner's
@@ -383,6 +398,7 @@ Finding check_liveness(const Digest& d) {
     for (const Waiter& call : name.calls) {
       check_on_time(d, f, *call.session);
       check_given_back(d, f, *call.session);
+      check_shared_soon(d, f, *call.session);
       if (asks[call.session->process]) check_reaches_a_user(d, f, *call.session, all_calls);
       check_served_when_healed(d, f, call, name, turns[id], all_calls);
     }
