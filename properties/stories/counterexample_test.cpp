@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string_view>
+
 #include "model/verdict/checkers.hpp"
 #include "properties/campaigns/campaign.hpp"
 #include "sim/virtual/world.hpp"
@@ -51,21 +54,23 @@ model::CheckSet violated(const sim::Plan& plan) {
 }
 
 TEST(Counterexample, TheLockGetsThroughTheStoryOfEachVariant) {
-  int stories = 0;
+  // They need more states than this test explores, or a client of the .NET package.
+  const std::set<std::string_view> untold{
+      "ended-owners-entry-accepted",    "lost-place-not-taken-anew",
+      "observation-of-a-foreign-lock-id", "readers-dated-without-the-margin",
+      "readers-and-older-writers-confused", "reader-is-a-writer-to-the-resource"};
   for (const auto& variant : model::variants()) {
+    if (untold.contains(variant.name)) continue;
     SCOPED_TRACE(variant.name);
     auto rules = model::rules_of(model::Lock::leasehold);
     variant.change(rules);
     const auto found = find(scope_for(variant.name), rules, variant.breaks);
-    if (found.way.empty()) continue;
-    ++stories;
+    ASSERT_FALSE(found.way.empty());
     const auto plan = counterexample_plan(found.scope, found.way, "leasehold");
     EXPECT_EQ(sim::plan_from_scn(to_scn(plan)), plan);
     EXPECT_TRUE(is_scripted(plan));
     EXPECT_EQ(violated(plan), model::CheckSet{}) << to_scn(plan);
   }
-  // The others need more states, or a client of the .NET package.
-  EXPECT_GE(stories, 48) << "of " << model::variants().size();
 }
 
 /// With the variant's own error planted, its story breaks what the variant breaks; and that of a
