@@ -416,12 +416,15 @@ const std::vector<Promise>& lock_promises() {
          s.holds().ask(s.at + 20, "d", 2).with([](Event& e) { e.single_attempt = true; });
          s.h.hand_over(s.at + 60, s.at + 68, "d", 1, 2, s.order(s.at + 60));
          s.h.gone(s.at + 70, s.order(s.at + 70));
-         s.h.win_too_late(s.at + 80, s.at + 88, "d", 1, s.order(s.at + 80)).unanswered();
-         if (by > 0) {
-           s.h.gone(s.at + 1'900, s.order(s.at + 1'900));
-         } else {
-           s.h.clean_up(s.at + 200, s.at + 208, "d", 1, s.order(s.at + 200));
+         // What is executed after both commands is left to its date.
+         const bool after_both = by <= 0 && s.draw.one_in(2);
+         const int executed = s.at + (after_both ? 400 : 80);
+         s.h.win_too_late(s.at + 80, s.at + 88, "d", 1, s.order(executed)).unanswered();
+         s.h.before(2).at_ns = executed * kMs;
+         if (by <= 0) {
+           s.h.clean_up(s.at + 200, s.at + 208, "d", 1, after_both ? 0 : s.order(s.at + 200));
          }
+         if (by > 0 || after_both) s.h.gone(s.at + 1'900, s.order(s.at + 1'900));
          s.h.look(s.at + 1'500, s.at + 1'510, "d");
        }},
       // G9

@@ -386,10 +386,11 @@ struct Digest {
   [[nodiscard]] bool done(Index reply) const {
     return reply != kNone && fact(reply).outcome == Outcome::done;
   }
-  /// The commands by which this owner left, or was to leave, the lock.
+  /// The commands by which this owner left, or was to leave, the lock, from the first on: an owner
+  /// that hands it over deletes later.
   [[nodiscard]] std::vector<SendDigest> farewells(Id owner) const {
-    auto all = deletes[owner];
-    all.insert(all.end(), hand_overs[owner].begin(), hand_overs[owner].end());
+    auto all = hand_overs[owner];
+    all.insert(all.end(), deletes[owner].begin(), deletes[owner].end());
     return all;
   }
   /// The changes of this lock's document up to that place in the oplog.

@@ -396,8 +396,9 @@ std::int64_t holding(const Digest& d, const Tenure& t) {
   return std::max<std::int64_t>(std::min(to, lease_over) - from, 0);
 }
 
-/// The holdings of one lock, one after the other. Those of readers that share it are one. Those of
-/// permits last no longer together than from the first to the last, but each has a turn of its own.
+/// The holdings of one lock, one after the other. Those of readers that share it are one, also where
+/// one write admitted several. Those of permits last no longer together than from the first to the
+/// last, but each has a turn of its own.
 struct Holdings {
   std::vector<std::int64_t> orders;  ///< of their first writes
   std::vector<std::ptrdiff_t> firsts;  ///< of those that shared it without a gap, the first
@@ -407,9 +408,12 @@ struct Holdings {
 Holdings holdings(const Digest& d, Id name) {
   Holdings all;
   std::int64_t begin = 0, end = 0;  // of those that share it
+  Index write = kNone;              // that admitted the one before
   for (const Tenure& t : d.tenures[name]) {
     const auto lasts = holding(d, t), from = executed_from(d, t.first_put);
-    const bool shared = t.shared && !d.change_before(t.first_put).readers.empty();
+    const bool together = std::exchange(write, t.first_put) == t.first_put;
+    const bool shared =
+        t.shared && (together || !d.change_before(t.first_put).readers.empty());
     end = shared ? std::max(end, from + lasts) : from + lasts;
     if (!shared) begin = from;
     if (!shared || d.room(t.lock_id) > 0) {

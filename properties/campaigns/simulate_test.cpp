@@ -80,6 +80,13 @@ TEST(Simulate, HoldsWhereAReaderPassesAPlaceThatItsRenewalShortened) {
   }
 }
 
+/// The turn of those that one write admitted together lasts as long as the longest of them.
+TEST(Simulate, HoldsWhereAReaderWaitsForTheLongerOfTwoPermitsOfOneBatch) {
+  for (const auto& f : simulate_seeds(13300, 13300, {}).findings) {
+    EXPECT_NE(f.verdict, Verdict::violated) << f.why;
+  }
+}
+
 TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {
   using enum sim::Waiting;
   for (const auto& waitings : {std::vector{queue}, std::vector{queue, uniform, queue, adaptive}}) {
