@@ -396,9 +396,9 @@ std::int64_t holding(const Digest& d, const Tenure& t) {
   return std::max<std::int64_t>(std::min(to, lease_over) - from, 0);
 }
 
-/// The holdings of one lock, one after the other. Those of readers that share it are one, also where
-/// one write admitted several. Those of permits last no longer together than from the first to the
-/// last, but each has a turn of its own.
+/// The holdings of one lock, one after the other. Those of readers that share it are one, also
+/// where one write admitted several. Those of permits last no longer together than from the first
+/// to the last, but each has a turn of its own.
 struct Holdings {
   std::vector<std::int64_t> orders;  ///< of their first writes
   std::vector<std::ptrdiff_t> firsts;  ///< of those that shared it without a gap, the first
