@@ -245,8 +245,8 @@ SendDigest left_before(const Digest& d, const Tenure& t, const Writer& holder) {
 }
 
 /// An owner that leaves with an attempt on the way deletes once more, an operation timeout later:
-/// an attempt that was executed between the two must leave nothing. Of hand-overs, only a downgrade,
-/// to a single attempt, is done with one on the way.
+/// an attempt that was executed between the two must leave nothing. Only one hand-over is done with
+/// one on the way: a downgrade, to a single attempt.
 void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Writer& holder,
                          bool is_left_behind) {
   const SendDigest left = left_before(d, t, holder);
