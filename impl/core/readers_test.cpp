@@ -213,8 +213,11 @@ TEST(Readers, NoneSharesOnceACallOfItsProcessWaitsToWrite) {
   EXPECT_EQ(w.attempts(), 2u) << "it waits behind the writer";
 }
 
-TEST(Readers, AnotherLeaseOrALimitedHoldingHasAnEntryOfItsOwn) {
+/// Found by seed 22123: a release took the operation timeout of the call whose entry it shared.
+TEST(Readers, OtherOptionsOfAHeldLockOrALimitedHoldingHaveAnEntryOfTheirOwn) {
   const std::vector<void (*)(LockOptions&)> changes{
+      [](LockOptions& o) { o.operation_timeout = milliseconds(999); },
+      [](LockOptions& o) { o.extension_cadence = milliseconds(999); },
       [](LockOptions& o) { o.expiry = milliseconds(3'001); },
       [](LockOptions& o) { o.clock_margin += milliseconds(1); },
       [](LockOptions& o) { o.max_drift *= 2; },

@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "core/protocol.hpp"
 
@@ -47,11 +48,15 @@ struct HeldLock {
   }
 
   /// Whether a call with these options that reads may share it from now on. What its session would
-  /// have by an entry of its own it has by this one: the same lease, counted from a little before.
+  /// have by an entry of its own it has by this one: the same lease, counted from a little before,
+  /// the same extensions, and a release that takes no longer.
   [[nodiscard]] bool may_be_shared_by(const LockOptions& other, LocalInstant now) const {
+    const auto kept = [](const LockOptions& o) {
+      return std::tuple(o.expiry, o.clock_margin, o.max_drift, o.effective_cadence(),
+                        o.effective_operation_timeout());
+    };
     return room == kReaders && !lost && now < deadline && !options.max_holding &&
-           !other.max_holding && options.expiry == other.expiry &&
-           options.clock_margin == other.clock_margin && options.max_drift == other.max_drift;
+           !other.max_holding && kept(options) == kept(other);
   }
 
   /// Whether a release may hand it over instead of deleting it. After an attempt that was never
