@@ -48,12 +48,12 @@ void ProviderCore::extend_due(SendingStep step) {
 
 /// The caller chooses the number of its session, and chooses no number twice while it is in use, or
 /// another session shares what it won. A reader that comes soon after another of this process
-/// shares its entry.
+/// shares its entry; not one that goes on with what its writer has, between which others may write.
 void ProviderCore::on(const AcquireAsked& event, SendingStep step) {
   LEASEHOLD_CHECK(!contenders_.find(event.session) && !held_.find(event.session) &&
                   held_.lock_of(event.session) == 0);
-  const HeldLock* entry =
-      event.room == kReaders ? held_.find(contenders_.reader_of(event.name)) : nullptr;
+  const bool shares = event.room == kReaders && event.downgraded == 0;
+  const HeldLock* entry = shares ? held_.find(contenders_.reader_of(event.name)) : nullptr;
   if (entry != nullptr && step.now < entry->won_at + kSharedFor &&
       entry->may_be_shared_by(event.options, step.now)) {
     return held_.share(entry->won_by, event.session, step);
