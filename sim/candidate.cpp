@@ -74,8 +74,7 @@ Json changed(const core::Command& command, const std::string& collection, const 
     json["writeConcern"]["w"] = 1;
     return json;
   }
-  const char* const statements = extends ? "updates" : "deletes";
-  for (Json& statement : json[statements]) statement["q"] = {{"_id", statement["q"]["_id"]}};
+  for (Json& one : json[extends ? "updates" : "deletes"]) one["q"] = {{"_id", one["q"]["_id"]}};
   return json;
 }
 

@@ -278,14 +278,13 @@ void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Wri
 /// A reader shares an entry of its process if it came before that was granted, or soon after the
 /// attempt that made it: a writer elsewhere waits for all that share it.
 void check_shared_soon(const Digest& d, Finding& f, const SessionDigest& s) {
-  constexpr std::int64_t kSoon = 100 * kMs;
   if (s.shares == kNone) return;
   const Index made = d.writer(s.shares).send;
   const auto asked = d.fact(s.ask).at_ns, granted = d.fact(s.shares).at_ns;
   ++f.checked;
   if (asked <= granted || made == kNone) return;
   const auto after = asked - d.fact(made).at_ns;
-  if (after <= by_our_clock(d, s.asked, kSoon)) return;
+  if (after <= by_our_clock(d, s.asked, 100 * kMs)) return;
   violate(f, subject(d, s.ask) + " shares an entry that was asked for " + ms(after) + " before",
           {made, s.ask, s.granted});
 }
@@ -341,10 +340,7 @@ void check_over(const Digest& d, Finding& f, const Change& c) {
 void check_left_by_the_last(const Digest& d, Finding& f, const SessionDigest& s) {
   if (s.granted == kNone || s.ask == kNone || s.release == kNone) return;
   if (!d.at(s.granted).shared || s.leaves_it_to_others) return;
-  auto sent = kNever;
-  for (const SendDigest& one : d.farewells(d.fact(s.granted).owner)) {
-    sent = std::min(sent, d.fact(one.send).at_ns);
-  }
+  const auto sent = d.time_of(farewell(d, d.fact(s.granted).owner, kNone));
   const auto released = d.fact(s.release).at_ns;
   check_bound(d, f,
               {released, released + d.allowed.lateness_ns, sent,

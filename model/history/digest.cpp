@@ -612,6 +612,7 @@ class Builder {
   /// From the sending to the reply. A change stream and the creation of the index take no worker,
   /// but whether they are answered counts like any other's.
   struct Command {
+    Index send, reply;
     std::int64_t from, to;
     bool heard, takes_worker;
   };
@@ -679,7 +680,7 @@ class Builder {
       const auto to = reply == kNone ? died : fact(reply).at_ns;
       const bool heard = reply != kNone && fact(reply).outcome != Outcome::unknown;
       const bool takes_worker = send.verb != Verb::stream && send.verb != Verb::index;
-      all[send.process].push_back({send.at_ns, to, heard, takes_worker});
+      all[send.process].push_back({command.send, reply, send.at_ns, to, heard, takes_worker});
     }
     return all;
   }
@@ -690,17 +691,18 @@ class Builder {
   std::vector<Span> congestion(Id id, const ProcessDigest& p,
                                const std::vector<Command>& commands) {
     struct Step {
+      Index place;  // much may happen at one time
       std::int64_t at;
       int change;
       bool ends, heard;
     };
     std::vector<Step> steps;
-    for (const auto& [from, to, heard, takes_worker] : commands) {
+    for (const auto& [send, reply, from, to, heard, takes_worker] : commands) {
       if (!heard && takes_worker && !out_.explained(p, to)) continue;
-      if (takes_worker) steps.push_back({from, 1, false, heard});
-      steps.push_back({to, takes_worker ? -1 : 0, true, heard});
+      if (takes_worker) steps.push_back({send, from, 1, false, heard});
+      steps.push_back({reply, to, takes_worker ? -1 : 0, true, heard});
     }
-    std::ranges::stable_sort(steps, [](const Step& a, const Step& b) { return a.at < b.at; });
+    std::ranges::stable_sort(steps, {}, &Step::place);
     std::vector<Span> congested;
     std::int64_t under_way = 0, unheard = 0;
     const auto workers = delayed_[id].workers;

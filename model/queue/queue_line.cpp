@@ -411,9 +411,8 @@ Holdings holdings(const Digest& d, Id name) {
   Index write = kNone;              // that admitted the one before
   for (const Tenure& t : d.tenures[name]) {
     const auto lasts = holding(d, t), from = executed_from(d, t.first_put);
-    const bool together = std::exchange(write, t.first_put) == t.first_put;
-    const bool shared =
-        t.shared && (together || !d.change_before(t.first_put).readers.empty());
+    const bool shared = t.shared && (std::exchange(write, t.first_put) == t.first_put ||
+                                     !d.change_before(t.first_put).readers.empty());
     end = shared ? std::max(end, from + lasts) : from + lasts;
     if (!shared) begin = from;
     if (!shared || d.room(t.lock_id) > 0) {

@@ -151,6 +151,14 @@ def processes_of(folder):
     return found
 
 
+def expect_gone(folder, after):
+    """Soon: a server that was killed may have a child, which dies a little later."""
+    until = time.monotonic() + 5
+    while left := [*map(str, processes_of(folder)), *(os.listdir(folder) if os.path.exists(folder) else [])]:
+        expect(time.monotonic() < until, f"after {after} these are left: {', '.join(left)}")
+        time.sleep(0.1)
+
+
 def check_nothing_left(name):
     """When the program is killed."""
     with tempfile.TemporaryDirectory(prefix="leasehold-check-") as folder:
@@ -163,10 +171,7 @@ def check_nothing_left(name):
         expect(processes_of(folder), "no process of the store names its folder")
         os.killpg(program.pid, signal.SIGKILL)
         program.wait()
-        until = time.monotonic() + 5
-        while left := [*map(str, processes_of(folder)), *os.listdir(folder)]:
-            expect(time.monotonic() < until, f"after a kill of a program with a store these are left: {', '.join(left)}")
-            time.sleep(0.1)
+        expect_gone(folder, "a kill of a program with a store")
 
 
 def check(name):
@@ -184,8 +189,8 @@ def check(name):
                 continue
             print(f"{name}: {lock}: {check_lock(store, lock, command, promises)}", flush=True)
         check_verbs(store)
-    folder = store.layout["folder"]
-    expect(not processes_of(folder) and not os.path.exists(folder), "something is left of it")
+    expect_gone(store.layout["folder"], "its end")
+    expect(not os.path.exists(store.layout["folder"]), "its folder is left")
     check_nothing_left(name)
     return left_out
 

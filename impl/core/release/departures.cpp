@@ -193,15 +193,14 @@ void Departures::granted(const NamedOwner& named, Owner owner, SendingStep step)
   const auto give_up_at = two_leases_from(step.now, departed->expiry);
   // The event of its own win may come when its release is under way already.
   if (granted_since(owner, give_up_at, step)) return;
-  Departure departure;
-  departure.name = departed->name;
-  departure.owner = owner;
-  departure.by = Departure::By::pass_on;
-  departure.room = leaves_to(room_of(named.document.lock_id), departure.name, step.now);
-  departure.known_at = named.at;
-  departure.timeout = departed->timeout;
-  departure.give_up_at = give_up_at;
-  start(std::move(departure), step);
+  start({.name = departed->name,
+         .owner = owner,
+         .by = Departure::By::pass_on,
+         .room = leaves_to(room_of(named.document.lock_id), departed->name, step.now),
+         .known_at = named.at,
+         .timeout = departed->timeout,
+         .give_up_at = give_up_at},
+        step);
 }
 
 /// A resend against late requests is not waited for: the provider would hang for one timeout more
