@@ -298,7 +298,7 @@ void LiveProcesses::listen_ms(int limit_ms) {
 }
 
 int LiveProcesses::kill_doomed() {
-  return static_cast<int>(std::count_if(doomed_.begin(), doomed_.end(), [this](const auto& one) {
+  return static_cast<int>(std::count_if(doomed_.begin(), doomed_.end(), [](const auto& one) {
     return one->holds() && one->kill();
   }));
 }
