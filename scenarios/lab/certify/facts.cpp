@@ -677,17 +677,16 @@ const std::vector<Fact>& facts() {
 }
 
 Finding try_fact(const Fact& fact, TrialSite& site) {
-  using Is = Finding::Is;
   if (fact.trial == nullptr) {
-    return {&fact, Is::not_tried, "needs a fault of servers: verify has them"};
+    return {&fact, Finding::Is::not_tried, "needs a fault of servers: verify has them"};
   }
   try {
     fact.trial(site);
-    return {&fact, Is::holds, fact.says};
+    return {&fact, Finding::Is::holds, fact.says};
   } catch (const Fails& seen) {
-    return {&fact, Is::fails, seen.what(), true};
+    return {&fact, Finding::Is::fails, seen.what(), true};
   } catch (const NotTried& why) {
-    return {&fact, Is::not_tried, why.what(), fact.needed && !why.of_this_set};
+    return {&fact, Finding::Is::not_tried, why.what(), fact.needed && !why.of_this_set};
   }
 }
 
