@@ -48,7 +48,7 @@ void ProviderCore::extend_due(SendingStep step) {
 
 /// The caller chooses the number of its session, and chooses no number twice while it is in use, or
 /// another session shares what it won. A reader that comes soon after another of this process
-/// shares its entry; not one that goes on with what its writer has, between which others may write.
+/// shares its entry; a downgrade does not, because others may have written before that entry.
 void ProviderCore::on(const AcquireAsked& event, SendingStep step) {
   LEASEHOLD_CHECK(!contenders_.find(event.session) && !held_.find(event.session) &&
                   held_.lock_of(event.session) == 0);

@@ -42,6 +42,12 @@ SimulateReport simulate_seeds(std::uint64_t from, std::uint64_t to, const PlanLi
 /// As `simulate --seeds 1..200 --hash` prints it.
 constexpr std::uint64_t kHashOfSeeds1To200 = 0xc77139796e3b7fe2;
 
+void expect_no_violation(std::uint64_t seed) {
+  for (const auto& f : simulate_seeds(seed, seed, {}).findings) {
+    EXPECT_NE(f.verdict, Verdict::violated) << f.why;
+  }
+}
+
 void expect_that_it_holds(const SimulateReport& report) {
   for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
 }
@@ -67,24 +73,18 @@ TEST(Simulate, HoldsOverManySeedsWithEveryFaultFelt) {
 /// An unanswered change stream counts, too: seed 9018 was violated, because the checker thought
 /// that its process might send two commands at once.
 TEST(Simulate, HoldsWhereOneCommandAsksAtATimeAfterAStreamWentUnanswered) {
-  for (const auto& f : simulate_seeds(9018, 9018, {}).findings) {
-    EXPECT_NE(f.verdict, Verdict::violated) << f.why;
-  }
+  expect_no_violation(9018);
 }
 
 /// A server's clock went back, and so the place of a writer that renewed it was over sooner: a
 /// reader passed it, and the checker knew the first date alone.
 TEST(Simulate, HoldsWhereAReaderPassesAPlaceThatItsRenewalShortened) {
-  for (const auto& f : simulate_seeds(725, 725, {}).findings) {
-    EXPECT_NE(f.verdict, Verdict::violated) << f.why;
-  }
+  expect_no_violation(725);
 }
 
 /// The turn of those that one write admitted together lasts as long as the longest of them.
 TEST(Simulate, HoldsWhereAReaderWaitsForTheLongerOfTwoPermitsOfOneBatch) {
-  for (const auto& f : simulate_seeds(13300, 13300, {}).findings) {
-    EXPECT_NE(f.verdict, Verdict::violated) << f.why;
-  }
+  expect_no_violation(13300);
 }
 
 TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {

@@ -316,10 +316,9 @@ TEST(LockQueues, AfterItsHandOversInARowAProcessOffersTheLockToAll) {
   EXPECT_EQ(w.asked().session, 3u) << "who waits here joins the queue at once";
 }
 
-/// Found by a live run at load 29: each event of a grant sent the pass-on to the end of the line,
-/// until it was too late for it.
-TEST(LockQueues, APassOnThatWaitsForASlotKeepsItsPlaceInTheLineWhenItsOwnerIsGrantedTheLock) {
-  World w;
+/// A call in a lock's queue is cancelled, and its pass-on waits for the only slot. The event of a
+/// grant to it.
+NamedOwner waits_for_a_slot(World& w) {
   w.core = ProviderCore("host:1:test", 1);
   w.hold(1, "held");
   w.join(2);
@@ -328,6 +327,14 @@ TEST(LockQueues, APassOnThatWaitsForASlotKeepsItsPlaceInTheLineWhenItsOwnerIsGra
   const auto granted = w.named(w.asked().lock_id);
   w.acquire(3, "other");  // takes the slot
   w.give(CancelAsked{2});
+  return granted;
+}
+
+/// Found by a live run at load 29: each event of a grant sent the pass-on to the end of the line,
+/// until it was too late for it.
+TEST(LockQueues, APassOnThatWaitsForASlotKeepsItsPlaceInTheLineWhenItsOwnerIsGrantedTheLock) {
+  World w;
+  const auto granted = waits_for_a_slot(w);
   w.now += milliseconds(1);
   w.give(ReleaseAsked{1});
   w.now += milliseconds(1);
@@ -341,14 +348,7 @@ TEST(LockQueues, APassOnThatWaitsForASlotKeepsItsPlaceInTheLineWhenItsOwnerIsGra
 /// its owner had been granted the lock meanwhile.
 TEST(LockQueues, APassOnThatWaitsForASlotIsSentForTwoLeasesAfterItsOwnerIsGrantedTheLock) {
   World w;
-  w.core = ProviderCore("host:1:test", 1);
-  w.hold(1, "held");
-  w.join(2);
-  w.answer_queued();
-  w.answer_stream();
-  const auto granted = w.named(w.asked().lock_id);
-  w.acquire(3, "other");  // takes the slot
-  w.give(CancelAsked{2});
+  const auto granted = waits_for_a_slot(w);
   w.now += milliseconds(5'999);
   w.answer_stream({granted});
   w.now += milliseconds(2);
