@@ -105,7 +105,7 @@ void BsonTexts::add_part(bson_type_t type, const std::string& key, const Steps& 
   add({{Step::Kind::bytes, head + document}}, to);
 }
 
-BsonTexts::Steps BsonTexts::compiled(bson_iter_t at, Holes known, bool widens) const {
+BsonTexts::Steps BsonTexts::compiled(bson_iter_t& at, Holes known, bool widens) const {
   Steps all;
   while (bson_iter_next(&at)) {
     const std::string key = bson_iter_key(&at);

@@ -65,7 +65,7 @@ class BsonTexts {
   using Steps = std::vector<Step>;
   static void add(const Steps& steps, Steps& to);
   static void add_part(bson_type_t type, const std::string& key, const Steps& inside, Steps& to);
-  [[nodiscard]] Steps compiled(bson_iter_t at, std::span<const Hole> known, bool widens) const;
+  [[nodiscard]] Steps compiled(bson_iter_t& at, std::span<const Hole> known, bool widens) const;
 
   std::map<std::string_view, Steps> texts_;
 };
