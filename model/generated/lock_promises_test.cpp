@@ -4,11 +4,16 @@
 namespace leasehold::model {
 namespace {
 
-/// A call of e ends, its delete finds nothing, and its attempt is executed only then.
+/// A call of e ends, its delete finds nothing, and its attempt is executed only then. The owner may
+/// pass on after the delete.
 void executed_late(Scene& s, int deleted, int executed) {
   s.h.ask(s.at, "e", 1).win_too_late(s.sent(), s.at + 9, "e", 1, s.order(executed)).unanswered();
   s.h.before(2).at_ns = executed * kMs;
-  s.h.ended(deleted - 8, "e", 1, "timed_out").clean_up(deleted - 8, deleted, "e", 1, 0);
+  s.h.ended(deleted - 8, "e", 1, "timed_out");
+  const bool passes_on = s.draw.one_in(2);
+  if (passes_on) s.h.clean_up(deleted - 8, deleted - 4, "e", 1, 0);
+  s.h.clean_up(deleted - 4, deleted, "e", 1, 0);
+  if (passes_on) s.h.before(2).verb = s.h.before(1).verb = "pass-on";
   s.h.gone(s.at + 2'400, s.order(s.at + 2'400));
 }
 

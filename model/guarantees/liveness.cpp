@@ -233,13 +233,18 @@ void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
               {s.granted, s.lost});
 }
 
-/// The first command by which this owner left, if it was executed before this attempt of it.
+/// The first command by which this owner left, if it was executed before this attempt of it. After
+/// a delete that finds nothing the owner passes on, since the document may have a queue.
 SendDigest left_before(const Digest& d, const Tenure& t, const Writer& holder) {
   if (d.fact(holder.command.send).verb != Verb::acquire) return {};
-  for (const SendDigest& one : d.farewells(t.owner)) {
-    const bool hands_over = d.fact(one.send).verb == Verb::hand_over;
-    if (!d.done(one.reply) || (hands_over && d.fact(one.reply)->matched != 1)) continue;
-    return d.at(one.reply).order < d.at(t.last_put).order ? one : SendDigest{};
+  const auto all = d.farewells(t.owner);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!d.done(all[i].reply)) continue;
+    const Verb verb = d.fact(all[i].send).verb;
+    const bool is_last = i + 1 == all.size() || d.fact(all[i + 1].send).verb != Verb::pass_on;
+    const bool leaves = verb == Verb::pass_on || (is_last && verb != Verb::hand_over);
+    if (!leaves && d.fact(all[i].reply)->matched != 1) continue;
+    return d.at(all[i].reply).order < d.at(t.last_put).order ? all[i] : SendDigest{};
   }
   return {};
 }

@@ -317,7 +317,7 @@ std::optional<double> clock_offset_ms(Admin& admin, std::uint32_t member) {
   try {
     for (int trip = 0; trip < kTrips; ++trip) {
       const auto before = now_ms();
-      const Json hello = admin.client().run_on(member, "admin", {{"hello", 1}});
+      const Json hello = admin.client().run_once("admin", {{"hello", 1}}, {}, member);
       const auto after = now_ms();
       if (after - before >= shortest) continue;
       shortest = after - before;

@@ -27,53 +27,51 @@ nanoseconds random_span(nanoseconds low, nanoseconds high, std::uint64_t random)
   return low + nanoseconds(static_cast<std::int64_t>(random % choices));
 }
 
+/// Between two times: it pauses for no longer than the second.
+class Between : public WaitingStrategy {
+ public:
+  Between(nanoseconds min, nanoseconds max) : min_(min), max_(max) {}
+  nanoseconds longest_pause() const final { return max_; }
+
+ protected:
+  nanoseconds min_, max_;
+};
+
 /// BusyWaitSleepTime of DistributedLock.MongoDB (REFERENCES.md). It neither learns nor looks at
 /// what an attempt saw: the yardstick for those that do.
-class UniformWaiting final : public WaitingStrategy {
+class UniformWaiting final : public Between {
  public:
-  UniformWaiting(nanoseconds min, nanoseconds max) : min_(min), max_(max) {}
+  using Between::Between;
 
   nanoseconds pause(const AttemptSeen&, std::uint64_t random) const override {
     return random_span(min_, max_, random);
   }
-  nanoseconds longest_pause() const override { return max_; }
-
- private:
-  nanoseconds min_, max_;
 };
 
 /// Both as in *Exponential Backoff And Jitter* of the AWS Architecture Blog (REFERENCES.md).
-class FullJitter final : public WaitingStrategy {
+class FullJitter final : public Between {
  public:
-  FullJitter(nanoseconds base, nanoseconds max) : base_(base), max_(max) {}
+  using Between::Between;
 
   nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
     constexpr int kMostDoublings = 30;  // beyond it any base of a ms or more has passed 24 h
     const auto factor = 1 << std::clamp(seen.attempts - 1, 0, kMostDoublings);
-    const auto longest = base_ <= max_ / factor ? base_ * factor : max_;  // without overflow
+    const auto longest = min_ <= max_ / factor ? min_ * factor : max_;  // without overflow
     return random_span(nanoseconds(0), longest, random);
   }
-  nanoseconds longest_pause() const override { return max_; }
-
- private:
-  nanoseconds base_, max_;
 };
 
 /// Grows from the pause before it and not from the number of attempts: waiters that began together
 /// do not stay together.
-class DecorrelatedJitter final : public WaitingStrategy {
+class DecorrelatedJitter final : public Between {
  public:
-  DecorrelatedJitter(nanoseconds base, nanoseconds max) : base_(base), max_(max) {}
+  using Between::Between;
 
   nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
     // Before its first pause a call has none: that counts as the base.
-    const auto before = std::clamp(seen.last_pause, base_, max_);
-    return random_span(base_, std::min(max_, 3 * before), random);
+    const auto before = std::clamp(seen.last_pause, min_, max_);
+    return random_span(min_, std::min(max_, 3 * before), random);
   }
-  nanoseconds longest_pause() const override { return max_; }
-
- private:
-  nanoseconds base_, max_;
 };
 
 /// In balance one attempt in so many wins, however many contend: with K attempts between two grants
@@ -103,9 +101,9 @@ constexpr int kFinest = 20;
 double fourth_root(double value) { return std::sqrt(std::sqrt(value)); }
 
 // Only square roots, which every machine computes alike: simulated runs repeat exactly.
-class AdaptiveWaiting final : public WaitingStrategy {
+class AdaptiveWaiting final : public Between {
  public:
-  AdaptiveWaiting(nanoseconds min, nanoseconds max) : min_(min), max_(max) {}
+  using Between::Between;
 
   nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
     // No server answers: what waits usually take says nothing. And a link on which a log-in takes
@@ -128,7 +126,6 @@ class AdaptiveWaiting final : public WaitingStrategy {
     return std::clamp(std::max(nanoseconds(static_cast<std::int64_t>(until_next)), finest), min_,
                       max_);
   }
-  nanoseconds longest_pause() const override { return max_; }
 
   std::optional<nanoseconds> next_pace(const AttemptSeen& seen, bool won) const override {
     if (!seen.pace && !won) return std::nullopt;
@@ -141,9 +138,6 @@ class AdaptiveWaiting final : public WaitingStrategy {
     const nanoseconds next(static_cast<std::int64_t>(now * step));
     return std::max(min_, std::min<nanoseconds>(next, std::chrono::hours(1)));
   }
-
- private:
-  nanoseconds min_, max_;
 };
 
 /// Most waits are over before that, and then cost no renewal.

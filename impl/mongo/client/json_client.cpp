@@ -245,26 +245,17 @@ void JsonClient::tried_twice(const std::function<void()>& send_it) {
 
 Json JsonClient::run(const std::string& database, const Json& command, const Read& read) {
   Json reply;
-  run_bytes(database, *from_json(command).get(), [&](const bson_t& bytes) {
-    if (read) read(bytes);
-    reply = to_json(bytes);
-  });
+  tried_twice([&] { reply = run_once(database, command, read); });
   return reply;
 }
 
-Json JsonClient::run_once(const std::string& database, const Json& command, const Read& read) {
+Json JsonClient::run_once(const std::string& database, const Json& command, const Read& read,
+                          std::uint32_t member) {
   Json reply;
-  send(database, *from_json(command).get(), 0, [&](const bson_t& bytes) {
+  send(database, *from_json(command).get(), member, [&](const bson_t& bytes) {
     if (read) read(bytes);
     reply = to_json(bytes);
   });
-  return reply;
-}
-
-Json JsonClient::run_on(std::uint32_t member, const std::string& database, const Json& command) {
-  Json reply;
-  send(database, *from_json(command).get(), member,
-       [&](const bson_t& bytes) { reply = to_json(bytes); });
   return reply;
 }
 
@@ -274,9 +265,9 @@ std::optional<Json> JsonClient::each(const std::string& database, const Json& fi
   std::int64_t cursor = 0;
   std::optional<Json> failed;
   const auto read = [&](const bson_t& reply) {
-    cursor = 0;
     const bool done = Field(reply, "ok").truth();
-    done ? void(cursor = show_batch(reply, use)) : void(failed = to_json(reply));
+    cursor = done ? show_batch(reply, use) : 0;
+    if (!done) failed = to_json(reply);
   };
   Json first = find;
   first["batchSize"] = kBatch;

@@ -45,8 +45,9 @@ class JsonClient {
   /// The same, and throws unless the reply says ok.
   Json must(const std::string& database, const Json& command);
 
-  /// The same, tried once.
-  Json run_once(const std::string& database, const Json& command, const Read& read = {});
+  /// The same, tried once, on one member of the set, whatever its office, or on the primary (0).
+  Json run_once(const std::string& database, const Json& command, const Read& read = {},
+                std::uint32_t member = 0);
 
   /// The same for a command in bytes; `read` gets its reply.
   void run_bytes(const std::string& database, const _bson_t& command, const Read& read);
@@ -54,9 +55,6 @@ class JsonClient {
   /// Shows `use` each document that a `find` finds, batch by batch. Nothing, or the reply of the
   /// command that failed; then some may have been shown. Throws NoReply.
   std::optional<Json> each(const std::string& database, const Json& find, const Read& use);
-
-  /// The same on one member of the set, whatever its office.
-  Json run_on(std::uint32_t member, const std::string& database, const Json& command);
 
   /// A command in bytes, tried once, on one member or on the primary (0).
   void send(const std::string& database, const _bson_t& command, std::uint32_t member,

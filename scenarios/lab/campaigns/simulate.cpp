@@ -303,8 +303,7 @@ int simulate(const std::vector<std::string>& words) {
     return sim::simulated::run(a.plan_of(seed)).history;
   };
   auto shown = history_of(a.from);  // a run is a function of its plan
-  const auto difference =
-      sim::simulated::first_difference(shown, history_of(a.from));
+  const auto difference = sim::simulated::first_difference(shown, history_of(a.from));
   if (!difference.empty()) {
     c.verdict = model::Verdict::violated;
     fmt::print("the same plan gave another history: {}\n", difference);

@@ -171,9 +171,9 @@ class Look {
     milliseconds blur{0};
     for (const auto& member : client_.members()) {
       try {
-        (void)client_.run_on(member.id, "admin", {{"ping", 1}});  // the connection stands then
+        (void)client_.run_once("admin", {{"ping", 1}}, {}, member.id);  // it connects
         const auto before = real_time();
-        const auto reply = client_.run_on(member.id, "admin", {{"hello", 1}});
+        const auto reply = client_.run_once("admin", {{"hello", 1}}, {}, member.id);
         const auto after = real_time();
         const milliseconds shown(date_ms(reply.at("localTime")));
         hosts.emplace(shown - (before + after) / 2, member.host);
