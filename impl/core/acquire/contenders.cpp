@@ -194,8 +194,8 @@ CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId c
   if (!call.in<AcquireCall::Waiting>()) return {};
   // Each write of a lock that is shared names all that have it. It is the one that granted it to
   // this call only if none since the call waited is missing, and the call has not waited since.
-  const auto stood_at = call.place.stood_at();
-  const bool grants = call.room == 0 || (stood_at >= stream_.since() && stood_at < named.at);
+  const auto waited = call.place.confirmed_at();
+  const bool grants = call.room == 0 || (waited >= stream_.since() && waited < named.at);
   if (named.as == NamedOwner::As::holder && grants) {
     if (const auto sent = usable_since(call, named, step.now)) {
       stop_waiting(id, step);
@@ -358,8 +358,7 @@ void Contenders::released(SessionId id, const std::string& name, LocalInstant at
 
 /// Linear in the calls, like the next: asked once a reply of the stream, never once a lock.
 bool Contenders::anyone_listens() const {
-  return std::any_of(calls_.begin(), calls_.end(),
-                     [](const auto& entry) { return entry.second.listens(); });
+  return std::ranges::any_of(calls_, [](const auto& entry) { return entry.second.listens(); });
 }
 
 /// The shortest of all calls that the event of a grant may be for; none: there is no such call.

@@ -36,8 +36,7 @@ void QueuePlace::sent(std::uint64_t beat, LocalInstant now) {
 
 /// By the beat, which no other attempt of this provider has.
 std::optional<LocalInstant> QueuePlace::sent_at(std::uint64_t beat) const {
-  const auto found = std::find_if(attempts_.begin(), attempts_.end(),
-                                  [beat](const Attempt& a) { return a.beat == beat; });
+  const auto found = std::ranges::find(attempts_, beat, &Attempt::beat);
   return found == attempts_.end() ? std::nullopt : std::optional(found->sent);
 }
 
@@ -47,13 +46,15 @@ std::optional<LocalInstant> QueuePlace::sent_at(std::uint64_t beat) const {
 void QueuePlace::shown(const Reply& refusal, Owner owner, LocalInstant now) {
   const auto& queue = refusal.documents.front().queue;
   const auto at = refusal.operation_time;
+  const bool confirmed = refusal.outcome == Outcome::done;
   const auto owners = owners_in(queue);
   const auto place = place_among(owners, owner);
-  if (at < stood_at_ || (!place && refusal.outcome != Outcome::done)) return;
+  if (at < (confirmed ? confirmed_at_ : stood_at_) || (!place && !confirmed)) return;
   const bool stood = stands(), was_first = before_ == 0;
   before_ = place;
   if (!was_first) first_since_ = now;
   if (stands()) stood_at_ = at;
+  if (stands() && confirmed) confirmed_at_ = at;
   if (!stood) stands_since_ = now;
   if (stands() || owners.empty()) {
     full_.reset();

@@ -33,6 +33,8 @@ class QueuePlace {
   /// When it last had a place; none: it never did. A primary that knows only what was before
   /// cannot tell whether its entry has gone.
   [[nodiscard]] FencingToken stood_at() const { return stood_at_; }
+  /// The same, as a majority has it. The time of an old primary may be above that of a grant.
+  [[nodiscard]] FencingToken confirmed_at() const { return confirmed_at_; }
   /// Whether it had a place when it last looked.
   [[nodiscard]] bool stands() const { return before_.has_value(); }
   /// Since when it has had a place each time that it looked; now: it has none.
@@ -81,7 +83,7 @@ class QueuePlace {
   LocalInstant stands_since_, first_since_;  ///< whenever it looked
   std::optional<Full> full_;
   std::optional<std::int64_t> ticket_;
-  FencingToken stood_at_;
+  FencingToken stood_at_, confirmed_at_;
 };
 
 }  // namespace leasehold::core
