@@ -309,16 +309,18 @@ TEST(Refinement, ARefusalShowsWhatStoodThereMeanwhile) {
 }
 
 TEST(Refinement, AnOldPrimaryShowsWhatIsOverOnlyWhileSomethingIsDisturbed) {
-  const auto with = [](bool disturbed) {
+  const auto with = [](const std::string& fault, int order = 105) {
     auto s = two_attempts();
     s.release(100, 110, "a", 1, 110);
-    if (disturbed) s.fault(50, "two-primaries");
+    if (!fault.empty()) s.fault(50, fault);
     s.refused(120, 130, "b", 1).seeing("a", 1);
-    return refined(with_last(s, Kind::reply, [](Event& e) { e.order = 105; }));
+    return refined(with_last(s, Kind::reply, [order](Event& e) { e.order = order; }));
   };
-  EXPECT_EQ(with(true).verdict, Verdict::holds);
-  EXPECT_EQ(with(true).counts.at("old_primaries"), 1);
-  EXPECT_EQ(with(false).verdict, Verdict::violated);
+  EXPECT_EQ(with("two-primaries").verdict, Verdict::holds);
+  EXPECT_EQ(with("two-primaries").counts.at("old_primaries"), 1);
+  EXPECT_EQ(with("").verdict, Verdict::violated);
+  EXPECT_EQ(with("two-primaries", 125).verdict, Verdict::violated);
+  EXPECT_EQ(with("move", 125).verdict, Verdict::holds) << "a router has the time of a shard";
 }
 
 TEST(Refinement, AGrantHasTheTimeOfItsWriteAndAnAnswerAndAnExtensionIsAcknowledged) {

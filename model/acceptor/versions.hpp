@@ -556,19 +556,23 @@ class VersionStates {
       if (v <= lock.highest()) return lock.keep_from(v);
     }
     if (asked.verb == Verb::pass_on) return see_without(i, asked, lock, {send});
-    if (v != 0 && v < low) return accuse(i, asked, "it shows what was over when it was sent");
+    if (v != 0 && v < low) {
+      if (is_of_an_old_primary(d_.fact(i), lock, send, moved_)) return;
+      return accuse(i, asked, "it shows what was over when it was sent");
+    }
     if (v != 0) return need(i, asked, lock, v);
     const bool ours = d_.writers[shown].send != kNone;
     if (ours) accuse(i, asked, "it shows what is in no oplog");
   }
 
   /// Whether the reply comes from a primary that was cut off: its newest write is older than the
-  /// document by the sending. Such a primary exists only while something is disturbed.
-  bool is_of_an_old_primary(const Fact& reply, const Lock& lock, Index send) {
+  /// document by the sending. Such a primary exists only while something is disturbed. A router
+  /// that asked the shard that had the document before may answer with a later time of that.
+  bool is_of_an_old_primary(const Fact& reply, const Lock& lock, Index send, bool any = false) {
     const Version known = by_then_[send];
     if (known == 0) return false;
     const Fact& missing = d_.fact(lock.line[known - 1].event);
-    if (reply->order >= missing->order) return false;
+    if (reply->order >= missing->order && !any) return false;
     const Span since{missing.at_ns - d_.allowed.truth_lag_ns, reply.at_ns};
     if (!d_.servers.meet(since)) return false;
     ++old_primaries_;
@@ -629,6 +633,8 @@ class VersionStates {
   std::vector<Version> by_then_;
   std::vector<Index> extension_;            ///< by session: the last that was sent
   std::vector<std::int64_t> acknowledged_;  ///< by session: when its last own write was sent
+  const bool moved_ = std::ranges::any_of(
+      d_.faults, [this](Index fault) { return d_.at(fault).fault == "move"; });
   std::int64_t hidden_steps_ = 0, largest_set_ = 0, old_primaries_ = 0, rolled_back_ = 0;
 };
 
