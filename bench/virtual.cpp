@@ -89,8 +89,7 @@ void busy_plans(benchmark::State& run) {
 BENCHMARK(busy_plans)->Iterations(100)->Unit(benchmark::kMillisecond);
 
 std::int64_t operations_of(const model::History& history) {
-  return std::count_if(history.begin(), history.end(),
-                       [](const model::Event& e) { return e.kind == model::Kind::send; });
+  return std::ranges::count(history, model::Kind::send, &model::Event::kind);
 }
 
 /// A history of at least this many operations: acquires, extensions, releases, failed attempts,

@@ -105,8 +105,7 @@ Holding Holding::parse(const std::string& text) {
   given.require(exponent > 1 && exponent <= 100,
                 "pareto:MEAN:EXPONENT with an exponent above 1, at most 100");
   const double least = mean * (exponent - 1) / exponent;
-  const double beyond_cut =
-      least * std::pow(least / (kCut * mean), exponent - 1) / (exponent - 1);
+  const double beyond_cut = least * std::pow(least / (kCut * mean), exponent - 1) / (exponent - 1);
   const auto ns_at = [=](double share) {
     return std::min(least * std::pow(share, -1 / exponent), kCut * mean);
   };

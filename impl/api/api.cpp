@@ -151,9 +151,8 @@ Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
   std::vector<std::size_t> order(locks.size());
   std::iota(order.begin(), order.end(), 0);
   const auto name = [&locks](std::size_t i) { return locks[i].name(); };
-  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return name(a) < name(b); });
-  const auto twice = std::adjacent_find(order.begin(), order.end(),
-                                        [&](auto a, auto b) { return name(a) == name(b); });
+  std::ranges::sort(order, {}, name);
+  const auto twice = std::ranges::adjacent_find(order, {}, name);
   if (twice != order.end()) {
     return detail::bad_option("locks has '" + name(*twice) + "' twice: each must be there once");
   }

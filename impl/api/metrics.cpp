@@ -73,7 +73,7 @@ const char* to_string(Kind kind) {
 std::ostream& operator<<(std::ostream& out, Kind kind) { return out << to_string(kind); }
 
 void Metrics::Histogram::add(std::chrono::nanoseconds value) {
-  const auto at = std::lower_bound(kUpTo.begin(), kUpTo.end(), value) - kUpTo.begin();
+  const auto at = std::ranges::lower_bound(kUpTo, value) - kUpTo.begin();
   ++counts[static_cast<std::size_t>(at)];
   sum += value;
 }

@@ -56,7 +56,7 @@ int failed_write = 0;  ///< why the first write that failed did
 }
 
 std::size_t characters_in(std::string_view valid) {
-  return static_cast<std::size_t>(std::count_if(valid.begin(), valid.end(), [](char c) {
+  return static_cast<std::size_t>(std::ranges::count_if(valid, [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
 }

@@ -232,8 +232,7 @@ bool is(const core::Command& command) {
 }  // namespace
 
 Outcome outcome_of_error(int code) {
-  const auto row =
-      std::find_if(kErrors.begin(), kErrors.end(), [code](const Row& r) { return r.code == code; });
+  const auto row = std::ranges::find(kErrors, code, &Row::code);
   return row == kErrors.end() ? Outcome::unknown : row->outcome;
 }
 
@@ -244,7 +243,7 @@ std::string without_command(std::string message) {
 bool spoils_whole_batch(int code) {
   constexpr std::array kCodes{6,    7,     50,    89,    91,    189,   262,
                               9001, 10107, 11600, 11601, 11602, 13435, 13436};
-  return std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end();
+  return std::ranges::find(kCodes, code) != kCodes.end();
 }
 
 bool is_permanent_write_concern_error(int code) { return code == 100 || code == 79; }

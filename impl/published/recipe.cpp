@@ -18,8 +18,7 @@ const std::vector<const Recipe*>& recipes() {
 
 const Recipe* recipe_named(std::string_view name) {
   const auto& all = recipes();
-  const auto found =
-      std::find_if(all.begin(), all.end(), [name](const Recipe* r) { return r->name == name; });
+  const auto found = std::ranges::find(all, name, &Recipe::name);
   return found == all.end() ? nullptr : *found;
 }
 

@@ -105,8 +105,7 @@ class SessionForm {
       demand(!silent, "an acquire call that never ended", s.ask);
       if (s.release == kNone) continue;
       const bool unheard =
-          s.released == kNone &&
-          overdue(d_, f_.grounded, d_.fact(s.release), answered_within(ask));
+          s.released == kNone && overdue(d_, f_.grounded, d_.fact(s.release), answered_within(ask));
       demand(!unheard, "a release that was never answered", s.release);
     }
   }
@@ -517,8 +516,7 @@ class Form {
       if (is_of_a_second_sending(send, reply)) return;
       // Another attempt may be granted, if it was one nevertheless.
       const Id owner = d_.owner_of_lock_id(send);
-      const bool granted =
-          s.granted != kNone && d_.owner_of_lock_id(d_.fact(s.granted)) == owner;
+      const bool granted = s.granted != kNone && d_.owner_of_lock_id(d_.fact(s.granted)) == owner;
       const bool given_back = !d_.deletes[owner].empty();
       if (granted || given_back) return;
       // Two leases after the call's end nothing is deleted any more: the lease has run.

@@ -315,8 +315,7 @@ class Monitors {
     const bool reads = w.entry != nullptr, read = w.entry_before != nullptr;
     const auto acquired_at = reads ? w.entry->since_ms : w.after.acquired_at_ms;
     const auto expires_at = reads ? w.entry->until_ms : w.after.expires_at_ms;
-    const auto lowered_by =
-        (read ? w.entry_before->until_ms : w.before.expires_at_ms) - expires_at;
+    const auto lowered_by = (read ? w.entry_before->until_ms : w.before.expires_at_ms) - expires_at;
     if (w.own && acquired_at != (read ? w.entry_before->since_ms : w.before.acquired_at_ms)) {
       accuse(expires_at_, w, "changes acquiredAt of a lock that its owner has already");
     } else if (w.own && lowered_by > 0) {

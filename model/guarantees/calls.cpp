@@ -178,8 +178,7 @@ class CallsChecker {
     const auto late = d_.allowed.lateness_ns;
     if (d_.fact(call.returned).outcome == Outcome::yes) {
       // The process may have stood still between the answer and its record.
-      const auto stood_still =
-          in_common(d_.delays(s.process, Needs::process).all(), span) + late;
+      const auto stood_still = in_common(d_.delays(s.process, Needs::process).all(), span) + late;
       const auto missing = asked_for - stood_still - held_until(s, span.to);
       if (over(s, span.from) || missing > kConverted) {
         violate(call, "promised " + ms(std::max<std::int64_t>(missing, 0)) + " too much",

@@ -65,9 +65,9 @@ std::vector<std::vector<Index>> looks_of(const Digest& d) {
 Index look_meanwhile(const Digest& d, const std::vector<Index>& looks,
                      const Lives::value_type& all, const SessionDigest& s) {
   const Span asking{s.asked.at_ns, d.fact(s.granted).at_ns};
-  const auto look = std::partition_point(
-      looks.begin(), looks.end(), [&](Index i) { return d.fact(i).at_ns < asking.from; });
-  if (look == looks.end() || d.fact(*look).at_ns >= asking.to) return kNone;
+  const auto time_of = [&d](Index i) { return d.fact(i).at_ns; };
+  const auto look = std::ranges::lower_bound(looks, asking.from, {}, time_of);
+  if (look == looks.end() || time_of(*look) >= asking.to) return kNone;
   const bool alone = std::ranges::none_of(
       all, [&](const auto& life) { return life.second != &s && life.first.meets(asking); });
   return alone ? *look : kNone;
@@ -108,8 +108,8 @@ void check_acquires(const Digest& d, Finding& f) {
 /// Whether a delete of this owner was sent, not only a command that leaves its place in a queue.
 bool has_deleted(const Digest& d, Id owner) {
   const auto& sent = d.deletes[owner];
-  return std::ranges::any_of(
-      sent, [&](const SendDigest& one) { return d.fact(one.send).verb == Verb::remove; });
+  const auto verb_of = [&d](const SendDigest& one) { return d.fact(one.send).verb; };
+  return std::ranges::count(sent, Verb::remove, verb_of) > 0;
 }
 
 /// Whether the answer to this attempt says that another has the lock.

@@ -210,8 +210,7 @@ Finding check_token_order(const Digest& d) {
       // Readers that one release admitted have one token.
       const Index before = last;
       c.each_written([&](Id, Id lock_id) {
-        const Index grant =
-            lock_id == kNoText ? kNone : std::exchange(granted[lock_id], kNone);
+        const Index grant = lock_id == kNoText ? kNone : std::exchange(granted[lock_id], kNone);
         if (grant == kNone || d.at(grant).token == 0) return;  // this lock has no tokens
         const Fact& g = d.fact(grant);
         const auto lock = "lock '" + d.at(grant).name + "': ";
@@ -233,8 +232,7 @@ Finding check_token_order(const Digest& d) {
       });
     }
   }
-  const bool is_cut = std::none_of(d.history->begin(), d.history->end(),
-                                   [](const Event& e) { return e.kind == Kind::finish; });
+  const bool is_cut = std::ranges::count(*d.history, Kind::finish, &Event::kind) == 0;
   if (is_cut || d.promises != nullptr) return f;
   for (const Index g : granted) {
     if (g == kNone) continue;

@@ -188,8 +188,7 @@ void check_reaches_a_user(const Digest& d, Finding& f, const SessionDigest& s,
   if (granted == kNever) return;
   const auto latest = granted + kSoon + d.allowed.lateness_ns;
   if (latest >= d.finished_ns) return;
-  const auto reached =
-      std::min({s.answers.first_ns, d.time_of(s.release), d.time_of(s.lost)});
+  const auto reached = std::min({s.answers.first_ns, d.time_of(s.release), d.time_of(s.lost)});
   check_bound(d, f,
               {granted, latest, reached, d.process_of[s.process]->alive_until,
                d.delays(s.process, Needs::process)},

@@ -339,8 +339,7 @@ class Line {
     if (w.put == kNone) return;
     const auto kept = static_cast<std::int64_t>(standing_.size());
     const SendDigest& sent = d_.writer(w.put);
-    const bool extension =
-        !passed && sent.send != kNone && d_.fact(sent.send).verb == Verb::extend;
+    const bool extension = !passed && sent.send != kNone && d_.fact(sent.send).verb == Verb::extend;
     f_.checked += kept;
     f_.counts[extension ? "places_kept_by_extensions" : "places_kept_by_grants"] += kept;
   }
@@ -457,8 +456,7 @@ const Waiter& waiter_of(const Waiters& waiters, const SessionDigest& s) {
 
 /// Until when the entry certainly was there, or had the lock by its place.
 std::int64_t stood_until(const Digest& d, const Stand& s, const Waiter& call) {
-  const Index put =
-      s.left == kNone ? kNone : put_at(d, d.fact(s.left).name, d.at(s.left).order);
+  const Index put = s.left == kNone ? kNone : put_at(d, d.fact(s.left).name, d.at(s.left).order);
   const bool got_it = put != kNone && d.change(put).held_by(d.fact(s.left).owner);
   if (s.left == kNone || got_it) return call.lives_until;
   return std::min(call.lives_until, d.fact(s.left).at_ns - d.allowed.truth_lag_ns);
@@ -507,8 +505,7 @@ void check_place_taken(const Digest& d, Finding& f, const SessionDigest& s,
     ++f.checked;
     const auto order = d.at(reply).order;
     const bool stood = std::ranges::any_of(stands, [&](const Stand& one) {
-      return d.at(one.joined).order <= order &&
-             (one.left == kNone || d.at(one.left).order > order);
+      return d.at(one.joined).order <= order && (one.left == kNone || d.at(one.left).order > order);
     });
     if (stood) continue;
     violate(f, subject(d, s.ask) + " waits to write, was refused by readers and took no place",

@@ -258,8 +258,7 @@ Eventually explore(const Scope& scope, Promise promise, ExploreOptions options) 
     cycles[component[from]].has_step = true;
     cycles[component[from]].taken |= kinds[n];
   }
-  const auto fair =
-      std::ranges::find_if(cycles, [](const Cycle& c) { return c.is_fair(); });
+  const auto fair = std::ranges::find_if(cycles, [](const Cycle& c) { return c.is_fair(); });
   if (fair != cycles.end()) {
     found.verdict = Verdict::violated;
     found.cycle_states = fair->states;

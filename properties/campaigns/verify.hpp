@@ -143,6 +143,9 @@ using OnProgress = std::function<void(const VerifyReport&, const sim::live::Prog
 [[nodiscard]] VerifyReport verify(const VerifyOptions& options, const OnProgress& on_progress,
                                   const std::function<bool()>& stop);
 
+/// Limits of all plans of the lock that is checked.
+[[nodiscard]] PlanLimits limits_of(const VerifyOptions& options);
+
 /// The plan of one long run of many processes, whether the guarantees hold and whether the
 /// processes grow. The options have a number of processes and of locks. Kills and pauses hit odd
 /// processes alone, and fewer of them; leases and holdings are longer than in a short run, so that

@@ -319,8 +319,7 @@ class RealSet final : public ComparedSet {
     set_.fail_point(member, "stopReplProducer", on ? "alwaysOn" : "off");
   }
   void catch_up() override {
-    sim::live::until_true("a write on every member",
-                          [this] { return set_.all_have_all_data(); });
+    sim::live::until_true("a write on every member", [this] { return set_.all_have_all_data(); });
   }
   std::int64_t true_ms() override { return sim::live::real_time().count(); }
 
@@ -497,8 +496,7 @@ Request extend_reader(const char* name, core::Owner owner, const Object& reply) 
   const auto since =
       mongo::read_reply(*queue_up(name, owner, core::kReaders).command, *attempt.get())
           .documents.at(0);
-  const auto id =
-      core::format_lock_id({owner, kLease.count(), 2, "host:1", {}, core::kReaders});
+  const auto id = core::format_lock_id({owner, kLease.count(), 2, "host:1", {}, core::kReaders});
   return as_sent({.body = core::ExtendCommand{{{1, name, owner, since.acquired_at, id, kLease,
                                                 kMargin, {}, core::kReaders}}}});
 }

@@ -344,8 +344,7 @@ class Generator {
     }
     // One of several is lost.
     constexpr auto kForced = FaultKind::force_release;
-    const bool forced =
-        !limits_.only && limits_.groups.contains(sim::group_of(kForced)) && !live_;
+    const bool forced = !limits_.only && limits_.groups.contains(sim::group_of(kForced)) && !live_;
     for (int i = 0; forced && i < 3; ++i) read_fault(kForced);
   }
 

@@ -217,8 +217,7 @@ class IncidentReader {
     Event e = event(kind, at_ms);
     e.process = line.process;
     if (about(kind).fields.contains(model::Field::session)) {
-      e.session =
-          session != 0 ? session : calls_[{line.process, line.lock, line.call}].session();
+      e.session = session != 0 ? session : calls_[{line.process, line.lock, line.call}].session();
       e.name = line.lock;
     }
     history_.push_back(std::move(e));
@@ -390,8 +389,7 @@ class Storyteller {
     const auto& s = *holder->session;
     if (d_.process_of[s.process]->crash != kNone) return;
     const auto from = logged_ms(d_.at(t.last_put), true);
-    const auto given_up =
-        at_ms(s.release != kNone ? d_.at(s.release).at_ns : d_.finished_ns);
+    const auto given_up = at_ms(s.release != kNone ? d_.at(s.release).at_ns : d_.finished_ns);
     const auto ended = t.next == kNone ? given_up : logged_ms(d_.at(t.next), true);
     if (std::min(given_up, ended) - from <= s.asked->expiry_ms) return;
     const bool goes_on = std::ranges::any_of(d_.facts.all, [&](const model::Fact& e) {
@@ -495,8 +493,7 @@ std::int64_t date_ms(const std::string& text) {
 }
 
 std::string date_text(std::int64_t since_1970_ms) {
-  return fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(since_1970_ms / 1'000),
-                     since_1970_ms % 1'000);
+  return fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(since_1970_ms / 1'000), since_1970_ms % 1'000);
 }
 
 model::Promises own_incident_promises(const std::string& collection) {

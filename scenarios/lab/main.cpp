@@ -162,8 +162,7 @@ po::typed_value<std::string>* to_folder(const char* option, std::string& folder)
     auto nearest = fs::absolute(given);
     while (!nearest.empty() && !fs::exists(nearest)) nearest = nearest.parent_path();
     if (fs::is_directory(nearest) && access(nearest.c_str(), W_OK) == 0) return;
-    refuse(std::string("--") + option, given,
-           "it must be a folder that can be written, or made");
+    refuse(std::string("--") + option, given, "it must be a folder that can be written, or made");
   };
   return po::value(&folder)->value_name("FOLDER")->notifier(require);
 }

@@ -639,7 +639,7 @@ class FaultInjector {
     LinkRule sum;
     for (const auto& [id, asked] : asked_) {
       const auto& those = asked.links;
-      if (std::find(those.begin(), those.end(), link) != those.end()) sum = both(sum, asked.rule);
+      if (std::ranges::find(those, link) != those.end()) sum = both(sum, asked.rule);
     }
     return sum;
   }

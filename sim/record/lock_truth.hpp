@@ -47,8 +47,7 @@ struct Fence {
   }
 };
 /// The event of one that was taken, at this place in the resource's order.
-[[nodiscard]] model::Event stored(const FencedWrite& write, std::int64_t order,
-                                  std::int64_t at_ns);
+[[nodiscard]] model::Event stored(const FencedWrite& write, std::int64_t order, std::int64_t at_ns);
 
 class LockTruth {
  public:

@@ -138,8 +138,7 @@ class Process final : private OwnHome {
     machine_.run([&] {  // at once
       for (User& user : users_) {
         const auto& holdings = user.holdings();
-        const bool holds = std::ranges::any_of(
-            holdings, [&](const auto& holding) { return holding->name == name; });
+        const bool holds = std::ranges::any_of(holdings, [&](auto& h) { return h->name == name; });
         if (holds) user.ask();
       }
     });

@@ -132,8 +132,7 @@ RunResult run_live(const Load& load, bool processes, Servers& servers,
   };
   const auto collect = [&] {
     for (auto& child : children) {
-      const auto one =
-          child.said_until(start + load.given_up_ns() + kAfterDrain).get<RunResult>();
+      const auto one = child.said_until(start + load.given_up_ns() + kAfterDrain).get<RunResult>();
       out.samples.insert(out.samples.end(), one.samples.begin(), one.samples.end());
       out.wire.add(one.wire);
     }

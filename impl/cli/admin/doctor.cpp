@@ -339,7 +339,7 @@ void examine_clocks(Visit& at) {
     }
   }
   if (offsets.size() < 2) return at.note("fewer than two " + whose + " answered");
-  std::sort(offsets.begin(), offsets.end());
+  std::ranges::sort(offsets);
   const auto& [slowest, behind] = offsets.front();
   const auto& [fastest, ahead] = offsets.back();
   const auto apart = static_cast<std::int64_t>(std::llround(fastest - slowest));

@@ -81,7 +81,7 @@ void check(const Order& order) {
 }
 
 Order order_of(const std::vector<std::string>& words) {
-  const auto dashes = std::find(words.begin(), words.end(), "--");
+  const auto dashes = std::ranges::find(words, "--");
   const auto values = parse(kRunUsage, run_options(), {words.begin(), dashes}, lock_names());
   Order order;
   if (dashes != words.end()) order.command.assign(dashes + 1, words.end());

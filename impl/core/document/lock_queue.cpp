@@ -95,7 +95,7 @@ Room room_wanted_in(std::string_view queue) {
 /// The first, if it is there twice: the server replaces an entry in place, but another program
 /// may have written the queue.
 std::optional<std::size_t> place_among(const std::vector<Owner>& owners, Owner owner) {
-  const auto found = std::find(owners.begin(), owners.end(), owner);
+  const auto found = std::ranges::find(owners, owner);
   if (found == owners.end()) return std::nullopt;
   return static_cast<std::size_t>(found - owners.begin());
 }

@@ -160,7 +160,7 @@ void HeldLocks::run_round(SendingStep step) {
 /// Those with short leases first, then the rest, of each the most urgent: in case the next command
 /// is late, or finds no slot.
 void HeldLocks::plan_round(LocalInstant now) {
-  const bool any_due = std::any_of(locks_.begin(), locks_.end(), [&](const auto& entry) {
+  const bool any_due = std::ranges::any_of(locks_, [&](const auto& entry) {
     return wants_extension(entry.second) && entry.second.extend_at <= now;
   });
   // A round armed for a lock that has gone since extends no other early.
@@ -172,7 +172,7 @@ void HeldLocks::plan_round(LocalInstant now) {
     const Duration early = travels_alone(lock) ? Duration(0) : lock.options.effective_cadence() / 2;
     if (lock.extend_at <= now + early) round_.push_back(id);
   }
-  std::stable_sort(round_.begin(), round_.end(), [this](SessionId a, SessionId b) {
+  std::ranges::stable_sort(round_, [this](SessionId a, SessionId b) {
     const HeldLock &one = locks_.at(a), &other = locks_.at(b);
     if (travels_alone(one) != travels_alone(other)) return travels_alone(one);
     return one.deadline < other.deadline;
@@ -240,9 +240,7 @@ std::vector<HeldLocks::Loss> HeldLocks::extension_answered(const PendingCommand&
   adapt_batches(extension.sessions.size(), reply.outcome);
   std::vector<SessionId> executed;
   for (std::size_t i = 0; i < extension.sessions.size(); ++i) {
-    const bool failed =
-        reply.outcome != Outcome::done ||
-        std::find(reply.failed.begin(), reply.failed.end(), i) != reply.failed.end();
+    const bool failed = reply.outcome != Outcome::done || std::ranges::count(reply.failed, i) > 0;
     if (failed) {
       retry(extension.sessions[i], step);
     } else {

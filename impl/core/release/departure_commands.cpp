@@ -229,7 +229,7 @@ void Departures::acknowledged(DepartureId id, Step step) {
 /// flight may predate the grant, whose lease begins by now. Its answer stays the one that is
 /// reported.
 bool Departures::granted_since(Owner owner, LocalInstant give_up_at, SendingStep step) {
-  const auto found = std::find_if(departures_.begin(), departures_.end(), [owner](const auto& d) {
+  const auto found = std::ranges::find_if(departures_, [owner](const auto& d) {
     const Departure& departure = d.second;
     return !departure.receiver && (departure.owner == owner || departure.or_owner == owner);
   });

@@ -206,9 +206,8 @@ void Departures::granted(const NamedOwner& named, Owner owner, SendingStep step)
 /// A resend against late requests is not waited for: the provider would hang for one timeout more
 /// with nothing to show for it.
 std::size_t Departures::left() const {
-  return static_cast<std::size_t>(
-      std::count_if(departures_.begin(), departures_.end(),
-                    [](const auto& d) { return !d.second.acknowledged; }));
+  const auto is_left = [](const auto& d) { return !d.second.acknowledged; };
+  return static_cast<std::size_t>(std::ranges::count_if(departures_, is_left));
 }
 
 }  // namespace leasehold::core

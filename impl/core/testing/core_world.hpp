@@ -179,9 +179,8 @@ class CoreWorld {
     all.insert(all.end(), effects.begin(), effects.end());
   }
   [[nodiscard]] std::optional<Timer> earliest() const {
-    const auto found = std::min_element(
-        timers.begin(), timers.end(),
-        [](const auto& one, const auto& other) { return one.second < other.second; });
+    const auto due = [](const auto& one) { return one.second; };
+    const auto found = std::ranges::min_element(timers, {}, due);
     return found == timers.end() ? std::nullopt : std::optional(found->first);
   }
 };

@@ -79,7 +79,7 @@ class DrawnSchedule : public CoreWorld {
 
   /// Whether a hand-over to this session is under way.
   [[nodiscard]] bool receives(SessionId session) const {
-    return std::any_of(under_way.begin(), under_way.end(), [session](const auto& one) {
+    return std::ranges::any_of(under_way, [session](const auto& one) {
       const auto* hand_over = std::get_if<HandOverCommand>(&one.second.body);
       return hand_over != nullptr && hand_over->session == session;
     });

@@ -48,7 +48,7 @@ constexpr std::array kConnecting{
 
 template <std::size_t kSize>
 bool says(const bson_error_t& error, const std::array<const char*, kSize>& texts) {
-  return std::any_of(texts.begin(), texts.end(), [&error](const char* text) {
+  return std::ranges::any_of(texts, [&error](const char* text) {
     return std::strstr(error.message, text) != nullptr;
   });
 }
@@ -129,7 +129,7 @@ void name_encryption(const mongoc_client_t* client, bson_error_t& error) {
 UriHandle parse_uri(const std::string& given, bson_error_t& error) {
   const std::string uri(trimmed(given));
   const auto login = parts_of(uri).login;
-  if (std::count(login.begin(), login.end(), '@') > 1) {
+  if (std::ranges::count(login, '@') > 1) {
     bson_set_error(&error, MONGOC_ERROR_COMMAND, MONGOC_ERROR_COMMAND_INVALID_ARG,
                    "it has more than one @: in a user name or password it is written %%40");
     return nullptr;

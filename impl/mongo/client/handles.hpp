@@ -25,7 +25,6 @@ using UriHandle = std::unique_ptr<mongoc_uri_t, Call<mongoc_uri_destroy>>;
 using PoolHandle = std::shared_ptr<mongoc_client_pool_t>;
 using DescriptionHandle =
     std::unique_ptr<mongoc_server_description_t, Call<mongoc_server_description_destroy>>;
-using SessionHandle =
-    std::unique_ptr<mongoc_client_session_t, Call<mongoc_client_session_destroy>>;
+using SessionHandle = std::unique_ptr<mongoc_client_session_t, Call<mongoc_client_session_destroy>>;
 
 }  // namespace leasehold::mongo

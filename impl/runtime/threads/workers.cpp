@@ -65,8 +65,8 @@ struct Workers::State {
   }
   /// Workers that neither hang, nor carry what may take long, nor leave.
   [[nodiscard]] int counted() const {
-    return static_cast<int>(std::count_if(workers.begin(), workers.end(),
-                                          [this](const auto& w) { return counts(*w); }));
+    const auto all = std::ranges::count_if(workers, [this](const auto& w) { return counts(*w); });
+    return static_cast<int>(all);
   }
 
   [[nodiscard]] bool in_trouble() const { return unheard >= limit; }
@@ -79,7 +79,7 @@ struct Workers::State {
 
   /// Whether one more command may be carried.
   [[nodiscard]] bool may_carry() const {
-    const auto busy = std::count_if(workers.begin(), workers.end(), [this](const auto& w) {
+    const auto busy = std::ranges::count_if(workers, [this](const auto& w) {
       return w->command != 0 && counts(*w);
     });
     return !queue.empty() && busy < allowed();
@@ -100,7 +100,7 @@ struct Workers::State {
   /// the core's commands, because the time of those runs.
   core::Command take() {
     const auto first = [this](const auto& wanted) {
-      const auto found = std::find_if(queue.begin(), queue.end(), wanted);
+      const auto found = std::ranges::find_if(queue, wanted);
       return found == queue.end() ? queue.begin() : found;
     };
     const auto next = in_trouble() ? first([](const core::Command& c) {
@@ -168,8 +168,8 @@ void Workers::abandon(core::CommandId command) {
     }
     return;
   }
-  const auto busy = std::find_if(state_->workers.begin(), state_->workers.end(),
-                                 [&](const auto& w) { return w->command == command; });
+  const auto is_busy_with_it = [command](const auto& w) { return w->command == command; };
+  const auto busy = std::ranges::find_if(state_->workers, is_busy_with_it);
   if (busy == state_->workers.end()) return;
   Worker& worker = **busy;
   if (worker.given) {  // its thread has not come to it

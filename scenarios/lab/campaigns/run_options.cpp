@@ -134,8 +134,7 @@ TheirSet own_set(const SiteOptions& asked, const WantedRuns& runs,
 TheirSet store_of(const SiteOptions& asked, const WantedRuns& runs,
                   const std::optional<ForeignLock>& foreign) {
   if (!asked.uri.empty()) {
-    refuse("--store", asked.store,
-           "--uri names a replica set of MongoDB; leave one of them out");
+    refuse("--store", asked.store, "--uri names a replica set of MongoDB; leave one of them out");
   }
   if (!foreign) {
     refuse("--store", asked.store,

@@ -180,7 +180,7 @@ std::set<std::string> fault_groups_in(const std::string& text) {
   std::set<std::string> groups;
   std::istringstream words(text == "none" ? "" : text);
   for (std::string word; std::getline(words, word, ',');) {
-    if (std::find(all.begin(), all.end(), word) == all.end()) {
+    if (std::ranges::find(all, word) == all.end()) {
       refuse("--faults", text,
              fmt::format("'{}' is none of all, none, {}", word, fmt::join(all, ", ")));
     }

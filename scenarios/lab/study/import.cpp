@@ -145,8 +145,7 @@ int import_incident(const std::vector<std::string>& words) {
                          broken.empty() ? "nothing was violated" : "violated ", to_string(broken),
                          plan.lock, to_scn(plan)));
   if (!asked.folder.empty()) {
-    properties::keep_run(asked.folder, plan, incident.history, findings, {},
-                         incident.promises);
+    properties::keep_run(asked.folder, plan, incident.history, findings, {}, incident.promises);
   }
   return conclude(c, asked.outputs, incident.history);
 }

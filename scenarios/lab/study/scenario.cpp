@@ -170,8 +170,7 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
                    sim::World& world) {
   auto plan = options.plan_of(s);
   if (!options.foreign) plan.lock = lock;
-  const auto promises =
-      options.foreign ? std::optional(options.foreign->promises) : std::nullopt;
+  const auto promises = options.foreign ? std::optional(options.foreign->promises) : std::nullopt;
   const auto began = std::chrono::steady_clock::now();
   StoryRun one{.story = s.name, .lock = lock};
   model::History history;

@@ -70,7 +70,7 @@ Answer answer_from(const std::string& line) {
   const auto json = Json::parse(line, nullptr, false);
   if (!json.is_object()) refuse("it said what is no JSON object", line);
   if (!json.contains("is") || !json["is"].is_string()) refuse("it said a line without 'is'", line);
-  const auto word = std::find(kWords.begin(), kWords.end(), json["is"].get<std::string>());
+  const auto word = std::ranges::find(kWords, json["is"].get<std::string>());
   if (word == kWords.end()) refuse("it said a word that the protocol has not", line);
   Answer answer;
   answer.is = static_cast<Answer::Is>(word - kWords.begin());

@@ -86,7 +86,7 @@ Json updated(Json document, const Json& o) {
   const auto items = o.items();
   if (o.contains("diff")) {
     change(document, o["diff"]);
-  } else if (std::any_of(items.begin(), items.end(), is_operator)) {
+  } else if (std::ranges::any_of(items, is_operator)) {
     set_and_unset(document, o);
   } else {
     document = o;
@@ -175,9 +175,7 @@ std::vector<SeenEntry> vanished(const std::vector<SeenEntry>& seen,
   std::vector<SeenEntry> gone;
   for (const auto& entry : seen) {
     if (entry.order < oldest) continue;  // older entries may have left the oplog
-    const auto same_time =
-        std::lower_bound(again.begin(), again.end(), entry.order,
-                         [](const SeenEntry& e, std::int64_t order) { return e.order < order; });
+    const auto same_time = std::ranges::lower_bound(again, entry.order, {}, &SeenEntry::order);
     if (same_time == again.end() || *same_time != entry) gone.push_back(entry);
   }
   return gone;
@@ -266,17 +264,15 @@ void attribute_writes(model::History& history) {
   for (Event& e : history) {
     if (e.kind == Kind::put) puts.push_back(&e);
   }
-  std::sort(puts.begin(), puts.end(),
-            [](const Event* a, const Event* b) { return a->order < b->order; });
+  std::ranges::sort(puts, {}, &Event::order);
   for (Event* put : puts) {
     const auto may_be = [put](const Sent& s) {
       return put->lock_id.empty() ? s.name == put->name : s.owner == put->lock_id;
     };
-    auto found = std::find_if(sent.begin(), sent.end(),
-                              [&](const Sent& s) { return may_be(s) && s.order == put->order; });
+    auto found = std::ranges::find_if(
+        sent, [&](const Sent& s) { return may_be(s) && s.order == put->order; });
     if (found == sent.end()) {
-      found = std::find_if(sent.begin(), sent.end(),
-                           [&](const Sent& s) { return may_be(s) && s.unanswered; });
+      found = std::ranges::find_if(sent, [&](const Sent& s) { return may_be(s) && s.unanswered; });
     }
     if (found == sent.end()) continue;
     found->unanswered = false;

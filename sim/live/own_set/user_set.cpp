@@ -26,7 +26,7 @@ std::vector<std::string> addresses_in(const Json& hello) {
       all.push_back(host.get<std::string>());
     }
   }
-  const auto primary = std::find(all.begin(), all.end(), hello.value("primary", ""));
+  const auto primary = std::ranges::find(all, hello.value("primary", ""));
   if (primary != all.end()) std::rotate(all.begin(), primary, primary + 1);
   return all;
 }

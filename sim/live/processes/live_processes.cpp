@@ -275,8 +275,8 @@ std::unique_ptr<LiveProcess> LiveProcesses::begin(const std::string& name, std::
     const auto file = run_.folder + "/" + name + ".order";
     return std::make_unique<OwnProcess>(std::move(order), file, began, emit);
   }
-  const bool named = std::any_of(plan_.faults.begin(), plan_.faults.end(),
-                                 [](const FaultPlan& fault) { return fault.member >= 0; });
+  const bool named =
+      std::ranges::any_of(plan_.faults, [](const FaultPlan& f) { return f.member >= 0; });
   order.plan.clock_margin_ms = named ? 0 : clock_margin_ms(plan_, run_);
   return start_foreign({std::move(order), *run_.foreign, run_.folder, store_}, began, emit);
 }
@@ -298,7 +298,7 @@ void LiveProcesses::listen_ms(int limit_ms) {
 }
 
 int LiveProcesses::kill_doomed() {
-  return static_cast<int>(std::count_if(doomed_.begin(), doomed_.end(), [](const auto& one) {
+  return static_cast<int>(std::ranges::count_if(doomed_, [](const auto& one) {
     return one->holds() && one->kill();
   }));
 }
@@ -308,7 +308,7 @@ void LiveProcesses::heal() {
 }
 
 bool LiveProcesses::all_done() const {
-  return std::all_of(processes_.begin(), processes_.end(), [](const auto& p) { return p->over(); });
+  return std::ranges::all_of(processes_, [](const auto& p) { return p->over(); });
 }
 
 /// Waiters of a lock without hand-overs may be late without end.
@@ -324,8 +324,7 @@ void LiveProcesses::end_by_force() {
 
 bool LiveProcesses::somebody_died() const {
   const auto failed = [](const auto& process) { return process->failed(); };
-  return std::any_of(processes_.begin(), processes_.end(), failed) ||
-         std::any_of(doomed_.begin(), doomed_.end(), failed);
+  return std::ranges::any_of(processes_, failed) || std::ranges::any_of(doomed_, failed);
 }
 
 std::vector<ProcessView> LiveProcesses::running() {
@@ -341,8 +340,7 @@ std::vector<ProcessView> LiveProcesses::running() {
 }
 
 LiveProcesses::Processes::iterator LiveProcesses::find(const std::string& name) {
-  return std::find_if(processes_.begin(), processes_.end(),
-                      [&](const auto& process) { return process->name() == name; });
+  return std::ranges::find(processes_, name, &LiveProcess::name);
 }
 
 /// Null: it has a successor by now.

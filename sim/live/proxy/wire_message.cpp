@@ -252,9 +252,7 @@ void RequestWatch::asked(std::string_view bytes, std::int64_t now_ns) {
 
 void RequestWatch::answered(std::string_view bytes, std::int64_t now_ns) {
   answers_.read(bytes, [&](std::string_view answer) {
-    const auto request = std::find_if(open_.begin(), open_.end(), [&](const Request& one) {
-      return one.number == int32_at(answer, 8);
-    });
+    const auto request = std::ranges::find(open_, int32_at(answer, 8), &Request::number);
     if (request == open_.end()) return;  // one of many answers to one request
     report(*request, now_ns);
     open_.erase(request);

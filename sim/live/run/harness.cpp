@@ -53,9 +53,7 @@ StoreUse use_of(const Plan& plan, const LiveRun& run) {
   if (run.foreign) use.document = run.foreign->promises.document;
   if (use.document) use.locks = use.document->collection;
   if (!run.foreign) use.locks = lock_under_test(plan.lock).collection();
-  const auto most = std::max_element(
-      plan.processes.begin(), plan.processes.end(),
-      [](const ProcessPlan& a, const ProcessPlan& b) { return a.permits < b.permits; });
+  const auto most = std::ranges::max_element(plan.processes, {}, &ProcessPlan::permits);
   for (int i = 0; i < plan.locks; ++i) {
     use.resources.push_back(lock_name(i));
     for (int slot = 0; slot < most->permits; ++slot) {
@@ -375,12 +373,11 @@ bool documents_left(const model::History& history) {
     last[e.name] = e.order;
     there[e.name] = e.kind == Kind::put;
   }
-  return std::any_of(there.begin(), there.end(), [](const auto& t) { return t.second; });
+  return std::ranges::any_of(there, [](const auto& t) { return t.second; });
 }
 
 void put_end_last(model::History& history) {
-  const auto is_finish = [](const Event& e) { return e.kind == Kind::finish; };
-  const auto end = std::find_if(history.begin(), history.end(), is_finish);
+  const auto end = std::ranges::find(history, Kind::finish, &Event::kind);
   std::rotate(end, end + 1, history.end());
   history.back().at_ns = std::max(history.back().at_ns, history[history.size() - 2].at_ns);
 }
@@ -400,7 +397,7 @@ std::vector<Away> members_away(const model::History& history, std::int64_t now_n
 
 bool is_ours(const Event& stall, const std::vector<Away>& away) {
   if (stall.victim == model::kMachine) return false;
-  return std::any_of(away.begin(), away.end(), [&](const Away& a) {
+  return std::ranges::any_of(away, [&](const Away& a) {
     return (a.member.empty() || a.member == stall.victim) && a.from_ns < stall.at_ns &&
            stall.from_ns < a.to_ns;
   });

@@ -274,10 +274,9 @@ Json ReplicaSet::config() const {
 
 /// Those that confirm a write as soon as they can.
 int ReplicaSet::prompt_members() const {
-  const auto others =
-      std::count_if(options_.fields.begin(), options_.fields.end(), [](const Json& member) {
-        return member.contains("arbiterOnly") || member.contains("secondaryDelaySecs");
-      });
+  const auto others = std::ranges::count_if(options_.fields, [](const Json& member) {
+    return member.contains("arbiterOnly") || member.contains("secondaryDelaySecs");
+  });
   return options_.members - static_cast<int>(others);
 }
 

@@ -107,7 +107,7 @@ class ScriptedStore final : public Store {
   std::set<std::string> past_proxies(const std::vector<std::string>& processes) override {
     auto found = servers_.past_proxies();
     std::erase_if(found, [&](const std::string& name) {
-      return std::find(processes.begin(), processes.end(), name) == processes.end();
+      return std::ranges::find(processes, name) == processes.end();
     });
     return found;
   }

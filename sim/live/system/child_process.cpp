@@ -399,8 +399,8 @@ void SocketOwners::look_again() const {
 
 std::string SocketOwners::owner_of(const std::string& inode) const {
   const fs::path socket = "socket:[" + inode + "]";
-  const auto found = std::find_if(names_.begin(), names_.end(),
-                                  [&](const auto& each) { return has_open(each.first, socket); });
+  const auto found = std::ranges::find_if(
+      names_, [&](const auto& each) { return has_open(each.first, socket); });
   return found == names_.end() ? "" : found->second;
 }
 

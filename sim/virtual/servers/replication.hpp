@@ -41,8 +41,7 @@ class Replication : public Members {
               std::shared_ptr<const FencedWrite> fenced = nullptr, const std::string& tag = {}) {
     Member& m = at(member);
     const auto now = queue.now();
-    const bool newest = std::ranges::none_of(
-        all_, [&](const Member& other) { return other.term > m.term; });
+    const bool newest = std::ranges::none_of(all_, [&](auto& one) { return one.term > m.term; });
     if (newest && behind_since_ == 0) behind_since_ = now;
     m.data.append({time, m.term, std::move(change), std::move(fenced), tag, now}, now);
     m.match[member] = m.data.log().size();
