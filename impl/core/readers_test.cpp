@@ -604,20 +604,34 @@ TEST(Readers, AGrantBeforeTheStreamWasOpenedAnewIsNoneOfALaterWrite) {
   }
 }
 
-/// Found by `verify`: both came during an attempt that failed.
+/// Found by `verify`: both came during an attempt that failed. And by seed 78739: the attempt was
+/// executed, and the answer did not say when.
 TEST(Readers, TheFirstOfTwoWritesThatNameACallDuringItsAttemptGrantsIt) {
+  for (const bool executed : {false, true}) {
+    auto w = World::waiting_to_read();
+    const auto lock_id = w.asked().lock_id;
+    w.advance_to_next_attempt();
+    if (executed) w.give(ReplyArrived{w.attempt().id, World::with(Outcome::unknown)});
+    const auto attempt = w.attempt();  // at once after the first without an answer
+    const auto first = w.named(lock_id), later = w.named(lock_id);
+    ASSERT_LT(first.at, later.at);
+    w.answer_stream({first, later});
+    auto reply = executed ? w.won(attempt, ++w.oplog) : World::with(Outcome::not_executed);
+    reply.retried = executed;
+    w.give(ReplyArrived{attempt.id, reply});
+    ASSERT_TRUE(w.has<Granted>());
+    EXPECT_EQ(w.the<Granted>().token, first.at);
+  }
+}
+
+/// The event of that attempt's own write may lack what a grant needs.
+TEST(Readers, AWriteThatNamesAnAttemptAgainGrantsNothing) {
   auto w = World::waiting_to_read();
   const auto lock_id = w.asked().lock_id;
-  w.advance_to_next_attempt();
-  const auto attempt = w.attempt();
-  const auto first = w.named(lock_id), later = w.named(lock_id);
-  ASSERT_LE(first.at, later.at);
-  auto next = later;
-  next.at = FencingToken(first.at.value() + 1);
-  w.answer_stream({first, next});
-  w.give(ReplyArrived{attempt.id, World::with(Outcome::not_executed)});
-  ASSERT_TRUE(w.has<Granted>());
-  EXPECT_EQ(w.the<Granted>().token, first.at);
+  w.answer_stream({w.named(lock_id, NamedOwner::As::unclear)});
+  w.give(ReplyArrived{w.attempt().id, World::with(Outcome::not_executed)});
+  w.answer_stream({w.named(lock_id)});
+  EXPECT_FALSE(w.has<Granted>());
 }
 
 /// Found by seed 56284: its clock was ahead, and later writes were taken for the grant.

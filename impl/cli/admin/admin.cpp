@@ -142,8 +142,7 @@ std::unique_ptr<const SeenLock> Admin::held_lock(const std::string& name) {
 }
 
 Json Admin::oplog_of(const std::string& name) const {
-  const Json write{{"ns", space()},
-                   {"$or", Json::array({{{"o2._id", name}}, {{"o._id", name}}})}};
+  const Json write{{"ns", space()}, {"$or", Json::array({{{"o2._id", name}}, {{"o._id", name}}})}};
   return {{"$or", Json::array({write, {{"op", "c"}, {"o.applyOps", {{"$elemMatch", write}}}}})}};
 }
 

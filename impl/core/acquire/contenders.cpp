@@ -165,11 +165,11 @@ CallResult Contenders::answered(SessionId id, const PendingCommand& attempt, con
     const auto& [kind, code, message] = call.last_failure;
     return Error{kind, code, "lock '" + call.name + "': " + message};
   }
-  // An attempt that was executed after the event knows better: it was refused although the lock had
-  // been passed to it.
-  const bool outdated = news && reply.outcome == Outcome::done && !reply.is_before(news->at);
-  if (!news || outdated) return {};
-  return notify(id, *news, 0, step);
+  // A refusal after the event knows better: the call was refused although the lock had been passed
+  // to it.
+  const bool knows = answer == AttemptAnswer::refused && reply.outcome == Outcome::done;
+  if (!news || (knows && !reply.is_before(news->at))) return {};
+  return act_on(id, *news, 0, step);
 }
 
 /// Only the head has an entry in the lock's queue: the calls behind it have sent nothing yet.
@@ -184,16 +184,23 @@ SessionId Contenders::head_with(Owner owner, const std::string& name) const {
 CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId command,
                               SendingStep step) {
   AcquireCall& call = at(id);
-  if (call.in<AcquireCall::Attempting>()) {
-    // The first write of a shared lock that names the call is the one that granted it.
-    auto& news = call.place.news;
-    const bool granted = call.room != 0 && news && news->as == NamedOwner::As::holder;
-    if (!granted) news = named;
-    return {};
-  }
+  // Each write of a lock that is shared names all that have it. Only the first that names an
+  // attempt is that attempt's own.
+  const auto& lock_id = named.document.lock_id;
+  const bool holds = call.room != 0 && named.as != NamedOwner::As::next;
+  if (holds && std::exchange(call.place.named, lock_id) == lock_id) return {};
+  if (!call.in<AcquireCall::Attempting>()) return act_on(id, named, command, step);
+  auto& news = call.place.news;
+  if (!news || named.as != NamedOwner::As::unclear) news = named;
+  return {};
+}
+
+CallResult Contenders::act_on(SessionId id, const NamedOwner& named, CommandId command,
+                              SendingStep step) {
+  AcquireCall& call = at(id);
   if (!call.in<AcquireCall::Waiting>()) return {};
-  // Each write of a lock that is shared names all that have it. It is the one that granted it to
-  // this call only if none since the call waited is missing, and the call has not waited since.
+  // It is the first only if none since the call waited is missing, and the call has not waited
+  // since.
   const auto waited = call.place.confirmed_at();
   const bool grants = call.room == 0 || (waited >= stream_.since() && waited < named.at);
   if (named.as == NamedOwner::As::holder && grants) {

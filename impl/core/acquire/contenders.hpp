@@ -153,6 +153,8 @@ class Contenders {
   [[nodiscard]] bool anyone_listens() const;
   [[nodiscard]] std::optional<Duration> unread_for(LocalInstant now) const;
   void contend(SessionId id, LocalInstant at_latest, SendingStep step);
+  [[nodiscard]] CallResult act_on(SessionId id, const NamedOwner& named, CommandId command,
+                                  SendingStep step);
 
   // attempts.cpp: the attempts of one call, and what it learns from their answers.
   void attempt(SessionId id, SendingStep step);

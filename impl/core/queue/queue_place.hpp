@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/protocol.hpp"
@@ -63,6 +64,7 @@ class QueuePlace {
   bool awaits_news = false;
   /// Events of the stream that came during an attempt; they count once it is answered.
   std::optional<NamedOwner> news;
+  std::string named;  ///< the lockId of the last event
 
  private:
   struct Attempt {

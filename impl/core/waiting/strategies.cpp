@@ -154,26 +154,24 @@ nanoseconds until_room(nanoseconds room_in, std::uint64_t random) {
 }
 
 /// A call that is not notified, or found neither a place nor a full queue, pauses adaptively.
-class QueueWaiting final : public WaitingStrategy {
+class QueueWaiting final : public Between {
  public:
-  explicit QueueWaiting(nanoseconds longest) : longest_(longest) {}
+  explicit QueueWaiting(nanoseconds longest) : Between(nanoseconds(0), longest) {}
 
   nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
     return std::min(seen.room_in ? until_room(*seen.room_in, random)
                                  : otherwise_->pause(seen, random),
-                    longest_);
+                    max_);
   }
-  nanoseconds longest_pause() const override { return longest_; }
   std::optional<nanoseconds> next_pace(const AttemptSeen& seen, bool won) const override {
     return otherwise_->next_pace(seen, won);
   }
   std::optional<nanoseconds> renewal(nanoseconds waited) const override {
-    return std::min(std::max(waited / kRenewals, kShortestRenewal), longest_);
+    return std::min(std::max(waited / kRenewals, kShortestRenewal), max_);
   }
 
  private:
   const std::shared_ptr<const WaitingStrategy> otherwise_ = adaptive_waiting();
-  nanoseconds longest_;
 };
 
 }  // namespace
