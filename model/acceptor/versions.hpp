@@ -551,6 +551,9 @@ class VersionStates {
       const auto again = std::ranges::find(lock.line.subspan(low - 1), shown, &Change::text);
       v = again == lock.line.end() ? v : static_cast<Version>(again - lock.line.begin()) + 1;
     }
+    // A free document names whom the lock is offered, whose own write may come later.
+    const auto at = d_.at(i).order;
+    if (v != 0 && at != 0 && at < d_.at(lock.line[v - 1].event).order) v = 0;
     if (v != 0 && v >= low) {
       grow(lock, i);
       if (v <= lock.highest()) return lock.keep_from(v);

@@ -427,7 +427,7 @@ const std::vector<Promise>& lock_promises() {
          s.h.win_too_late(s.at + 80, s.at + 88, "d", 1, s.order(executed)).unanswered();
          s.h.before(2).at_ns = executed * kMs;
          if (by <= 0) {
-           s.h.clean_up(s.at + 200, s.at + 208, "d", 1, after_both ? 0 : s.order(s.at + 200));
+           s.h.clean_up(s.at + 370, s.at + 378, "d", 1, after_both ? 0 : s.order(s.at + 370));
          }
          if (by > 0 || after_both) s.h.gone(s.at + 1'900, s.order(s.at + 1'900));
          s.h.look(s.at + 1'500, s.at + 1'510, "d");

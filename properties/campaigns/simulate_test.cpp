@@ -87,6 +87,11 @@ TEST(Simulate, HoldsWhereAReaderWaitsForTheLongerOfTwoPermitsOfOneBatch) {
   expect_no_violation(13300);
 }
 
+/// A free document names whom the lock is offered: his own write came later.
+TEST(Simulate, HoldsWhereAReleaseFindsTheDocumentOfAFreeLock) {
+  expect_no_violation(88493);
+}
+
 TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {
   using enum sim::Waiting;
   for (const auto& waitings : {std::vector{queue}, std::vector{queue, uniform, queue, adaptive}}) {
