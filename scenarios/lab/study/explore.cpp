@@ -59,8 +59,7 @@ void print(const Job& job) {
   for (const auto& line : job.found.story) fmt::print("    {}\n", line);
   fmt::print("  {} states, {} transitions, depth {}, {:.1f} CPU s: {}{}{}\n",
              job.found.states, job.found.transitions, job.found.depth, job.cpu_seconds,
-             to_string(job.found.verdict),
-             job.found.why.empty() ? "" : ": ", job.found.why);
+             to_string(job.found.verdict), job.found.why.empty() ? "" : ": ", job.found.why);
   std::fflush(stdout);
 }
 

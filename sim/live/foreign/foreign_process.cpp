@@ -35,8 +35,7 @@ std::string ending(int status, bool may_end, const std::string& errors) {
   Event told;
   tell_ending(told, status, errors);
   if (WIFSIGNALED(status)) {
-    return "it was killed by signal " + std::to_string(told.signal) +
-           ", unasked" +
+    return "it was killed by signal " + std::to_string(told.signal) + ", unasked" +
            (told.message.empty() ? "" : ": " + told.message);
   }
   const auto why = may_end ? " when asked to stop" : ", unasked";
