@@ -624,6 +624,19 @@ TEST(Readers, TheFirstOfTwoWritesThatNameACallDuringItsAttemptGrantsIt) {
   }
 }
 
+/// The first attempt without an answer is followed by another at once.
+TEST(Readers, AnEventWaitsForTheAnswerOfTheNextAttemptToo) {
+  auto w = World::waiting_to_read();
+  const auto grant = w.named(w.asked().lock_id);
+  w.advance_to_next_attempt();
+  w.answer_stream({grant});
+  w.give(ReplyArrived{w.attempt().id, World::with(Outcome::unknown)});
+  EXPECT_FALSE(w.has<Granted>());
+  w.give(ReplyArrived{w.attempt().id, World::with(Outcome::not_executed)});
+  ASSERT_TRUE(w.has<Granted>());
+  EXPECT_EQ(w.the<Granted>().token, grant.at);
+}
+
 /// The event of that attempt's own write may lack what a grant needs.
 TEST(Readers, AWriteThatNamesAnAttemptAgainGrantsNothing) {
   auto w = World::waiting_to_read();

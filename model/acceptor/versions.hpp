@@ -571,11 +571,11 @@ class VersionStates {
   /// Whether the reply comes from a primary that was cut off: its newest write is older than the
   /// document by the sending. Such a primary exists only while something is disturbed. A router
   /// that asked the shard that had the document before may answer with a later time of that.
-  bool is_of_an_old_primary(const Fact& reply, const Lock& lock, Index send, bool any = false) {
+  bool is_of_an_old_primary(const Fact& reply, const Lock& lock, Index send, bool routed = false) {
     const Version known = by_then_[send];
     if (known == 0) return false;
     const Fact& missing = d_.fact(lock.line[known - 1].event);
-    if (reply->order >= missing->order && !any) return false;
+    if (reply->order >= missing->order && !routed) return false;
     const Span since{missing.at_ns - d_.allowed.truth_lag_ns, reply.at_ns};
     if (!d_.servers.meet(since)) return false;
     ++old_primaries_;

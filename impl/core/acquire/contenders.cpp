@@ -179,28 +179,29 @@ SessionId Contenders::head_with(Owner owner, const std::string& name) const {
   return call != nullptr && call->owner == owner ? queue->head : 0;
 }
 
-/// During an attempt the event waits for its answer, which may be of a later time. A call that is
-/// Receiving gets the lock from this process and needs no event.
 CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId command,
                               SendingStep step) {
-  AcquireCall& call = at(id);
   // Each write of a lock that is shared names all that have it. Only the first that names an
   // attempt is that attempt's own.
+  AcquireCall& call = at(id);
   const auto& lock_id = named.document.lock_id;
   const bool holds = call.room != 0 && named.as != NamedOwner::As::next;
   if (holds && std::exchange(call.place.named, lock_id) == lock_id) return {};
-  if (!call.in<AcquireCall::Attempting>()) return act_on(id, named, command, step);
-  auto& news = call.place.news;
-  if (!news || named.as != NamedOwner::As::unclear) news = named;
-  return {};
+  return act_on(id, named, command, step);
 }
 
+/// During an attempt the event waits for its answer, which may be of a later time. A call that is
+/// Receiving gets the lock from this process and needs no event.
 CallResult Contenders::act_on(SessionId id, const NamedOwner& named, CommandId command,
                               SendingStep step) {
   AcquireCall& call = at(id);
+  if (call.in<AcquireCall::Attempting>()) {
+    auto& news = call.place.news;
+    if (!news || named.as != NamedOwner::As::unclear) news = named;
+    return {};
+  }
   if (!call.in<AcquireCall::Waiting>()) return {};
-  // It is the first only if none since the call waited is missing, and the call has not waited
-  // since.
+  // It is the first if no write since the call waited is missing, and it has not waited since.
   const auto waited = call.place.confirmed_at();
   const bool grants = call.room == 0 || (waited >= stream_.since() && waited < named.at);
   if (named.as == NamedOwner::As::holder && grants) {
