@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <ctime>
 #include <thread>
 
 #include "bench/contend/live/live_run.hpp"

@@ -4,7 +4,6 @@
 #include <system_error>
 
 #include "api/access.hpp"
-#include "core/limits.hpp"
 #include "core/provider_core.hpp"
 #include "mongo/client/mongo_transport.hpp"
 

@@ -4,7 +4,6 @@
 #include <leasehold/lockable.hpp>
 #include <mutex>
 #include <shared_mutex>
-#include <thread>
 
 #include "runtime/testing/fake_server.hpp"
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 
 #include "core/protocol.hpp"
 #include "runtime/threads/executor.hpp"

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
-#include <latch>
 #include <set>
 #include <thread>
 

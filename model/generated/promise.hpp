@@ -2,9 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
-#include <vector>
 
 #include "model/containers/enum_set.hpp"
 #include "model/generated/sound_histories.hpp"

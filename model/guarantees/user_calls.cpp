@@ -14,8 +14,7 @@ std::string told(const Digest& d, const Fact& ask, std::size_t count) {
 /// What explains that one of its locks was lost while it waited for others: a delay in the lease
 /// before the loss. None: nothing.
 std::optional<Excuse> explained_loss(const Digest& d, const UserCall& call,
-                                     const std::vector<Index>& asked) {
-  const Span waited{call.ask.at_ns, d.fact(call.ended).at_ns};
+                                     const std::vector<Index>& asked, const Span& waited) {
   const auto lease = call.ask->expiry_ms * kMs + drift_of(call.ask);
   for (const SessionDigest& s : d.sessions) {
     if (s.process != call.ask.process || s.lost == kNone) continue;
@@ -36,12 +35,18 @@ void check_served_when_healed(const Digest& d, Finding& f, const UserCall& call,
   if (!call.ask->healed || call.ended == kNone) return;
   ++f.counts["healed_all_calls"];
   if (d.fact(call.ended).outcome == Outcome::granted) return;
-  const auto count = asked.size();
+  const Span waited{call.ask.at_ns, d.fact(call.ended).at_ns};
   if (d.at(call.ended).outcome == "unavailable") {
     if (call.ask->max_holding_ms > 0) return;
-    if (const auto why = explained_loss(d, call, asked)) return excuse(f, *why);
+    if (const auto why = explained_loss(d, call, asked, waited)) return excuse(f, *why);
   }
-  check_not_in_vain(d, f, call, told(d, call.ask, count) + " did not get them");
+  // Nine tenths of its time-out are longer than all turns.
+  const auto latest = waited.to - (waited.to - waited.from) / 10;
+  check_bound(
+      d, f, {waited.from, latest, kNever, waited.to, d.delays(call.ask.process, Needs::servers)},
+      told(d, call.ask, asked.size()) + " did not get them although all faults had stopped: " +
+          d.at(call.ended).outcome,
+      {call.asked, call.ended});
 }
 
 using Grants = std::map<std::tuple<Id, Id, std::int64_t>, const SessionDigest*>;

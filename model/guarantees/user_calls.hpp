@@ -38,19 +38,6 @@ inline void check_ends_on_time(const Digest& d, Finding& f, const UserCall& call
               {call.asked, call.ended});
 }
 
-/// Once faults are over it gets what it asked for, because nine tenths of its time-out are longer
-/// than all turns.
-/// REQUIRES: it began then, and ended without
-inline void check_not_in_vain(const Digest& d, Finding& f, const UserCall& call,
-                              const std::string& told) {
-  const Span waited{call.ask.at_ns, d.fact(call.ended).at_ns};
-  const auto latest = waited.to - (waited.to - waited.from) / 10;
-  check_bound(
-      d, f, {waited.from, latest, kNever, waited.to, d.delays(call.ask.process, Needs::servers)},
-      told + " although all faults had stopped: " + d.at(call.ended).outcome,
-      {call.asked, call.ended});
-}
-
 /// Calls for several locks at once, as part of G7; each lock is checked as any is. A call ends when
 /// it said. What it returns was not lost before. One that begins once faults are over gets all.
 void check_all_calls(const Digest& d, Finding& f);

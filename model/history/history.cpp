@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
-#include <utility>
 
 #include "model/history/from_outside.hpp"
 

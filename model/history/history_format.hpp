@@ -111,7 +111,8 @@ namespace leasehold::model {
   KIND(no_majority, "no-majority", "until then no majority had what the newest primary had "      \
        "written, or there was no primary", from_ns)                                               \
   KIND(slow, "slow", "until then a command of the process was under way to the member `victim`, " \
-       "and no answer came: servers or links kept it", process, victim, from_ns)                  \
+       "and no answer came: servers or links kept it, or its driver, to no member", process,      \
+       victim, from_ns)                                                                           \
   KIND(fault, "fault", "the harness did something to servers or links; `lock_id`: what an "       \
        "administrator writes into the lock `victim`, perhaps", victim, fault, begins, ends,       \
        amount, lock_id)                                                                           \

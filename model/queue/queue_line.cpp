@@ -1,7 +1,6 @@
 #include "model/queue/queue.hpp"
 
 #include <algorithm>
-#include <ranges>
 #include <unordered_map>
 #include <utility>
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "model/spec/diagrams.hpp"
 #include "model/spec/lock.hpp"

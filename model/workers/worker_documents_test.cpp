@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "model/guarantees/checker_stories.hpp"
 #include "model/workers/promises.hpp"
 #include "model/workers/worker_told.hpp"

@@ -1,4 +1,3 @@
-#include <atomic>
 
 #include "scenarios/command/command_fixture.hpp"
 

@@ -14,8 +14,6 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
-#include <cstdio>
-#include <ctime>
 #include <iostream>
 #include <leasehold/asio.hpp>
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "model/history/history.hpp"
 #include "sim/plan/plan.hpp"

@@ -3,7 +3,6 @@
 #include "core/acquire/attempt_answer.hpp"
 #include "core/acquire/contenders.hpp"
 #include "core/check.hpp"
-#include "core/limits.hpp"
 
 /// The attempts of one call: when each is sent, and what the call learns from its answer.
 namespace leasehold::core {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/acquire/attempt_answer.hpp"
 #include "core/check.hpp"
 #include "core/document/lock_queue.hpp"
 #include "core/document/lock_readers.hpp"

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <deque>
 #include <set>
 
 #include "core/protocol.hpp"

@@ -93,6 +93,16 @@ TEST_F(Supervisor, OurWorkerIsPausedKilledReplacedAndEndsOnceItIsHealed) {
                           [](const Event& e) { return e.kind == Kind::resume && e.suspended; }));
 }
 
+TEST_F(Supervisor, OurWorkerNotesThatTheDriverKeptACommand) {
+  start();
+  EXPECT_TRUE(until([this] { return count(Kind::slow, "p0.1") > 0; }));
+  const auto kept = std::ranges::find(history_, Kind::slow, &Event::kind);
+  ASSERT_NE(kept, history_.end());
+  EXPECT_EQ(kept->victim, "") << "no member got it";
+  EXPECT_GE(kept->at_ns - kept->from_ns, 50'000'000);
+  processes_->end_by_force();
+}
+
 TEST_F(Supervisor, AWorkerAroundAnotherLockLivesTheSameLife) {
   run_.foreign = ForeignLock{kGenerous, {}};
   goes_through_its_life();

@@ -38,6 +38,7 @@ using model::Event;
 using model::Kind;
 using std::chrono::milliseconds;
 
+constexpr std::int64_t kKept_ns = 50'000'000;  ///< what is kept for less is not noted
 constexpr milliseconds kLookAtThreadsEvery{50};
 constexpr int kLooksUntilDisks = 4;
 constexpr int kLookForEndEvery_ms = 50;
@@ -53,60 +54,63 @@ std::string uri_of(const WorkerConfig& order) {
   return with_option(order.uri, "heartbeatFrequencyMS=1000");
 }
 
-/// How the commands to a collection are changed on their way. Those with changed bytes go by a
-/// connection of their own.
+/// A transport whose commands the harness executes in its own way, each connection's in `make()`'s.
+class ChangedTransport final : public core::Transport {
+ public:
+  using Execute = std::function<core::Reply(core::Connection& real, const core::Command&)>;
+  ChangedTransport(std::shared_ptr<core::Transport> real, std::function<Execute()> make)
+      : real_(std::move(real)), make_(std::move(make)) {}
+  std::unique_ptr<core::Connection> connect() override {
+    return std::make_unique<Changed>(real_->connect(), make_());
+  }
+
+ private:
+  struct Changed final : core::Connection {
+    Changed(std::unique_ptr<core::Connection> one, Execute how)
+        : real(std::move(one)), change(std::move(how)) {}
+    core::Reply execute(const core::Command& command) override { return change(*real, command); }
+    void interrupt(core::CommandId command) noexcept override { real->interrupt(command); }
+    const std::unique_ptr<core::Connection> real;
+    const Execute change;
+  };
+
+  const std::shared_ptr<core::Transport> real_;
+  const std::function<Execute()> make_;
+};
+
+/// Changes commands to a collection on their way. Those with changed bytes go by a connection of
+/// their own.
 struct Sabotage {
   Changes changes;
   std::string uri, database, collection;
-};
+  MongoClient client{uri};
 
-class ChangedConnection final : public core::Connection {
- public:
-  ChangedConnection(std::unique_ptr<core::Connection> real, const Sabotage& place)
-      : real_(std::move(real)), place_(place), client_(place.uri) {}
-
-  core::Reply execute(const core::Command& asked) override {
-    core::Command command = asked;
+  core::Reply operator()(core::Connection& real, core::Command command) {
     if (auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
-      acquire->queue_room = place_.changes.queue_room;
+      acquire->queue_room = changes.queue_room;
     }
-    core::Reply reply = execute_changed(command);
-    if (place_.changes.old_release) hide_queue(reply);
+    core::Reply reply = execute(real, command);
+    if (changes.old_release) hide_queue(reply);
     return reply;
   }
-  void interrupt(core::CommandId command) noexcept override { real_->interrupt(command); }
 
  private:
-  core::Reply execute_changed(const core::Command& command) {
-    const Json bytes = changed(command, place_.collection, place_.changes);
-    if (bytes.is_null()) return real_->execute(command);
+  core::Reply execute(core::Connection& real, const core::Command& command) {
+    const Json bytes = changed(command, collection, changes);
+    if (bytes.is_null()) return real.execute(command);
     core::Reply out;
     try {
-      client_.run_once(place_.database, bytes,
-                       [&](const bson_t& reply) { out = mongo::read_reply(command, reply); });
+      client.run_once(database, bytes,
+                      [&](const bson_t& reply) { out = mongo::read_reply(command, reply); });
     } catch (const NoReply& error) {
       out.message = error.what();
     }
     return out;
   }
-
-  std::unique_ptr<core::Connection> real_;
-  Sabotage place_;
-  MongoClient client_;
 };
 
-class ChangedTransport final : public core::Transport {
- public:
-  ChangedTransport(std::shared_ptr<core::Transport> real, Sabotage place)
-      : real_(std::move(real)), place_(std::move(place)) {}
-  std::unique_ptr<core::Connection> connect() override {
-    return std::make_unique<ChangedConnection>(real_->connect(), place_);
-  }
-
- private:
-  std::shared_ptr<core::Transport> real_;
-  Sabotage place_;
-};
+/// Since when the driver keeps this thread's command from the wire; zero: it keeps none.
+thread_local std::int64_t kept_since_ns = 0;
 
 /// Asks the handles of a process as their user would, by `held()`, every few ms, and listens to
 /// `lost()`. Writes the answers down with the times of the harness's clock before and after. Thread
@@ -250,6 +254,7 @@ class Worker {
       ended_.wait();
     }
     recorder_->emit_wire_counts(clock_->now());
+    driver_.reset();
     return 0;
   }
 
@@ -367,15 +372,23 @@ class Worker {
          .database = order_.database,
          .collection = kLockCollection,
          .server_selection_timeout = milliseconds(2'000),
-         .on_wire = [recorder = recorder_](const std::string& name) { recorder->wire(name); }});
-    auto transport = std::move(made).value();
+         .on_wire =
+             [this](const std::string& name) {
+               left_driver();
+               recorder_->wire(name);
+             }});
+    std::shared_ptr<core::Transport> transport = std::make_shared<ChangedTransport>(
+        std::move(made).value(), [this] { return std::bind_front(&Worker::by_driver, this); });
     const auto& lock = lock_under_test(order_.plan.lock);
     const Changes changes{lock.sabotage, order_.process().old_release,
                           static_cast<std::size_t>(order_.process().queue_room)};
     if (changes != Changes()) {
-      transport = std::make_shared<ChangedTransport>(
-          transport, Sabotage{changes, with_option(uri_, "socketTimeoutMS=2000"), order_.database,
-                              kLockCollection});
+      transport = std::make_shared<ChangedTransport>(transport, [this, changes] {
+        return [place = std::make_shared<Sabotage>(changes,
+                                                   with_option(uri_, "socketTimeoutMS=2000"),
+                                                   order_.database, kLockCollection)](
+                   auto& real, const auto& command) { return (*place)(real, command); };
+      });
     }
     const int workers = workers_of(order_.process());
     auto parts = runtime::production_parts(
@@ -384,6 +397,21 @@ class Worker {
     parts.workers = workers;
     parts.observer = recorder_;
     return runtime::Driver::make(std::move(parts));
+  }
+
+  core::Reply by_driver(core::Connection& real, const core::Command& command) {
+    kept_since_ns = clock_->true_ns();
+    core::Reply reply = real.execute(command);
+    left_driver();
+    return reply;
+  }
+
+  /// A command has left the driver, on the wire or as a failure.
+  void left_driver() {
+    const auto from = std::exchange(kept_since_ns, 0);
+    Event e = event(Kind::slow);
+    e.from_ns = from;
+    if (from != 0 && e.at_ns - from >= kKept_ns) emit(e);
   }
 
   /// On a busy machine that a thread of this process did not run is no fault of the lock.
@@ -401,7 +429,6 @@ class Worker {
   /// One line, one write: a killed process loses at most the line it was writing. Where the harness
   /// is slow to read, the write keeps its thread, and that is no fault of the lock.
   void emit(const Event& event) {
-    constexpr std::int64_t kKept_ns = 50'000'000;
     const std::string line = model::to_json(event) + '\n';
     const auto began_ns = clock_->true_ns();
     std::size_t done = 0;
@@ -470,7 +497,9 @@ int main(int argc, char** argv) {
   try {
     std::ifstream in(argv[1]);
     init_driver();
-    return Worker(nlohmann::json::parse(in).get<WorkerConfig>()).run();
+    // Never destroyed: a connection that hangs may use it as long as the process lives.
+    static auto* const worker = new Worker(nlohmann::json::parse(in).get<WorkerConfig>());
+    return worker->run();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "leasehold-worker: %s\n", error.what());
     return 2;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <future>
 #include <thread>
-#include <vector>
 
 #include "sim/live/live_test.hpp"
 #include "sim/live/proxy/fault_proxy.hpp"
